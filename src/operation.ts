@@ -28,25 +28,71 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   path: `/v1/${string}`
   summary: string
   description?: string
+  access: Access<P, Q, B>
+  mfa?: SecondFactor<P, Q, B>
+  /** The request is written to the audit log. Every change needs it; invocations have receipts instead. */
+  audit?: Audit<P, Q, B>
+  /** Takes an Idempotency-Key. */
+  idempotent?: boolean
+  /**
+   * A mutation runs in one transaction unless this is false: then only a call for the background does. Otherwise `run`
+   * may write what it leaves together with its reply: see `CommitReply`.
+   */
+  transaction?: boolean
+  input?: Taken<P, Q, B>
+}
+
+/** Who may call the operation. */
+type Access<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
   /** Null: every valid key may call it. */
   permission: Permission | null
   /** The permission that is enough for what the actor itself started. `run` checks that. */
   ownPermission?: Permission
+  /** It concerns the whole service: it takes an actor of all projects or, for `operator`, one of the default project. */
+  reach?: 'service' | 'operator'
   /**
    * A token that speaks for one user may call it. It shows only what belongs to that user or to no user, and creates
    * nothing that acts or listens for others. Such tokens get 403 from every other operation.
    */
   userTokens?: true
+  /** For people who are signed in. Keys and tokens get 403. */
+  forPeople?: true
   /** For remote agents, on behalf of their runs. Keys, tokens and people get 403; such agents get 403 from all others. */
   ofRuns?: true
   /** The run itself limits how often its agent asks: while it goes on, such requests count for no rate. */
   isLimitedByRun?: true
-  /** It concerns the whole service: it takes an actor of all projects or, for `operator`, one of the default project. */
-  reach?: 'service' | 'operator'
-  /** For people who are signed in. Keys and tokens get 403. */
-  forPeople?: true
   /** After this time 503 is answered if it is not known yet who asks, because the database hangs: monitors do not wait. */
   knownWithinMs?: number
+  /**
+   * The agent (id or name) that the operation concerns although its path does not name it. That agent's own security
+   * applies too.
+   */
+  concerns?(input: Input<P, Q, B>, db: Database): Promise<string | null>
+}
+
+/** When a call needs a one-time code. */
+type SecondFactor<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
+  /**
+   * The name by which `security.mfa.requiredFor` protects the operation. Every DELETE also has the name `delete`, and
+   * every PATCH and PUT the name `update`. `always` asks for a code under every policy.
+   */
+  policy?: ProtectedName | 'always'
+  /** Body fields that bring in what such a name protects. */
+  fields?: Readonly<Record<string, ProtectedName>>
+  /** Body fields that change who may do what. A body with one of them needs a code under every policy. */
+  accessFields?: readonly string[]
+  /**
+   * The agents (ids or names) that what is saved or deployed calls. It needs a one-time code if invoking one of them does.
+   */
+  calls?(input: Input<P, Q, B>, db: Database): Promise<readonly string[]>
+  /** It changes data of all agents in reach: it needs a code if the policy of one of them wants one. */
+  acrossAgents?: boolean
+  /** The project (id) that it removes with all agents: the own security of each of them applies. */
+  removesProject?(input: Input<P, Q, B>, db: Database): Promise<string | null>
+}
+
+/** What a request contains, and what is done with it before `run`. */
+type Taken<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
   params?: P
   query?: Q
   body?: B
@@ -54,40 +100,6 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   bodyOptional?: boolean
   /** The body may be of any type and size: it is an `Upload`. */
   upload?: true
-  success?: 200 | 201 | 202
-  /** Takes an Idempotency-Key. */
-  idempotent?: boolean
-  /** The reply shows a secret once, so it is stored encrypted for repeated requests. */
-  secret?: boolean
-  /**
-   * A mutation runs in one transaction unless this is false: then only a call for the background does. Otherwise `run`
-   * may write what it leaves together with its reply: see `CommitReply`.
-   */
-  transaction?: boolean
-  /** The request is written to the audit log. Every change needs it; invocations have receipts instead. */
-  audit?: Audit<P, Q, B>
-  /**
-   * The name by which `security.mfa.requiredFor` protects the operation. Every DELETE also has the name `delete`, and
-   * every PATCH and PUT the name `update`. `always` asks for a code under every policy.
-   */
-  mfa?: ProtectedName | 'always'
-  /** Body fields that bring in what such a name protects. */
-  mfaFields?: Readonly<Record<string, ProtectedName>>
-  /** It changes data of all agents in reach: it needs a code if the policy of one of them wants one. */
-  acrossAgents?: boolean
-  /** The project (id) that it removes with all agents: the own security of each of them applies. */
-  removesProject?(input: Input<P, Q, B>, db: Database): Promise<string | null>
-  /** Body fields that change who may do what. A body with one of them needs a code under every policy. */
-  accessFields?: readonly string[]
-  /**
-   * The agent (id or name) that the operation concerns although its path does not name it. That agent's own security
-   * applies too.
-   */
-  concerns?(input: Input<P, Q, B>, db: Database): Promise<string | null>
-  /**
-   * The agents (ids or names) that what is saved or deployed calls. It needs a one-time code if invoking one of them does.
-   */
-  calls?(input: Input<P, Q, B>, db: Database): Promise<readonly string[]>
   /** Checks what a shape cannot, before the transaction begins, because it may take a while. */
   check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime' | 'storage'>, actor: Actor): Promise<void> | undefined
   /** Takes in bytes that the input asks for, before the transaction begins. */
@@ -96,17 +108,6 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
     actor: Actor,
     parts: Parts,
   ): Promise<Uploads | undefined> | undefined
-  /** The shape of a 202 reply, for an operation that can go on in the background. */
-  accepted?: z.ZodType
-  /**
-   * The operation can answer with a stream of events, when asked to or `always`. `replay` makes the events of a
-   * repeated reply.
-   */
-  streams?: { always?: boolean; replay?(data: never): StreamEvent[] }
-  /** The field of the reply whose items clients may have as CSV. */
-  csv?: string
-  /** The errors of the operation, besides those of the pipeline. */
-  errors?: ErrorCode[]
 }
 
 type Audit<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
@@ -123,7 +124,7 @@ type AuditTarget<P extends z.ZodObject> = ParamName<P> | readonly ParamName<P>[]
 type ParamName<P extends z.ZodObject> = keyof z.output<P> & string
 
 /** Only operations that read may leave out `audit`. */
-type AuditedChange = { method: 'GET' } | { permission: 'read' } | { audit: object }
+type AuditedChange = { method: 'GET' } | { access: { permission: 'read' } } | { audit: object }
 
 type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
   params: z.output<P>
@@ -131,7 +132,25 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = 
   body: z.output<B>
 }
 
-type Answer<D extends z.ZodType, I extends z.ZodType> =
+type Answer = {
+  /** 200 without it. */
+  status?: 200 | 201 | 202
+  /** The reply shows a secret once, so it is stored encrypted for repeated requests. */
+  secret?: boolean
+  /** The field of the reply whose items clients may have as CSV. */
+  csv?: string
+  /** The shape of a 202 reply, for an operation that can go on in the background. */
+  accepted?: z.ZodType
+  /**
+   * The operation can answer with a stream of events, when asked to or `always`. `replay` makes the events of a
+   * repeated reply.
+   */
+  streams?: { always?: boolean; replay?(data: never): StreamEvent[] }
+  /** The errors of the operation, besides those of the pipeline. */
+  errors?: ErrorCode[]
+}
+
+type Replied<D extends z.ZodType, I extends z.ZodType> =
   | { data: D; list?: never; lines?: never; content?: never }
   /** The shape of one item; `run` returns a page of items. */
   | { list: I; data?: never; lines?: never; content?: never }
@@ -141,10 +160,10 @@ type Answer<D extends z.ZodType, I extends z.ZodType> =
   | { content: true; data?: never; list?: never; lines?: never }
 
 /** A declared operation, as the pipeline, the OpenAPI document and the tests read it. */
-export type Operation = Declaration<z.ZodObject, z.ZodObject, z.ZodType> &
-  Answer<z.ZodType, z.ZodType> & {
-    run(input: { params: unknown; query: unknown; body: unknown }, context: Context): Promise<unknown>
-  }
+export type Operation = Declaration<z.ZodObject, z.ZodObject, z.ZodType> & {
+  answer: Answer & Replied<z.ZodType, z.ZodType>
+  run(input: { params: unknown; query: unknown; body: unknown }, context: Context): Promise<unknown>
+}
 
 export function operation<
   D extends z.ZodType,
@@ -154,7 +173,7 @@ export function operation<
 >(
   declared: Declaration<P, Q, B> &
     AuditedChange & {
-      data: D
+      answer: Answer & { data: D }
       run(
         input: Input<P, Q, B>,
         context: Context,
@@ -169,7 +188,7 @@ export function operation<
 >(
   declared: Declaration<P, Q, B> &
     AuditedChange & {
-      list: I
+      answer: Answer & { list: I }
       run(input: Input<P, Q, B>, context: Context): Promise<Page<z.input<I>> | KnownAnswer<Page<z.input<I>>>>
     },
 ): typeof declared
@@ -181,14 +200,14 @@ export function operation<
 >(
   declared: Declaration<P, Q, B> &
     AuditedChange & {
-      lines: L
+      answer: Answer & { lines: L }
       run(input: Input<P, Q, B>, context: Context): Promise<AsyncIterable<z.input<L>>>
     },
 ): typeof declared
 export function operation<P extends z.ZodObject = Empty, Q extends z.ZodObject = Empty>(
   declared: Declaration<P, Q, Empty> & {
     method: 'GET'
-    content: true
+    answer: Answer & { content: true }
     run(input: Input<P, Q, Empty>, context: Context): Promise<Content>
   },
 ): typeof declared
@@ -203,7 +222,7 @@ export function changes({ method }: { method: string }): boolean {
   return method !== 'GET'
 }
 
-type AnyInput = Parameters<NonNullable<Operation['concerns']>>[0]
+type AnyInput = Parameters<NonNullable<Operation['access']['concerns']>>[0]
 
 /** The id of what the request changed. A request that has not run yet has no reply. */
 export function auditTarget({ audit }: Pick<Operation, 'audit'>, input: AnyInput, reply: unknown): string | null {
@@ -217,5 +236,5 @@ export function auditTarget({ audit }: Pick<Operation, 'audit'>, input: AnyInput
 /** The names by which a policy may ask for a one-time code. */
 export function protectedNames({ method, mfa }: Pick<Operation, 'method' | 'mfa'>): string[] {
   const byMethod = { DELETE: ['delete'], PATCH: ['update'], PUT: ['update'], POST: [], GET: [] }[method]
-  return mfa === undefined ? byMethod : [...byMethod, mfa]
+  return mfa?.policy === undefined ? byMethod : [...byMethod, mfa.policy]
 }

@@ -29,22 +29,23 @@ export const checkRemote = operation({
   summary: 'Check a remote agent',
   description:
     "Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow the whole check up to 10 minutes. If the agent isn't remote, the request fails with 409.",
-  permission: 'write',
+  access: { permission: 'write' },
+  mfa: { policy: 'update' },
   audit: { target: 'agent_id' },
-  mfa: 'update',
   idempotent: true,
   // No transaction, because it waits for the agent.
   transaction: false,
-  errors: ['conflict'],
-  params: AgentParams,
-  body: CheckRemoteBody,
-  data: z
-    .object({
-      points: z.array(CheckedPoint),
-      error: z.string().nullable().describe('Why the check stopped early, if it did'),
-      duration_ms: z.int(),
-    })
-    .meta({ id: 'RemoteCheck' }),
+  input: { params: AgentParams, body: CheckRemoteBody },
+  answer: {
+    data: z
+      .object({
+        points: z.array(CheckedPoint),
+        error: z.string().nullable().describe('Why the check stopped early, if it did'),
+        duration_ms: z.int(),
+      })
+      .meta({ id: 'RemoteCheck' }),
+    errors: ['conflict'],
+  },
 
   async run(
     { params: { agent_id }, body },

@@ -14,15 +14,17 @@ export const createAgent = operation({
   summary: 'Create an agent',
   description:
     'Only `name` is required: a new agent uses the built-in echo model. Setting `security` or `auth` requires the permission `manage`. If the name is taken, the request fails with 409.',
-  permission: 'write',
+  access: { permission: 'write' },
+  mfa: {
+    calls: async ({ body }) => agentsCalled(body.tools),
+  },
   audit: { target: 'reply', isAgent: true },
   idempotent: true,
-  success: 201,
-  errors: ['conflict'],
-  body: CreateAgentBody,
-  data: AgentReply,
-  calls: async ({ body }) => agentsCalled(body.tools),
-  check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
+  input: {
+    body: CreateAgentBody,
+    check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
+  },
+  answer: { status: 201, data: AgentReply, errors: ['conflict'] },
 
   async run(
     { body },

@@ -12,11 +12,10 @@ export const deleteAgent = operation({
   summary: 'Delete an agent',
   description:
     "Cancels the agent's active runs, then deletes the agent with its deployments, memory, logs, webhooks and the keys limited to it.",
-  permission: 'delete',
+  access: { permission: 'delete', userTokens: true },
   audit: { target: 'agent_id' },
-  userTokens: true,
-  params: AgentParams,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: AgentParams },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, { db, newId, now }: Needs<'db' | 'newId' | 'now'>) {
     await agents.lock(db, params.agent_id)

@@ -12,10 +12,9 @@ export const getAgent = operation({
   summary: 'Get an agent',
   description:
     "Returns the agent's draft. Secrets in `auth` are returned as hints. `digest` is the SHA-256 of what a deployment would take a snapshot of.",
-  permission: 'read',
-  userTokens: true,
-  params: AgentParams,
-  data: AgentReply,
+  access: { permission: 'read', userTokens: true },
+  input: { params: AgentParams },
+  answer: { data: AgentReply },
 
   async run({ params: { agent_id } }, context: SnapshotParts & Needs<'entered' | 'keyring'>) {
     const snapshot = await findEntered(agent_id, context)

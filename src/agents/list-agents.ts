@@ -12,10 +12,9 @@ export const listAgents = operation({
   summary: 'List agents',
   description:
     'A key limited to one agent sees only that agent. Agents whose own `security` refuses this request are left out.',
-  permission: 'read',
-  userTokens: true,
-  query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),
-  list: AgentSummary,
+  access: { permission: 'read', userTokens: true },
+  input: { query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}) },
+  answer: { list: AgentSummary },
 
   async run({ query }, { memo, shownAgents, storage }: Needs<'memo' | 'shownAgents' | 'storage'>) {
     const shown = await shownAgents()

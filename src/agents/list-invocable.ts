@@ -19,14 +19,15 @@ export const listInvocable = operation({
   summary: 'List agents you can invoke',
   description:
     'Returns each agent with its description. Agents whose own `security` refuses this request are left out; paused agents are included. A page can contain fewer agents than `limit` if their output schemas are large.',
-  permission: 'invoke',
-  userTokens: true,
-  // Clients that know no pages want all of them at once.
-  query: listQuery(['created_at', 'name', 'id'], {
-    limit: z.int().min(1).max(1000).default(10),
-    agent_id: z.string().optional().describe('Only the agent with this ID or name'),
-  }),
-  list: InvocableAgent,
+  access: { permission: 'invoke', userTokens: true },
+  input: {
+    // Clients that know no pages want all of them at once.
+    query: listQuery(['created_at', 'name', 'id'], {
+      limit: z.int().min(1).max(1000).default(10),
+      agent_id: z.string().optional().describe('Only the agent with this ID or name'),
+    }),
+  },
+  answer: { list: InvocableAgent },
 
   async run(
     { query },

@@ -21,17 +21,19 @@ export const updateAgent = operation({
   summary: 'Update an agent',
   description:
     'Changes only the fields you send; an object such as `limits` is replaced as a whole. With `digest`, the request fails with 409 if the agent has changed since you read it. `status: paused` cancels active runs and refuses new invocations. Changing `security` or `auth` requires the permission `manage`.',
-  permission: 'write',
+  access: { permission: 'write', userTokens: true },
+  mfa: {
+    accessFields: ['security', 'auth'],
+    calls: async ({ body }) => agentsCalled(body.tools),
+  },
   audit: { target: 'agent_id' },
-  userTokens: true,
-  accessFields: ['security', 'auth'],
   idempotent: true,
-  errors: ['conflict'],
-  params: AgentParams,
-  body: UpdateAgentBody,
-  data: AgentReply,
-  calls: async ({ body }) => agentsCalled(body.tools),
-  check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
+  input: {
+    params: AgentParams,
+    body: UpdateAgentBody,
+    check: ({ body }, parts, actor) => checkOutputSchema(body, parts, actor),
+  },
+  answer: { data: AgentReply, errors: ['conflict'] },
 
   async run(
     { params, body },

@@ -10,9 +10,10 @@ export const getAuditHead = operation({
   summary: "Get the latest audit log entry's hash",
   description:
     'Store it outside the service. `moorage audit verify --pinned SEQ:HASH` can then prove that no entry up to this one was changed.',
-  permission: 'manage',
-  reach: 'operator',
-  data: z.object({ seq: z.int().describe('0 if there are no entries'), hash: z.string() }).meta({ id: 'AuditHead' }),
+  access: { permission: 'manage', reach: 'operator' },
+  answer: {
+    data: z.object({ seq: z.int().describe('0 if there are no entries'), hash: z.string() }).meta({ id: 'AuditHead' }),
+  },
 
   async run(_input, { db }: Needs<'db'>) {
     return audit.getHead(db)

@@ -19,21 +19,25 @@ export const listAuditLog = operation({
   summary: 'List the audit log',
   description:
     "Lists every change and every refusal. Invocations have receipts instead. A key limited to one agent sees only that agent's entries.",
-  permission: 'manage',
-  query: listQuery(['created_at', 'id'], {
-    action: z.string().optional().describe('An `operationId`, such as `deleteAgent`'),
-    actor: z.string().optional().describe("The ID of a key, or of a token's owner"),
-    agent_id: z.string().optional().describe('An agent ID. Entries are kept when the agent is deleted'),
-    outcome: AuditOutcome.optional(),
-    deleted_project_id: z
-      .string()
-      .optional()
-      .describe('The ID of a deleted project, whose entries are listed instead. Requires access to all projects'),
-    since: TimeInput.optional(),
-    until: TimeInput.optional().describe('Exclusive'),
-  }),
-  concerns: async ({ query }) => query.agent_id ?? null,
-  list: AuditEntryReply,
+  access: {
+    permission: 'manage',
+    concerns: async ({ query }) => query.agent_id ?? null,
+  },
+  input: {
+    query: listQuery(['created_at', 'id'], {
+      action: z.string().optional().describe('An `operationId`, such as `deleteAgent`'),
+      actor: z.string().optional().describe("The ID of a key, or of a token's owner"),
+      agent_id: z.string().optional().describe('An agent ID. Entries are kept when the agent is deleted'),
+      outcome: AuditOutcome.optional(),
+      deleted_project_id: z
+        .string()
+        .optional()
+        .describe('The ID of a deleted project, whose entries are listed instead. Requires access to all projects'),
+      since: TimeInput.optional(),
+      until: TimeInput.optional().describe('Exclusive'),
+    }),
+  },
+  answer: { list: AuditEntryReply },
 
   async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
     const { limit, offset, sort, deleted_project_id, ...filter } = query

@@ -22,14 +22,14 @@ export const createBudget = operation({
   summary: 'Create a budget',
   description:
     "Limits spending on model and embedder calls. Each call first reserves the most it could use in every budget that applies; when it ends, its actual usage is counted. A call that doesn't fit in a budget is refused with 429 `budget_exceeded`. Earlier spending is not counted. The scope `service` requires access to all projects.",
-  permission: 'manage',
+  access: {
+    permission: 'manage',
+    concerns: async ({ body: { scope } }) => (scope.type === 'agent' ? scope.id : null),
+  },
   audit: { target: 'reply' },
   idempotent: true,
-  success: 201,
-  errors: ['conflict'],
-  body: CreateBudgetBody,
-  concerns: async ({ body: { scope } }) => (scope.type === 'agent' ? scope.id : null),
-  data: BudgetReply,
+  input: { body: CreateBudgetBody },
+  answer: { status: 201, data: BudgetReply, errors: ['conflict'] },
 
   async run({ body }, context: Needs<'db' | 'actor' | 'newId' | 'now' | 'config' | 'prices' | 'shownAgents'>) {
     const { db, actor, newId, now } = context

@@ -11,11 +11,10 @@ export const deleteBudget = operation({
   path: '/v1/budgets/{budget_id}',
   summary: 'Delete a budget',
   description: 'The budget no longer limits anything. Usage records are kept.',
-  permission: 'manage',
+  access: { permission: 'manage', concerns: concernedAgent },
   audit: { target: 'budget_id' },
-  params: BudgetParams,
-  concerns: concernedAgent,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: BudgetParams },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { budget_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
     await getToChange(db, actor, id)

@@ -12,13 +12,14 @@ export const getBudget = operation({
   path: '/v1/budgets/{budget_id}',
   summary: 'Get a budget',
   description: 'If each key or user has its own limit, `subject` selects whose usage is returned.',
-  permission: 'manage',
-  params: BudgetParams,
-  query: z.strictObject({
-    subject: z.string().optional().describe('A key or user, if each has its own limit'),
-  }),
-  concerns: concernedAgent,
-  data: BudgetReply,
+  access: { permission: 'manage', concerns: concernedAgent },
+  input: {
+    params: BudgetParams,
+    query: z.strictObject({
+      subject: z.string().optional().describe('A key or user, if each has its own limit'),
+    }),
+  },
+  answer: { data: BudgetReply },
 
   async run({ params, query }, context: Needs<'db' | 'actor' | 'now' | 'config' | 'prices' | 'shownAgents'>) {
     const { db, actor, now } = context

@@ -12,9 +12,9 @@ export const listBudgets = operation({
   summary: 'List budgets',
   description:
     "Lists this project's budgets with what was spent in the current period. With access to all projects, budgets of the service are included.",
-  permission: 'manage',
-  query: listQuery(['created_at', 'updated_at', 'name', 'id'], { scope: ScopeType.optional() }),
-  list: BudgetReply,
+  access: { permission: 'manage' },
+  input: { query: listQuery(['created_at', 'updated_at', 'name', 'id'], { scope: ScopeType.optional() }) },
+  answer: { list: BudgetReply },
 
   async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { scope: scope_type, ...page } = query

@@ -14,13 +14,11 @@ export const updateBudget = operation({
   summary: 'Update a budget',
   description:
     'Changes only the fields you send; what was spent stays counted. To change the kind of limit, the scope or the period, create a new budget.',
-  permission: 'manage',
+  access: { permission: 'manage', concerns: concernedAgent },
   audit: { target: 'budget_id' },
   idempotent: true,
-  params: BudgetParams,
-  concerns: concernedAgent,
-  body: UpdateBudgetBody,
-  data: BudgetReply,
+  input: { params: BudgetParams, body: UpdateBudgetBody },
+  answer: { data: BudgetReply },
 
   async run(
     { params: { budget_id }, body },

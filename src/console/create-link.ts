@@ -21,23 +21,30 @@ export const createConsoleLink = operation({
   summary: 'Create a sign-in link',
   description:
     "Creates a token that signs a browser in to the console once, within ten minutes, with the key that sent the request. Put the token after `#link=` in the console's URL: what follows a `#` is not sent to servers. With `--local` on the server, the link is for the oldest admin key, or for `key_id`. A secret in its grace period can't create links: 403.",
-  permission: null,
+  access: { permission: null },
   audit: { target: null },
   idempotent: true,
-  secret: true,
-  errors: ['conflict'],
-  body: z.strictObject({
-    key_id: z.string().optional().describe('Another key than the oldest admin key; only with `--local` on the server'),
-  }),
-  bodyOptional: true,
-  success: 201,
-  data: z
-    .object({
-      token: z.string().describe('Returned only in this reply'),
-      key_id: z.string(),
-      expires_at: Time,
-    })
-    .meta({ id: 'ConsoleLink' }),
+  input: {
+    body: z.strictObject({
+      key_id: z
+        .string()
+        .optional()
+        .describe('Another key than the oldest admin key; only with `--local` on the server'),
+    }),
+    bodyOptional: true,
+  },
+  answer: {
+    status: 201,
+    data: z
+      .object({
+        token: z.string().describe('Returned only in this reply'),
+        key_id: z.string(),
+        expires_at: Time,
+      })
+      .meta({ id: 'ConsoleLink' }),
+    secret: true,
+    errors: ['conflict'],
+  },
 
   async run({ body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = await keyOf(db, actor, body.key_id, now())

@@ -19,12 +19,14 @@ export const endConsoleSession = operation({
   summary: 'End a console session',
   description:
     'Signs the browser out immediately, on every node. Without the permission `manage`, you can only end your own sessions.',
-  permission: 'manage',
-  ownPermission: 'read',
+  access: {
+    permission: 'manage',
+    ownPermission: 'read',
+    concerns: async ({ params }, db) => (await keyOf(db, await sessions.find(db, params.session_id)))?.agent_id ?? null,
+  },
   audit: { target: 'session_id' },
-  params: z.strictObject({ session_id: z.string() }),
-  concerns: async ({ params }, db) => (await keyOf(db, await sessions.find(db, params.session_id)))?.agent_id ?? null,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: z.strictObject({ session_id: z.string() }) },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { session_id: id } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const found = await sessions.find(db, id)

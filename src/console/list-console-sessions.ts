@@ -13,13 +13,14 @@ export const listConsoleSessions = operation({
   summary: 'List console sessions',
   description:
     'Lists who is signed in to the console, with which key or as which person, and from where. Without the permission `manage`, the list contains only your own sessions.',
-  permission: 'manage',
-  ownPermission: 'read',
-  query: listQuery(['created_at', 'last_used_at', 'expires_at'], {
-    key_id: z.string().optional(),
-    person_id: z.string().optional(),
-  }),
-  list: ConsoleSessionReply,
+  access: { permission: 'manage', ownPermission: 'read' },
+  input: {
+    query: listQuery(['created_at', 'last_used_at', 'expires_at'], {
+      key_id: z.string().optional(),
+      person_id: z.string().optional(),
+    }),
+  },
+  answer: { list: ConsoleSessionReply },
 
   async run(
     { query },

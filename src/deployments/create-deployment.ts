@@ -22,19 +22,18 @@ export const createDeployment = operation({
   summary: 'Deploy a version to an environment',
   description:
     'Saves a snapshot of the agent as `version` and serves it in `environment`. A version never changes: if the label exists, its snapshot is deployed again. Active invocations finish on the version they started with. With `digest`, the request fails with 409 if the agent has changed since you read it. `warnings` lists what will fail in this version, such as a tool whose secret is not configured.',
-  permission: 'write',
-  audit: { target: 'reply' },
-  mfa: 'deploy',
-  idempotent: true,
-  success: 201,
-  errors: ['conflict'],
-  params: AgentParams,
-  body: CreateDeploymentBody,
-  data: NewDeployment,
-  async calls({ params, body }, db) {
-    const existing = await deployments.findVersion(db, params.agent_id, body.version)
-    return agentsCalled((existing?.definition ?? (await agents.get(db, params.agent_id))).tools)
+  access: { permission: 'write' },
+  mfa: {
+    policy: 'deploy',
+    async calls({ params, body }, db) {
+      const existing = await deployments.findVersion(db, params.agent_id, body.version)
+      return agentsCalled((existing?.definition ?? (await agents.get(db, params.agent_id))).tools)
+    },
   },
+  audit: { target: 'reply' },
+  idempotent: true,
+  input: { params: AgentParams, body: CreateDeploymentBody },
+  answer: { status: 201, data: NewDeployment, errors: ['conflict'] },
 
   async run(
     { params, body },

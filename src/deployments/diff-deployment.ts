@@ -21,21 +21,24 @@ export const diffDeployment = operation({
   summary: 'Compare a deployment',
   description:
     "Shows what a deployment changed compared to the one it replaced, or to another deployment of the agent. With `from=working_copy`, it shows how the deployment differs from the agent's draft.",
-  permission: 'read',
-  userTokens: true,
-  params: DeploymentParams,
-  query: z.strictObject({
-    from: z
-      .string()
-      .max(100)
-      .optional()
-      .describe(
-        'The ID of another deployment of the agent, or `working_copy` for the draft. Default: the deployment it replaced',
-      ),
-  }),
-  data: z
-    .object({ from: ComparedSide, to: ComparedSide, diff: RollbackPreview.shape.diff })
-    .meta({ id: 'DeploymentDiff' }),
+  access: { permission: 'read', userTokens: true },
+  input: {
+    params: DeploymentParams,
+    query: z.strictObject({
+      from: z
+        .string()
+        .max(100)
+        .optional()
+        .describe(
+          'The ID of another deployment of the agent, or `working_copy` for the draft. Default: the deployment it replaced',
+        ),
+    }),
+  },
+  answer: {
+    data: z
+      .object({ from: ComparedSide, to: ComparedSide, diff: RollbackPreview.shape.diff })
+      .meta({ id: 'DeploymentDiff' }),
+  },
 
   async run({ params: { agent_id, deployment_id }, query }, { db }: Needs<'db'>) {
     const deployment = await deployments.get(db, agent_id, deployment_id)

@@ -12,10 +12,12 @@ export const findDeployment = operation({
   path: '/v1/deployments/{deployment_id}',
   summary: 'Get a deployment by ID',
   description: "Use this if you know the deployment's ID but not its agent.",
-  permission: 'read',
-  params: z.strictObject({ deployment_id: z.string() }),
-  concerns: async ({ params }, db) => (await deployments.findById(db, params.deployment_id))?.agent_id ?? null,
-  data: DeploymentWithDefinition,
+  access: {
+    permission: 'read',
+    concerns: async ({ params }, db) => (await deployments.findById(db, params.deployment_id))?.agent_id ?? null,
+  },
+  input: { params: z.strictObject({ deployment_id: z.string() }) },
+  answer: { data: DeploymentWithDefinition },
 
   async run({ params: { deployment_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
     const found = requireFound(actor, await deployments.findById(db, id), { kind: 'Deployment', id })

@@ -10,10 +10,9 @@ export const getDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}',
   summary: 'Get a deployment',
   description: "Returns the deployment with the agent's definition in that version.",
-  permission: 'read',
-  userTokens: true,
-  params: DeploymentParams,
-  data: DeploymentWithDefinition,
+  access: { permission: 'read', userTokens: true },
+  input: { params: DeploymentParams },
+  answer: { data: DeploymentWithDefinition },
 
   async run({ params: { agent_id, deployment_id } }, { db, actor }: Needs<'db' | 'actor'>) {
     const found = await deployments.get(db, agent_id, deployment_id)

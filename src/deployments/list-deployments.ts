@@ -13,15 +13,16 @@ export const listDeployments = operation({
   path: '/v1/agents/{agent_id}/deployments',
   summary: 'List deployments',
   description: 'Lists what each environment serves, and what it served before.',
-  permission: 'read',
-  userTokens: true,
-  params: AgentParams,
-  query: listQuery(['created_at', 'environment', 'version', 'status', 'id'], {
-    environment: Environment.optional(),
-    version: Version.optional(),
-    status: DeploymentStatus.optional(),
-  }),
-  list: DeploymentReply,
+  access: { permission: 'read', userTokens: true },
+  input: {
+    params: AgentParams,
+    query: listQuery(['created_at', 'environment', 'version', 'status', 'id'], {
+      environment: Environment.optional(),
+      version: Version.optional(),
+      status: DeploymentStatus.optional(),
+    }),
+  },
+  answer: { list: DeploymentReply },
 
   async run({ params, query }, { db, actor }: Needs<'db' | 'actor'>) {
     const { environment, version, status, ...page } = query

@@ -18,19 +18,22 @@ export const rollbackDeployment = operation({
   summary: 'Roll back a deployment',
   description:
     'With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, it returns to that one. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `dry_run: true` changes nothing and shows what would change.',
-  permission: 'write',
-  audit: { target: ({ body }) => (body.dry_run ? 'deployment_id' : 'reply') },
-  mfa: 'rollback',
-  idempotent: true,
-  errors: ['conflict'],
-  params: DeploymentParams,
-  body: z.strictObject({ message: Label(1000, 0).nullable().default(null), dry_run: z.boolean().default(false) }),
-  bodyOptional: true,
-  data: z.union([DeploymentReply, RollbackPreview]),
-  async calls({ params }, db) {
-    const { to } = await findTarget(db, params.agent_id, params.deployment_id)
-    return agentsCalled(to.definition.tools)
+  access: { permission: 'write' },
+  mfa: {
+    policy: 'rollback',
+    async calls({ params }, db) {
+      const { to } = await findTarget(db, params.agent_id, params.deployment_id)
+      return agentsCalled(to.definition.tools)
+    },
   },
+  audit: { target: ({ body }) => (body.dry_run ? 'deployment_id' : 'reply') },
+  idempotent: true,
+  input: {
+    params: DeploymentParams,
+    body: z.strictObject({ message: Label(1000, 0).nullable().default(null), dry_run: z.boolean().default(false) }),
+    bodyOptional: true,
+  },
+  answer: { data: z.union([DeploymentReply, RollbackPreview]), errors: ['conflict'] },
 
   async run(
     { params, body },

@@ -18,25 +18,24 @@ export const createFile = operation({
   summary: 'Upload a file',
   description:
     'Send the file as the body with its `Content-Type`, or as a form (`multipart/form-data`) with one file. The maximum size is `files.maxBytes`. Identical files in a project share their storage. With a user token, the file belongs to that user. If the user or the project has no room for it, the request fails with 409.',
-  permission: 'invoke',
-  userTokens: true,
+  access: { permission: 'invoke', userTokens: true },
   audit: { target: 'reply' },
   idempotent: true,
-  success: 201,
-  errors: ['conflict', 'request_timeout'],
-  query: z.strictObject({
-    name: FileName.optional().describe('Default: the name in the form, or `file`'),
-    user_id: Label(256).optional().describe('The user that the file belongs to'),
-    expires_in_seconds: z
-      .int()
-      .min(SHORTEST_SECONDS)
-      .max(LONGEST_SECONDS)
-      .optional()
-      .describe('When the file is deleted'),
-  }),
-  upload: true,
-  body: z.instanceof(Upload),
-  data: FileReply,
+  input: {
+    query: z.strictObject({
+      name: FileName.optional().describe('Default: the name in the form, or `file`'),
+      user_id: Label(256).optional().describe('The user that the file belongs to'),
+      expires_in_seconds: z
+        .int()
+        .min(SHORTEST_SECONDS)
+        .max(LONGEST_SECONDS)
+        .optional()
+        .describe('When the file is deleted'),
+    }),
+    body: z.instanceof(Upload),
+    upload: true,
+  },
+  answer: { status: 201, data: FileReply, errors: ['conflict', 'request_timeout'] },
 
   async run(
     { query: { name, user_id, expires_in_seconds }, body },

@@ -13,11 +13,10 @@ export const deleteFile = operation({
   summary: 'Delete a file',
   description:
     "The file's bytes are deleted in the background, unless another file in the project has the same content.",
-  permission: 'delete',
-  userTokens: true,
+  access: { permission: 'delete', userTokens: true },
   audit: { target: 'file_id' },
-  params: FileParams,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: FileParams },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, context: ReachNeeds & Needs<'newId'>) {
     const { db, newId, now } = context

@@ -10,11 +10,9 @@ export const getFileContent = operation({
   summary: 'Download a file',
   description:
     'Returns the file as an attachment, which browsers download instead of showing it. A `Range` of bytes is answered with 206. The `ETag` is the SHA-256 of the whole file.',
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  params: FileParams,
-  content: true,
+  access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
+  input: { params: FileParams },
+  answer: { content: true },
 
   async run({ params }, context: ReachNeeds & Needs<'bytes'>) {
     const { bytes } = context

@@ -9,11 +9,9 @@ export const getFile = operation({
   path: '/v1/files/{file_id}',
   summary: 'Get a file',
   description: 'With only the permission `invoke`, a key has access to the files it uploaded itself.',
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  params: FileParams,
-  data: FileReply,
+  access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
+  input: { params: FileParams },
+  answer: { data: FileReply },
 
   async run({ params }, context: ReachNeeds) {
     const { db, actor } = context

@@ -16,15 +16,12 @@ export const cancelInvocation = operation({
   summary: 'Cancel an invocation',
   description:
     'Returns the receipt when the run has actually stopped. Runs that it called as tools are cancelled too. If the invocation was already cancelled, returns 200 with the receipt; if it ended otherwise, 409.',
-  permission: 'write',
-  ownPermission: 'invoke',
+  access: { permission: 'write', ownPermission: 'invoke', userTokens: true },
   audit: { target: 'request_id' },
-  userTokens: true,
   idempotent: true,
   transaction: false,
-  errors: ['conflict'],
-  params: InvocationParams,
-  data: Receipt,
+  input: { params: InvocationParams },
+  answer: { data: Receipt, errors: ['conflict'] },
 
   async run({ params }, context: CancelNeeds) {
     const { db, actor } = context

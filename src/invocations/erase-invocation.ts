@@ -20,13 +20,11 @@ export const eraseInvocation = operation({
   summary: 'Erase an invocation',
   description:
     'Deletes the content of an invocation that has ended: message, context, response, tool results, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user. Memories are not affected.',
-  permission: 'delete',
+  access: { permission: 'delete', userTokens: true },
   audit: { target: 'request_id' },
-  userTokens: true,
   transaction: false,
-  errors: ['conflict'],
-  params: InvocationParams,
-  data: Receipt,
+  input: { params: InvocationParams },
+  answer: { data: Receipt, errors: ['conflict'] },
 
   async run({ params }, { db, actor, bytes, now, storage }: Needs<'db' | 'actor' | 'bytes' | 'now' | 'storage'>) {
     const agent = await agents.get(db, params.agent_id)

@@ -18,11 +18,9 @@ export const getInvocation = operation({
   summary: 'Get an invocation',
   description:
     'Returns the receipt: the message, the version that answered, the tools and tokens it used, and how it ended.',
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  params: InvocationParams,
-  data: Receipt,
+  access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
+  input: { params: InvocationParams },
+  answer: { data: Receipt },
 
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const agent = await agents.get(db, params.agent_id)

@@ -59,28 +59,28 @@ export const invokeAgent = operation({
   summary: 'Invoke an agent',
   description:
     'Sends a message to the agent and returns its answer once everything is stored. With `Accept: text/event-stream`, the answer is streamed. With `Prefer: respond-async`, the reply is 202 and the run continues in the background. If the run has to wait for a person, the reply is also 202. With an Idempotency-Key, the run continues when the client disconnects, and a retry gets its result.',
-  permission: 'invoke',
-  mfa: 'invoke',
-  userTokens: true,
-  idempotent: true,
-  transaction: false,
+  access: { permission: 'invoke', userTokens: true },
+  mfa: { policy: 'invoke', fields: { callback: 'webhooks' } },
   // A callback is a webhook of one run, and webhooks are audited.
   audit: { target: 'agent_id', when: ({ body }) => body.callback !== undefined },
-  mfaFields: { callback: 'webhooks' },
-  errors: ['agent_paused', 'budget_exceeded', 'conflict', 'output_invalid', 'timeout'],
-  params: AgentParams,
-  body: InvokeBody,
-  check: ({ body }, parts, actor) => (body.output ? checkOutputSchema(body, parts, actor) : undefined),
-  receive: (input, actor, parts) => (bringsFiles(input) ? receiveAttachments(input, actor, parts) : undefined),
-  data: InvocationResult,
-  accepted: QueuedReply,
-  streams: { replay: replayEvents },
+  idempotent: true,
+  transaction: false,
+  input: {
+    params: AgentParams,
+    body: InvokeBody,
+    check: ({ body }, parts, actor) => (body.output ? checkOutputSchema(body, parts, actor) : undefined),
+    receive: (input, actor, parts) => (bringsFiles(input) ? receiveAttachments(input, actor, parts) : undefined),
+  },
+  answer: {
+    data: InvocationResult,
+    accepted: QueuedReply,
+    streams: { replay: replayEvents },
+    errors: ['agent_paused', 'budget_exceeded', 'conflict', 'output_invalid', 'timeout'],
+  },
 
   async run({ params, body }, context: InvokeNeeds) {
     const { mode } = context
-    if (body.callback && mode !== 'background') {
-      throw invalid({ field: 'callback', error: FOR_BACKGROUND })
-    }
+    if (body.callback && mode !== 'background') throw invalid({ field: 'callback', error: FOR_BACKGROUND })
     if (body.on_budget === 'wait' && mode !== 'background') {
       throw invalid({ field: 'on_budget', error: `\`wait\` ${FOR_BACKGROUND}` })
     }

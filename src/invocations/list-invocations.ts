@@ -20,22 +20,22 @@ export const listInvocations = operation({
   path: '/v1/agents/{agent_id}/invocations',
   summary: 'List invocations',
   description: 'With only the permission `invoke`, the list contains the invocations that the key started itself.',
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  params: AgentParams,
-  query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], {
-    status: InvocationStatus.optional(),
-    activity: z
-      .enum(['working', 'asking'])
-      .optional()
-      .describe('`asking`: waiting for people to decide. `working`: running, or waiting for anything else'),
-    door: z.enum(DOORS).optional().describe('Only invocations that came through this channel'),
-    session_id: z.string().max(256).optional(),
-    user_id: z.string().max(256).optional(),
-    schedule_id: z.string().max(100).optional().describe('Only invocations started by this schedule'),
-  }),
-  list: Receipt,
+  access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
+  input: {
+    params: AgentParams,
+    query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], {
+      status: InvocationStatus.optional(),
+      activity: z
+        .enum(['working', 'asking'])
+        .optional()
+        .describe('`asking`: waiting for people to decide. `working`: running, or waiting for anything else'),
+      door: z.enum(DOORS).optional().describe('Only invocations that came through this channel'),
+      session_id: z.string().max(256).optional(),
+      user_id: z.string().max(256).optional(),
+      schedule_id: z.string().max(100).optional().describe('Only invocations started by this schedule'),
+    }),
+  },
+  answer: { list: Receipt },
 
   async run({ params, query }, { db, actor, reserve }: Needs<'db' | 'actor' | 'reserve'>) {
     const agent = await agents.get(db, params.agent_id)

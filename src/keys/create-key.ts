@@ -15,15 +15,15 @@ export const createKey = operation({
   summary: 'Create an API key',
   description:
     "The secret is returned only in this reply. A key can't grant more than it has: permissions, scope, tier and expiry.",
-  permission: 'manage',
+  access: {
+    permission: 'manage',
+    concerns: async ({ body }) => body.agent_id,
+  },
+  mfa: { policy: 'keys' },
   audit: { target: 'reply' },
-  mfa: 'keys',
   idempotent: true,
-  secret: true,
-  success: 201,
-  body: CreateKeyBody,
-  concerns: async ({ body }) => body.agent_id,
-  data: KeyWithSecret,
+  input: { body: CreateKeyBody },
+  answer: { status: 201, data: KeyWithSecret, secret: true },
 
   async run({ body }, needs: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
     const { actor } = needs

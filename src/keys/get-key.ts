@@ -10,10 +10,9 @@ export const getKey = operation({
   path: '/v1/keys/{key_id}',
   summary: 'Get an API key',
   description: "Returns the key's permissions and when it was last used, never its secret.",
-  permission: 'manage',
-  params: KeyParams,
-  concerns: concernedAgent,
-  data: KeyReply,
+  access: { permission: 'manage', concerns: concernedAgent },
+  input: { params: KeyParams },
+  answer: { data: KeyReply },
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = presentKey(await getInScope(db, actor, params.key_id), now())

@@ -13,29 +13,30 @@ export const getSelf = operation({
   summary: 'Get your own permissions',
   description:
     "Returns the key's permissions, scope, tier and expiry. `tiers`, `default_tier` and `roles` list what it can grant to keys that it creates.",
-  permission: null,
-  userTokens: true,
-  data: z
-    .object({
-      id: z.string(),
-      kind: z.enum(['key', 'token', 'local', 'person']),
-      person_id: z.string().nullable().describe('The person who is signed in, or whom the key belongs to'),
-      name: z.string().nullable(),
-      project_id: z.string().describe('The project of this request'),
-      reach: z.enum(['project', 'service']).describe('`service`: it has access to all projects'),
-      agent_id: z.string().nullable(),
-      permissions: z.array(Permission),
-      tier: z.string().describe('Its rate-limit tier'),
-      tiers: z
-        .array(z.object({ name: z.string(), requests_per_minute: z.int(), burst: z.int() }))
-        .describe('The tiers you can give to keys you create, slowest first'),
-      default_tier: z.string().describe('The tier of keys you create without naming one'),
-      roles: z
-        .array(z.object({ name: z.string(), permissions: z.array(Permission) }))
-        .describe('The roles you can give to keys you create'),
-      expires_at: Time.nullable(),
-    })
-    .meta({ id: 'Self' }),
+  access: { permission: null, userTokens: true },
+  answer: {
+    data: z
+      .object({
+        id: z.string(),
+        kind: z.enum(['key', 'token', 'local', 'person']),
+        person_id: z.string().nullable().describe('The person who is signed in, or whom the key belongs to'),
+        name: z.string().nullable(),
+        project_id: z.string().describe('The project of this request'),
+        reach: z.enum(['project', 'service']).describe('`service`: it has access to all projects'),
+        agent_id: z.string().nullable(),
+        permissions: z.array(Permission),
+        tier: z.string().describe('Its rate-limit tier'),
+        tiers: z
+          .array(z.object({ name: z.string(), requests_per_minute: z.int(), burst: z.int() }))
+          .describe('The tiers you can give to keys you create, slowest first'),
+        default_tier: z.string().describe('The tier of keys you create without naming one'),
+        roles: z
+          .array(z.object({ name: z.string(), permissions: z.array(Permission) }))
+          .describe('The roles you can give to keys you create'),
+        expires_at: Time.nullable(),
+      })
+      .meta({ id: 'Self' }),
+  },
 
   async run(_input, { db, actor, config: { limits, roles } }: Needs<'db' | 'actor' | 'config'>) {
     const { kind, id, scope, reach, permissions, tier, expires_at, person_id = null } = actor

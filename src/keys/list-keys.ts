@@ -13,14 +13,18 @@ export const listKeys = operation({
   path: '/v1/keys',
   summary: 'List API keys',
   description: "Secrets are never returned. A key limited to one agent sees only that agent's keys.",
-  permission: 'manage',
-  query: listQuery(['created_at', 'name', 'expires_at', 'last_used_at', 'id'], {
-    agent_id: z.string().optional(),
-    status: KeyStatus.optional(),
-    person_id: z.string().optional().describe("Only this person's keys"),
-  }),
-  concerns: async ({ query }) => query.agent_id ?? null,
-  list: KeyReply,
+  access: {
+    permission: 'manage',
+    concerns: async ({ query }) => query.agent_id ?? null,
+  },
+  input: {
+    query: listQuery(['created_at', 'name', 'expires_at', 'last_used_at', 'id'], {
+      agent_id: z.string().optional(),
+      status: KeyStatus.optional(),
+      person_id: z.string().optional().describe("Only this person's keys"),
+    }),
+  },
+  answer: { list: KeyReply },
 
   async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { agent_id: ref, status, person_id, ...page } = query

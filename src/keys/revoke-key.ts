@@ -16,13 +16,11 @@ export const revokeKey = operation({
   summary: 'Revoke an API key',
   description:
     "The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. You can't revoke the last key with `manage` in all projects, unless a person was granted that role directly, not by a group: 409.",
-  permission: 'manage',
+  access: { permission: 'manage', concerns: concernedAgent },
+  mfa: { policy: 'keys' },
   audit: { target: 'key_id' },
-  mfa: 'keys',
-  errors: ['conflict'],
-  params: KeyParams,
-  concerns: concernedAgent,
-  data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }),
+  input: { params: KeyParams },
+  answer: { data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }), errors: ['conflict'] },
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = await getInScope(db, actor, params.key_id)

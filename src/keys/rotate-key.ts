@@ -19,17 +19,12 @@ export const rotateKey = operation({
   summary: 'Rotate an API key',
   description:
     "The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks or schedules, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately.",
-  permission: 'manage',
+  access: { permission: 'manage', concerns: concernedAgent },
+  mfa: { policy: 'keys' },
   audit: { target: 'key_id' },
-  mfa: 'keys',
   idempotent: true,
-  secret: true,
-  errors: ['conflict'],
-  params: KeyParams,
-  concerns: concernedAgent,
-  body: RotationBody,
-  bodyOptional: true,
-  data: KeyWithSecret,
+  input: { params: KeyParams, body: RotationBody, bodyOptional: true },
+  answer: { data: KeyWithSecret, secret: true, errors: ['conflict'] },
 
   async run({ params, body }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
     await keys.lock(db, params.key_id)

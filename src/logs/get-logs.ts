@@ -13,10 +13,9 @@ export const getLogs = operation({
   summary: "Get an agent's log entries",
   description:
     'Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters; if there are more, continue from `pagination.searched_to` as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first and then `after` with each `pagination.next_after`: every entry is returned once, including entries stored late.',
-  permission: 'read',
-  params: AgentParams,
-  query: LogsQuery,
-  list: LogEntryReply,
+  access: { permission: 'read' },
+  input: { params: AgentParams, query: LogsQuery },
+  answer: { list: LogEntryReply },
 
   async run({ params, query }, { db, keyring }: Needs<'db' | 'keyring'>) {
     const { seq } = await agents.get(db, params.agent_id)

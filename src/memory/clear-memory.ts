@@ -15,14 +15,15 @@ export const clearMemory = operation({
   summary: 'Clear memory',
   description:
     "Deletes the agent's memories up to now: all of them, or those of one user, of one session, or from before a given time. If the request is interrupted, send it again.",
-  permission: 'delete',
+  access: { permission: 'delete', userTokens: true },
+  mfa: { policy: 'clear_memory' },
   audit: { target: 'agent_id' },
-  userTokens: true,
-  mfa: 'clear_memory',
   transaction: false,
-  params: AgentParams,
-  query: MemoryContext.extend({ before: TimeInput.optional().describe('Only memories older than this') }),
-  data: z.object({ deleted: z.int() }),
+  input: {
+    params: AgentParams,
+    query: MemoryContext.extend({ before: TimeInput.optional().describe('Only memories older than this') }),
+  },
+  answer: { data: z.object({ deleted: z.int() }) },
 
   async run({ params, query }, { db, actor, storage }: Needs<'db' | 'actor' | 'storage'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)

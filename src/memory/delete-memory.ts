@@ -12,12 +12,11 @@ export const deleteMemory = operation({
   path: '/v1/agents/{agent_id}/memory/{memory_id}',
   summary: 'Delete a memory',
   description: 'Search and recall no longer return it.',
-  permission: 'delete',
+  access: { permission: 'delete', userTokens: true },
+  mfa: { policy: 'clear_memory' },
   audit: { target: 'memory_id' },
-  userTokens: true,
-  mfa: 'clear_memory',
-  params: MemoryParams,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: MemoryParams },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)

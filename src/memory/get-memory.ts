@@ -11,10 +11,9 @@ export const getMemory = operation({
   path: '/v1/agents/{agent_id}/memory/{memory_id}',
   summary: 'Get a memory',
   description: "Returns the memory's content, kind, owner and time.",
-  permission: 'read',
-  userTokens: true,
-  params: MemoryParams,
-  data: MemoryReply,
+  access: { permission: 'read', userTokens: true },
+  input: { params: MemoryParams },
+  answer: { data: MemoryReply },
 
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)

@@ -13,16 +13,17 @@ export const listMemory = operation({
   path: '/v1/agents/{agent_id}/memory',
   summary: 'List memories',
   description: "Lists the agent's memories, newest first. Filter by user, session, kind or time.",
-  permission: 'read',
-  userTokens: true,
-  params: AgentParams,
-  query: listQuery(['created_at', 'id'], {
-    ...MemoryContext.shape,
-    kind: MemoryKind.optional(),
-    before: TimeInput.optional().describe('Only memories older than this'),
-    after: TimeInput.optional().describe('Only memories newer than this'),
-  }),
-  list: MemoryReply,
+  access: { permission: 'read', userTokens: true },
+  input: {
+    params: AgentParams,
+    query: listQuery(['created_at', 'id'], {
+      ...MemoryContext.shape,
+      kind: MemoryKind.optional(),
+      before: TimeInput.optional().describe('Only memories older than this'),
+      after: TimeInput.optional().describe('Only memories newer than this'),
+    }),
+  },
+  answer: { list: MemoryReply },
 
   async run({ params, query }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)

@@ -15,13 +15,11 @@ export const searchMemory = operation({
   summary: 'Search memory',
   description:
     "Returns the best matches first. `context` limits the search to one user, one session or both. Without it, all of the agent's memories are searched.",
-  permission: 'read',
-  userTokens: true,
+  access: { permission: 'read', userTokens: true },
   idempotent: true,
   transaction: false,
-  params: AgentParams,
-  body: SearchMemoryBody,
-  list: FoundMemory,
+  input: { params: AgentParams, body: SearchMemoryBody },
+  answer: { list: FoundMemory },
 
   async run({ params, body }, context: SearchNeeds) {
     const { db, actor, recall, spending, request_id, door } = context

@@ -14,13 +14,11 @@ export const updateMemory = operation({
   summary: 'Update a memory',
   description:
     "Changes only the fields you send; `metadata` is replaced as a whole. Search then uses the new content. The memory's user and session can't change.",
-  permission: 'write',
+  access: { permission: 'write', userTokens: true },
   audit: { target: 'memory_id' },
-  userTokens: true,
   idempotent: true,
-  params: MemoryParams,
-  body: UpdateMemoryBody,
-  data: MemoryReply,
+  input: { params: MemoryParams, body: UpdateMemoryBody },
+  answer: { data: MemoryReply },
 
   async run({ params, body }, { db, actor, request_id }: Needs<'db' | 'actor' | 'request_id'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)

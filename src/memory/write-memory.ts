@@ -23,27 +23,25 @@ export const writeMemory = operation({
   summary: 'Write memories',
   description:
     'Adds notes and facts, or turns of conversations that took place elsewhere. Either all items are written, or none.',
-  permission: 'write',
+  access: { permission: 'write', userTokens: true },
   audit: { target: 'agent_id' },
-  userTokens: true,
   idempotent: true,
-  errors: ['conflict'],
-  success: 201,
-  params: AgentParams,
-  body: WriteMemoryBody,
-  data: z.object({ items: z.array(MemoryReply) }),
-
-  async check({ body }) {
-    let characters = 0
-    for (const item of body.items) {
-      characters += item.content.length
-      if (characters > CHARACTERS_AT_ONCE) {
-        characters = item.content.length
-        await nextPass()
+  input: {
+    params: AgentParams,
+    body: WriteMemoryBody,
+    async check({ body }) {
+      let characters = 0
+      for (const item of body.items) {
+        characters += item.content.length
+        if (characters > CHARACTERS_AT_ONCE) {
+          characters = item.content.length
+          await nextPass()
+        }
+        termsOfItems.set(item, storedTerms(item.kind, item.content))
       }
-      termsOfItems.set(item, storedTerms(item.kind, item.content))
-    }
+    },
   },
+  answer: { status: 201, data: z.object({ items: z.array(MemoryReply) }), errors: ['conflict'] },
 
   async run({ params, body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     const agent = await agents.get(db, params.agent_id)

@@ -13,11 +13,9 @@ export const getMetrics = operation({
   summary: 'Get a metric of an agent over time',
   description:
     "Counts invocations that completed or failed, in the interval in which they ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted.",
-  permission: 'read',
-  userTokens: true,
-  params: AgentParams,
-  query: MetricsQuery,
-  data: MetricSeries,
+  access: { permission: 'read', userTokens: true },
+  input: { params: AgentParams, query: MetricsQuery },
+  answer: { data: MetricSeries },
 
   async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const { metric } = query

@@ -13,11 +13,9 @@ export const getPerformance = operation({
   summary: 'Get all metrics of an agent over time',
   description:
     "Returns requests, errors and response times per interval, for a dashboard. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted.",
-  permission: 'read',
-  userTokens: true,
-  params: AgentParams,
-  query: PerformanceQuery,
-  data: PerformanceReply,
+  access: { permission: 'read', userTokens: true },
+  input: { params: AgentParams, query: PerformanceQuery },
+  answer: { data: PerformanceReply },
 
   async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const { seq } = await agents.get(db, params.agent_id)

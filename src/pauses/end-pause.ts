@@ -11,12 +11,11 @@ export const endPause = operation({
   summary: 'Resume',
   description:
     'Ends the pause of this project, or of the whole service. Waiting runs resume after their last step, on any node. A project with a pause of its own stays paused when the service resumes.',
-  permission: 'manage',
+  access: { permission: 'manage' },
   audit: { target: null },
   idempotent: true,
-  bodyOptional: true,
-  body: EndPauseBody,
-  data: PauseReply,
+  input: { body: EndPauseBody, bodyOptional: true },
+  answer: { data: PauseReply },
 
   async run({ body }, { db, actor, events, now }: Needs<'db' | 'actor' | 'events' | 'now'>) {
     const project_id = projectToPause(actor, body.scope)

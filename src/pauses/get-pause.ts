@@ -9,8 +9,8 @@ export const getPause = operation({
   path: '/v1/pause',
   summary: 'Get the pause status',
   description: '`project` and `service` are the current pauses, or null.',
-  permission: 'read',
-  data: PauseReply,
+  access: { permission: 'read' },
+  answer: { data: PauseReply },
 
   async run(_input, { actor, db }: Needs<'actor' | 'db'>) {
     return presentPauses(await pauses.list(db), actor)

@@ -16,21 +16,22 @@ export const deletePerson = operation({
   summary: 'Delete a person',
   description:
     "Deletes the person with their roles, personal keys and sessions, immediately. Their name and email address are erased; their ID stays in the audit log. If an identity provider still knows the person, they can sign in again with the same ID and the roles of their groups. Webhooks and service keys that they created belong to the project and keep working; the reply lists them for review. Requires access to all projects. The last service administrator can't be deleted: 409.",
-  permission: 'manage',
-  reach: 'service',
+  access: { permission: 'manage', reach: 'service' },
+  mfa: { policy: 'keys' },
   audit: { target: 'person_id' },
-  mfa: 'keys',
-  errors: ['conflict'],
-  params: PersonParams,
-  data: z
-    .object({
-      id: z.string(),
-      deleted: z.literal(true),
-      revoked_keys: z.array(z.string()).describe('Their personal keys, which no longer work'),
-      kept_keys: z.array(z.string()).describe('Service keys they created, which keep working'),
-      kept_webhooks: z.array(z.string()).describe('Webhooks they created, which keep working'),
-    })
-    .meta({ id: 'RemovedPerson' }),
+  input: { params: PersonParams },
+  answer: {
+    data: z
+      .object({
+        id: z.string(),
+        deleted: z.literal(true),
+        revoked_keys: z.array(z.string()).describe('Their personal keys, which no longer work'),
+        kept_keys: z.array(z.string()).describe('Service keys they created, which keep working'),
+        kept_webhooks: z.array(z.string()).describe('Webhooks they created, which keep working'),
+      })
+      .meta({ id: 'RemovedPerson' }),
+    errors: ['conflict'],
+  },
 
   async run({ params }, needs: Needs<'db' | 'actor' | 'audit' | 'now' | 'request_id'>) {
     const { db, actor, audit, now, request_id } = needs

@@ -11,9 +11,9 @@ export const getPerson = operation({
   summary: 'Get a person',
   description:
     'Returns the person with their identities and their roles: in this project or, with access to all projects, everywhere. `email_verified` shows whether an identity provider has verified the address. Without access to all projects, people without a role in the project are not found.',
-  permission: 'manage',
-  params: PersonParams,
-  data: PersonReply,
+  access: { permission: 'manage' },
+  input: { params: PersonParams },
+  answer: { data: PersonReply },
 
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const { person, roles } = await getInReach(db, actor, params.person_id)

@@ -15,9 +15,9 @@ export const listPeople = operation({
   summary: 'List people',
   description:
     'Lists the people with a role in this project. With access to all projects and no project named, lists everybody, including people who have signed in but have no role yet.',
-  permission: 'manage',
-  query: listQuery(['created_at', 'last_seen_at', 'name', 'email', 'id'], { email: z.string().optional() }),
-  list: PersonReply,
+  access: { permission: 'manage' },
+  input: { query: listQuery(['created_at', 'last_seen_at', 'name', 'email', 'id'], { email: z.string().optional() }) },
+  answer: { list: PersonReply },
 
   async run({ query }, { db, actor }: Needs<'db' | 'actor'>) {
     requireScope(actor, null)

@@ -20,22 +20,25 @@ export const setPersonRole = operation({
   summary: "Set or remove a person's role",
   description:
     "Sets the person's role in this project, or in all projects. A role set here overrides roles from groups until it is removed. Keys that the person created never keep more permissions than the new role, even if the role gets more permissions later. Tokens, keys that expire and rotated secrets can't grant roles. The last service administrator's role can't be removed: 409.",
-  permission: 'manage',
+  access: { permission: 'manage' },
+  mfa: { policy: 'keys', accessFields: ['role'] },
   audit: { target: 'person_id' },
-  mfa: 'keys',
-  accessFields: ['role'],
-  errors: ['conflict'],
-  params: PersonParams,
-  body: z
-    .strictObject({
-      role: Label(64).nullable().describe('A role from the configuration; null removes the role'),
-      all_projects: z
-        .boolean()
-        .default(false)
-        .describe('In all projects. A service administrator has the role admin in all projects'),
-    })
-    .meta({ id: 'SetPersonRole' }),
-  data: z.object({ ...PersonReply.shape, ...KeysLost }).meta({ id: 'PersonWithLostKeys' }),
+  input: {
+    params: PersonParams,
+    body: z
+      .strictObject({
+        role: Label(64).nullable().describe('A role from the configuration; null removes the role'),
+        all_projects: z
+          .boolean()
+          .default(false)
+          .describe('In all projects. A service administrator has the role admin in all projects'),
+      })
+      .meta({ id: 'SetPersonRole' }),
+  },
+  answer: {
+    data: z.object({ ...PersonReply.shape, ...KeysLost }).meta({ id: 'PersonWithLostKeys' }),
+    errors: ['conflict'],
+  },
 
   async run({ params, body }, needs: RoleNeeds) {
     const { db, actor, audit, config, newId, now, request_id } = needs

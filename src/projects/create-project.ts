@@ -10,15 +10,12 @@ export const createProject = operation({
   summary: 'Create a project',
   description:
     "Creates an isolated project. Agents, keys, webhooks, secrets, providers and audit entries belong to one project and can't be seen from others. Requires a key with access to all projects. To work in the project, name it in the header `Moorage-Project`.",
-  permission: 'manage',
-  reach: 'service',
+  access: { permission: 'manage', reach: 'service' },
+  mfa: { policy: 'keys' },
   audit: { target: 'reply' },
-  mfa: 'keys',
   idempotent: true,
-  success: 201,
-  errors: ['conflict'],
-  body: CreateProjectBody,
-  data: ProjectReply,
+  input: { body: CreateProjectBody },
+  answer: { status: 201, data: ProjectReply, errors: ['conflict'] },
 
   async run({ body }, { db, newId, now }: Needs<'db' | 'newId' | 'now'>) {
     const time = now()

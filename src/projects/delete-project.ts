@@ -14,15 +14,17 @@ export const deleteProject = operation({
   summary: 'Delete a project',
   description:
     "Cancels the project's active runs and deletes its agents, keys, webhooks, secrets and providers immediately. Logs, metrics and memories are deleted in the background. Audit entries are kept. The event `project.deleted` is sent to webhooks of the default project. Requires access to all projects. The `security` of every agent in the project applies as if that agent were deleted: the request can fail with 403, or require a one-time code. The default project can't be deleted: 409.",
-  permission: 'manage',
-  reach: 'service',
+  access: { permission: 'manage', reach: 'service' },
+  mfa: {
+    policy: 'keys',
+    removesProject: async ({ params }, db) => (await projects.find(db, params.project_id))?.id ?? null,
+  },
   audit: { target: 'project_id' },
-  mfa: 'keys',
-  errors: ['conflict'],
-  params: ProjectParams,
-  removesProject: async ({ params }, db) => (await projects.find(db, params.project_id))?.id ?? null,
-  query: z.strictObject({ name: z.string().describe("The project's name, to confirm the deletion") }),
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: {
+    params: ProjectParams,
+    query: z.strictObject({ name: z.string().describe("The project's name, to confirm the deletion") }),
+  },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }), errors: ['conflict'] },
 
   async run({ params, query }, { db, events, newId, now }: Needs<'db' | 'events' | 'newId' | 'now'>) {
     const { id, name } = await projects.get(db, params.project_id)

@@ -9,9 +9,9 @@ export const getProject = operation({
   path: '/v1/projects/{project_id}',
   summary: 'Get a project',
   description: 'Identify the project by ID or name.',
-  permission: 'read',
-  params: ProjectParams,
-  data: ProjectReply,
+  access: { permission: 'read' },
+  input: { params: ProjectParams },
+  answer: { data: ProjectReply },
 
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     return presentProject(await getInReach(db, actor, params.project_id))

@@ -10,9 +10,9 @@ export const listProjects = operation({
   path: '/v1/projects',
   summary: 'List projects',
   description: 'A key limited to one project sees only that project.',
-  permission: 'read',
-  query: listQuery(['created_at', 'updated_at', 'name', 'id'], {}),
-  list: ProjectReply,
+  access: { permission: 'read' },
+  input: { query: listQuery(['created_at', 'updated_at', 'name', 'id'], {}) },
+  answer: { list: ProjectReply },
 
   async run({ query }, { db, actor }: Needs<'db' | 'actor'>) {
     const only = actor.reach === 'service' ? undefined : actor.scope.project_id

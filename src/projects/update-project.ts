@@ -14,14 +14,11 @@ export const updateProject = operation({
   summary: 'Update a project',
   description:
     "Changes only the fields you send, including the fields of `limits`. A project that `console.oidc[].roles` refers to by name can't be renamed: 409. Requires access to all projects. The default project keeps its name.",
-  permission: 'manage',
-  reach: 'service',
+  access: { permission: 'manage', reach: 'service' },
   audit: { target: 'project_id' },
   idempotent: true,
-  errors: ['conflict'],
-  params: ProjectParams,
-  body: UpdateProjectBody,
-  data: ProjectReply,
+  input: { params: ProjectParams, body: UpdateProjectBody },
+  answer: { data: ProjectReply, errors: ['conflict'] },
 
   async run({ params, body }, { db, config, now }: Needs<'db' | 'config' | 'now'>) {
     const { id } = await projects.get(db, params.project_id)

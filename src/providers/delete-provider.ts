@@ -11,11 +11,11 @@ export const deleteProvider = operation({
   summary: 'Delete a model provider',
   description:
     'Agents that use it fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays.',
-  permission: 'manage',
+  access: { permission: 'manage' },
+  mfa: { policy: 'secrets' },
   audit: { target: 'name' },
-  mfa: 'secrets',
-  params: ProviderParams,
-  data: z.object({ name: z.string(), deleted: z.literal(true) }),
+  input: { params: ProviderParams },
+  answer: { data: z.object({ name: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { name } }, { db, actor }: Needs<'db' | 'actor'>) {
     requireWholeProject(actor)

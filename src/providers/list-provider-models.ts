@@ -11,16 +11,18 @@ export const listProviderModels = operation({
   summary: "List a provider's models",
   description:
     'Asks the provider for its current list, and waits up to 15 seconds. If there is no list, `error` says why.',
-  permission: 'write',
-  params: ProviderParams,
-  data: z
-    .object({
-      models: z.array(
-        z.object({ id: z.string(), model: z.string().describe('The name that agents use: `provider/id`') }),
-      ),
-      error: z.string().nullable().describe('Why the provider returned no list'),
-    })
-    .meta({ id: 'ProviderModels' }),
+  access: { permission: 'write' },
+  input: { params: ProviderParams },
+  answer: {
+    data: z
+      .object({
+        models: z.array(
+          z.object({ id: z.string(), model: z.string().describe('The name that agents use: `provider/id`') }),
+        ),
+        error: z.string().nullable().describe('Why the provider returned no list'),
+      })
+      .meta({ id: 'ProviderModels' }),
+  },
 
   async run({ params: { name } }, context: Needs<'actor' | 'runtime'>) {
     const { ids, error } = await askForModels(name, context)

@@ -12,9 +12,9 @@ export const listProviders = operation({
   summary: 'List model providers',
   description:
     'Lists the providers from `moorage.yaml` and those set through the API, by name. API keys are never returned.',
-  permission: 'write',
-  query: listQuery(['name'], {}).extend({ sort: z.enum(['name', '-name']).default('name') }),
-  list: ProviderReply,
+  access: { permission: 'write' },
+  input: { query: listQuery(['name'], {}).extend({ sort: z.enum(['name', '-name']).default('name') }) },
+  answer: { list: ProviderReply },
 
   async run({ query: { limit, offset, sort } }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
     const stored = await providers.listAll(db, actor.scope.project_id)

@@ -22,13 +22,11 @@ export const setProvider = operation({
   summary: 'Set a model provider',
   description:
     'Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept, unless the origin of `base_url` changes: then the request fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent.',
-  permission: 'manage',
+  access: { permission: 'manage' },
+  mfa: { policy: 'secrets' },
   audit: { target: 'name' },
-  mfa: 'secrets',
-  errors: ['conflict'],
-  params: ProviderParams,
-  body: SetProviderBody,
-  data: ProviderReply,
+  input: { params: ProviderParams, body: SetProviderBody },
+  answer: { data: ProviderReply, errors: ['conflict'] },
 
   async run(
     { params: { name }, body: { type, base_url, api_key, vision } },

@@ -20,16 +20,16 @@ export const createSchedule = operation({
   summary: 'Create a schedule',
   description:
     "Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule, and stop when that key does. Tokens can't create schedules, because a schedule would outlive its token.",
-  permission: 'write',
+  access: { permission: 'write' },
+  mfa: { policy: 'invoke' },
   audit: { target: 'reply' },
-  mfa: 'invoke',
   idempotent: true,
-  success: 201,
-  errors: ['conflict'],
-  params: AgentParams,
-  body: CreateScheduleBody,
-  receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
-  data: ScheduleWithRuns,
+  input: {
+    params: AgentParams,
+    body: CreateScheduleBody,
+    receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
+  },
+  answer: { status: 201, data: ScheduleWithRuns, errors: ['conflict'] },
 
   async run({ params, body }, context: CreateScheduleNeeds) {
     const { actor, config, db, newId, now } = context

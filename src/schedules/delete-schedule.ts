@@ -10,10 +10,10 @@ export const deleteSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}',
   summary: 'Delete a schedule',
   description: 'The schedule starts no more runs. Runs it has already started continue, and their receipts are kept.',
-  permission: 'delete',
+  access: { permission: 'delete' },
   audit: { target: 'schedule_id' },
-  params: ScheduleParams,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: ScheduleParams },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, { db }: Needs<'db'>) {
     const { id } = await schedules.get(db, params.agent_id, params.schedule_id)

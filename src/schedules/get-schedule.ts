@@ -10,9 +10,9 @@ export const getSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules/{schedule_id}',
   summary: 'Get a schedule',
   description: 'Returns the schedule with its next five times, and with the runs it missed or skipped.',
-  permission: 'read',
-  params: ScheduleParams,
-  data: ScheduleWithRuns,
+  access: { permission: 'read' },
+  input: { params: ScheduleParams },
+  answer: { data: ScheduleWithRuns },
 
   async run({ params }, { db }: Needs<'db'>) {
     const agent = await agents.get(db, params.agent_id)

@@ -13,12 +13,14 @@ export const listSchedules = operation({
   path: '/v1/agents/{agent_id}/schedules',
   summary: 'List schedules',
   description: "Lists the agent's schedules with their next run and the number of runs that were missed or skipped.",
-  permission: 'read',
-  params: AgentParams,
-  query: listQuery(['created_at', 'updated_at', 'next_at', 'name', 'id'], {
-    enabled: z.enum(['true', 'false']).optional().describe('`false`: only disabled schedules'),
-  }),
-  list: ScheduleReply,
+  access: { permission: 'read' },
+  input: {
+    params: AgentParams,
+    query: listQuery(['created_at', 'updated_at', 'next_at', 'name', 'id'], {
+      enabled: z.enum(['true', 'false']).optional().describe('`false`: only disabled schedules'),
+    }),
+  },
+  answer: { list: ScheduleReply },
 
   async run({ params, query: { enabled, ...page } }, { db }: Needs<'db'>) {
     const agent = await agents.get(db, params.agent_id)

@@ -19,14 +19,12 @@ export const runSchedule = operation({
   summary: 'Run a schedule now',
   description:
     "Starts a background run like a scheduled one, with the permissions of the key that sends this request. This works even if the schedule is disabled or an earlier run is still active. The schedule's times don't change. While the agent is paused, the request fails with 409.",
-  permission: 'write',
+  access: { permission: 'write' },
+  mfa: { policy: 'invoke' },
   audit: { target: 'schedule_id' },
-  mfa: 'invoke',
   idempotent: true,
-  success: 202,
-  errors: ['agent_paused', 'conflict'],
-  params: ScheduleParams,
-  data: QueuedReply,
+  input: { params: ScheduleParams },
+  answer: { status: 202, data: QueuedReply, errors: ['agent_paused', 'conflict'] },
 
   async run({ params }, { actor, db, door, now, pauses, request_id }: RunScheduleNeeds) {
     const agent = await agents.get(db, params.agent_id)

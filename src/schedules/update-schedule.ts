@@ -23,14 +23,16 @@ export const updateSchedule = operation({
   summary: 'Update a schedule',
   description:
     "Changes only the fields you send. `cron`, `every` and `at` replace each other; sending the current value doesn't change the next run. From then on, runs have the permissions of the key that sends this request. A disabled schedule starts no runs and doesn't make up for them later.",
-  permission: 'write',
+  access: { permission: 'write' },
+  mfa: { policy: 'invoke' },
   audit: { target: 'schedule_id' },
-  mfa: 'invoke',
   idempotent: true,
-  params: ScheduleParams,
-  body: UpdateScheduleBody,
-  receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
-  data: ScheduleWithRuns,
+  input: {
+    params: ScheduleParams,
+    body: UpdateScheduleBody,
+    receive: (input, actor, parts) => receiveAttachments(input, actor, parts),
+  },
+  answer: { data: ScheduleWithRuns },
 
   async run({ params, body }, context: UpdateScheduleNeeds) {
     const { actor, db, now } = context

@@ -10,11 +10,11 @@ export const deleteSecret = operation({
   path: '/v1/secrets/{name}',
   summary: 'Delete a secret',
   description: 'Tools that use it fail from their next call on.',
-  permission: 'manage',
+  access: { permission: 'manage' },
+  mfa: { policy: 'secrets' },
   audit: { target: 'name' },
-  mfa: 'secrets',
-  params: SecretParams,
-  data: z.object({ name: z.string(), deleted: z.literal(true) }),
+  input: { params: SecretParams },
+  answer: { data: z.object({ name: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { name } }, { db, actor }: Needs<'db' | 'actor'>) {
     requireWholeProject(actor)

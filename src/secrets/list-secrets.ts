@@ -10,9 +10,9 @@ export const listSecrets = operation({
   path: '/v1/secrets',
   summary: 'List secrets',
   description: 'Returns names and hosts, never values. Secrets from `moorage.yaml` are not listed.',
-  permission: 'manage',
-  query: listQuery(['created_at', 'updated_at', 'name'], {}),
-  list: SecretReply,
+  access: { permission: 'manage' },
+  input: { query: listQuery(['created_at', 'updated_at', 'name'], {}) },
+  answer: { list: SecretReply },
 
   async run({ query }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
     requireWholeProject(actor)

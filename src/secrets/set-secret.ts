@@ -18,13 +18,11 @@ export const setSecret = operation({
   summary: 'Set a secret',
   description:
     'Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted and never returned. Setting it again replaces it. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent.',
-  permission: 'manage',
+  access: { permission: 'manage' },
+  mfa: { policy: 'secrets' },
   audit: { target: 'name' },
-  mfa: 'secrets',
-  errors: ['conflict'],
-  params: SecretParams,
-  body: SetSecretBody,
-  data: SecretReply,
+  input: { params: SecretParams, body: SetSecretBody },
+  answer: { data: SecretReply, errors: ['conflict'] },
 
   async run(
     { params: { name }, body },

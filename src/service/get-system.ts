@@ -64,9 +64,8 @@ export const getSystem = operation({
   summary: 'Get service status',
   description:
     "Returns the version, nodes, queues, the database's size and growth, and the current configuration without its secrets. Requires a key for the whole service.",
-  permission: 'manage',
-  reach: 'operator',
-  data: System,
+  access: { permission: 'manage', reach: 'operator' },
+  answer: { data: System },
 
   async run(_input, { db, storage, live, node, nodes, settings, sizes, now }: SystemNeeds) {
     const time = now()

@@ -22,10 +22,8 @@ export const getTelemetry = operation({
   summary: 'Get telemetry',
   description:
     "Returns this node's own counters: requests, runs, queues, commits, caches, outgoing calls and memory. Prometheus scrapes the same data at `/metrics`.",
-  permission: 'manage',
-  reach: 'operator',
-  knownWithinMs: 400,
-  data: Telemetry,
+  access: { permission: 'manage', reach: 'operator', knownWithinMs: 400 },
+  answer: { data: Telemetry },
 
   async run(_input, { telemetry }: Needs<'telemetry'>) {
     return { readings: await telemetry.read() }

@@ -35,15 +35,16 @@ export const listOverview = operation({
   summary: 'List agents with their activity in the last 24 hours',
   description:
     "Lists the agents of `GET /v1/agents` with the version they serve and their activity in the last 24 hours, in one request, for a dashboard's first page. With a user token, only that user's invocations are counted.",
-  permission: 'read',
-  userTokens: true,
-  query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {
-    failing: z
-      .enum(['true'])
-      .optional()
-      .describe('`true`: only agents whose failures in the last 24 hours are at least one in ten invocations'),
-  }),
-  list: AgentOverview,
+  access: { permission: 'read', userTokens: true },
+  input: {
+    query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {
+      failing: z
+        .enum(['true'])
+        .optional()
+        .describe('`true`: only agents whose failures in the last 24 hours are at least one in ten invocations'),
+    }),
+  },
+  answer: { list: AgentOverview },
 
   async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { failing, ...page } = query

@@ -26,21 +26,24 @@ export const moveAgent = operation({
   summary: 'Move an agent to another project',
   description:
     "Moves the agent with its versions, history, memory and schedules, the files of its runs and schedules, and the keys, webhooks and budgets limited to it. Personal keys that were created with a role in the old project stop working. From its next run on, the agent uses the new project's secrets and providers. Requires a key with access to all projects. If the other project has an agent with the same name, the request fails with 409; if it lacks the model's provider, with 400.",
-  permission: 'manage',
-  reach: 'service',
+  access: { permission: 'manage', reach: 'service' },
+  mfa: { policy: 'update' },
   audit: { target: 'agent_id' },
-  mfa: 'update',
   idempotent: true,
-  errors: ['conflict'],
-  params: AgentParams,
-  body: z.strictObject({ project: Label(100).describe('ID or name') }).meta({ id: 'MoveAgent' }),
-  data: z
-    .object({
-      id: z.string(),
-      project_id: z.string(),
-      revoked_keys: z.array(z.string()).describe('The personal keys that stopped working with the move'),
-    })
-    .meta({ id: 'MovedAgent' }),
+  input: {
+    params: AgentParams,
+    body: z.strictObject({ project: Label(100).describe('ID or name') }).meta({ id: 'MoveAgent' }),
+  },
+  answer: {
+    data: z
+      .object({
+        id: z.string(),
+        project_id: z.string(),
+        revoked_keys: z.array(z.string()).describe('The personal keys that stopped working with the move'),
+      })
+      .meta({ id: 'MovedAgent' }),
+    errors: ['conflict'],
+  },
 
   async run({ params: { agent_id: id }, body }, needs: MoveNeeds) {
     const { db, actor, config } = needs

@@ -20,30 +20,34 @@ export const repriceUsage = operation({
   summary: 'Reprice past usage',
   description:
     "Applies current prices to past calls, if prices were missing or wrong. Each request handles 200 calls and returns where to continue; `moorage usage reprice` repeats it until nothing is left. Sums and receipts change with the calls; budgets don't. A call whose model has no price now keeps its cost. If the request is interrupted, send it again.",
-  permission: 'manage',
+  access: { permission: 'manage' },
   audit: { target: null },
   idempotent: true,
   transaction: false,
-  body: z
-    .strictObject({
-      from: TimeInput.describe('Calls from this time on'),
-      to: TimeInput.optional().describe('Calls before this time. Default: now'),
-      after: Label(100).optional().describe('`next` from the previous reply'),
-      scope: z
-        .enum(['project', 'service'])
-        .default('project')
-        .describe('`service`: all projects; requires a key with access to all projects'),
-    })
-    .meta({ id: 'RepriceUsage' }),
-  data: z
-    .object({
-      looked_at: z.int().describe('Calls'),
-      changed: z.int().describe('Calls whose cost changed'),
-      priced: z.int().describe('Of these, calls that had no price before'),
-      change_usd: z.number().describe('How much more all calls cost than before; negative if less'),
-      next: z.string().nullable().describe('Send it as `after`; null: nothing is left'),
-    })
-    .meta({ id: 'RepricedUsage' }),
+  input: {
+    body: z
+      .strictObject({
+        from: TimeInput.describe('Calls from this time on'),
+        to: TimeInput.optional().describe('Calls before this time. Default: now'),
+        after: Label(100).optional().describe('`next` from the previous reply'),
+        scope: z
+          .enum(['project', 'service'])
+          .default('project')
+          .describe('`service`: all projects; requires a key with access to all projects'),
+      })
+      .meta({ id: 'RepriceUsage' }),
+  },
+  answer: {
+    data: z
+      .object({
+        looked_at: z.int().describe('Calls'),
+        changed: z.int().describe('Calls whose cost changed'),
+        priced: z.int().describe('Of these, calls that had no price before'),
+        change_usd: z.number().describe('How much more all calls cost than before; negative if less'),
+        next: z.string().nullable().describe('Send it as `after`; null: nothing is left'),
+      })
+      .meta({ id: 'RepricedUsage' }),
+  },
 
   async run({ body }, { actor, db, now, prices, storage }: Needs<'actor' | 'db' | 'now' | 'prices' | 'storage'>) {
     requireScope(actor, null)

@@ -23,11 +23,9 @@ export const getUsage = operation({
   summary: 'Get usage and costs',
   description:
     'Sums up every call of a model or an embedder: in runs, including failed, retried and cancelled ones, in summaries, facts and memory, and in provider tests. With `Accept: text/csv`, returns the rows as CSV. A request can return at most 5,000 rows; if there are more, it is refused.',
-  permission: 'read',
-  errors: ['not_found'],
-  query: UsageQuery,
-  data: UsageReply,
-  csv: 'rows',
+  access: { permission: 'read' },
+  input: { query: UsageQuery },
+  answer: { data: UsageReply, csv: 'rows', errors: ['not_found'] },
 
   async run({ query }, { db, actor, now, shownAgents }: Needs<'db' | 'actor' | 'now' | 'shownAgents'>) {
     if (query.scope === 'service') {

@@ -33,27 +33,28 @@ export const eraseUser = operation({
   summary: 'Erase a user',
   description:
     "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
-  permission: 'delete',
+  access: { permission: 'delete' },
+  mfa: { policy: 'clear_memory', acrossAgents: true },
   audit: { target: 'user_id' },
-  mfa: 'clear_memory',
-  acrossAgents: true,
   transaction: false,
-  params: UserParams,
-  data: z
-    .object({
-      memories: count('Forgotten'),
-      invocations: count('Receipts whose content was erased'),
-      logs: count('Deleted log entries'),
-      events: count('Events whose content was erased'),
-      files: count('Deleted files'),
-      schedules: count('Deleted schedules that ran for this user'),
-      replies: count('Deleted replies for an Idempotency-Key; a retry gets 404'),
-      unfinished: count('Runs that are still active. Cancel them or wait, then send the request again'),
-      unfinished_runs: z
-        .array(z.object({ agent_id: z.string(), request_id: z.string(), status: InvocationStatus }))
-        .describe('The first 100 of them'),
-    })
-    .meta({ id: 'ErasedUser' }),
+  input: { params: UserParams },
+  answer: {
+    data: z
+      .object({
+        memories: count('Forgotten'),
+        invocations: count('Receipts whose content was erased'),
+        logs: count('Deleted log entries'),
+        events: count('Events whose content was erased'),
+        files: count('Deleted files'),
+        schedules: count('Deleted schedules that ran for this user'),
+        replies: count('Deleted replies for an Idempotency-Key; a retry gets 404'),
+        unfinished: count('Runs that are still active. Cancel them or wait, then send the request again'),
+        unfinished_runs: z
+          .array(z.object({ agent_id: z.string(), request_id: z.string(), status: InvocationStatus }))
+          .describe('The first 100 of them'),
+      })
+      .meta({ id: 'ErasedUser' }),
+  },
 
   async run(
     { params: { user_id } },

@@ -23,10 +23,10 @@ export const exportUser = operation({
   summary: 'Export a user',
   description:
     "Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions, and their log entries. A reply that breaks off is incomplete.",
-  permission: 'read',
+  access: { permission: 'read' },
   audit: { target: 'user_id' },
-  params: UserParams,
-  lines: UserLine,
+  input: { params: UserParams },
+  answer: { lines: UserLine },
 
   async run({ params: { user_id } }, { db, keyring, shownAgents }: Needs<'db' | 'keyring' | 'shownAgents'>) {
     const reach = await shownAgents()

@@ -13,11 +13,12 @@ export const listSessions = operation({
   path: '/v1/agents/{agent_id}/sessions',
   summary: 'List sessions',
   description: "Lists the conversations in the agent's memory, of all users or of one, most recent first.",
-  permission: 'read',
-  userTokens: true,
-  params: AgentParams,
-  query: listQuery(['last_used_at', 'session_id'], { user_id: Label(256).optional() }, '-last_used_at'),
-  list: AgentSession,
+  access: { permission: 'read', userTokens: true },
+  input: {
+    params: AgentParams,
+    query: listQuery(['last_used_at', 'session_id'], { user_id: Label(256).optional() }, '-last_used_at'),
+  },
+  answer: { list: AgentSession },
 
   async run({ params, query: { user_id, ...page } }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)

@@ -14,11 +14,9 @@ export const listUsers = operation({
   summary: 'List users',
   description:
     'Lists the users the agent has memories of, with the number of turns and notes and the time of the newest, most recent first.',
-  permission: 'read',
-  userTokens: true,
-  params: AgentParams,
-  query: listQuery(['last_used_at', 'user_id'], {}, '-last_used_at'),
-  list: AgentUser,
+  access: { permission: 'read', userTokens: true },
+  input: { params: AgentParams, query: listQuery(['last_used_at', 'user_id'], {}, '-last_used_at') },
+  answer: { list: AgentUser },
 
   async run({ params, query }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)

@@ -15,16 +15,15 @@ export const createWebhook = operation({
   summary: 'Create a webhook',
   description:
     "Events are sent to `url`, signed with the secret, which is returned only in this reply. A key limited to one agent must name that agent. Tokens can't create webhooks, because a webhook outlives its token.",
-  permission: 'write',
+  access: {
+    permission: 'write',
+    concerns: async ({ body }) => body.agent_id,
+  },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'reply' },
-  mfa: 'webhooks',
   idempotent: true,
-  secret: true,
-  success: 201,
-  errors: ['conflict'],
-  body: CreateWebhookBody,
-  concerns: async ({ body }) => body.agent_id,
-  data: WebhookWithSecret,
+  input: { body: CreateWebhookBody },
+  answer: { status: 201, data: WebhookWithSecret, secret: true, errors: ['conflict'] },
 
   async run(
     { body },

@@ -12,12 +12,11 @@ export const deleteWebhook = operation({
   path: '/v1/webhooks/{webhook_id}',
   summary: 'Delete a webhook',
   description: 'Deletes the webhook with its deliveries. Nothing more is sent to it.',
-  permission: 'delete',
+  access: { permission: 'delete', concerns: concernedAgent },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'webhook_id' },
-  mfa: 'webhooks',
-  params: WebhookParams,
-  concerns: concernedAgent,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: WebhookParams },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     const { id } = await getInScope(db, actor, params.webhook_id)

@@ -9,10 +9,9 @@ export const getWebhook = operation({
   path: '/v1/webhooks/{webhook_id}',
   summary: 'Get a webhook',
   description: 'Returns the webhook with a hint of its secret, and shows whether it is failing and since when.',
-  permission: 'read',
-  params: WebhookParams,
-  concerns: concernedAgent,
-  data: WebhookReply,
+  access: { permission: 'read', concerns: concernedAgent },
+  input: { params: WebhookParams },
+  answer: { data: WebhookReply },
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     return presentWebhook(await getInScope(db, actor, params.webhook_id), now())

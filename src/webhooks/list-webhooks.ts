@@ -12,14 +12,18 @@ export const listWebhooks = operation({
   path: '/v1/webhooks',
   summary: 'List webhooks',
   description: "Secrets are never returned. A key limited to one agent sees only that agent's webhooks.",
-  permission: 'read',
-  query: listQuery(['created_at', 'updated_at', 'url', 'status', 'id'], {
-    agent_id: z.string().optional(),
-    event: EventName.optional().describe('Only webhooks that receive this event'),
-    status: WebhookStatus.optional(),
-  }),
-  concerns: async ({ query }) => query.agent_id ?? null,
-  list: WebhookReply,
+  access: {
+    permission: 'read',
+    concerns: async ({ query }) => query.agent_id ?? null,
+  },
+  input: {
+    query: listQuery(['created_at', 'updated_at', 'url', 'status', 'id'], {
+      agent_id: z.string().optional(),
+      event: EventName.optional().describe('Only webhooks that receive this event'),
+      status: WebhookStatus.optional(),
+    }),
+  },
+  answer: { list: WebhookReply },
 
   async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { agent_id: ref, event, status, ...page } = query

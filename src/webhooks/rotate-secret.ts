@@ -14,17 +14,12 @@ export const rotateWebhookSecret = operation({
   summary: "Rotate a webhook's secret",
   description:
     'The new secret is returned only in this reply. Until the grace period ends, `webhook-signature` contains a signature with each secret; `X-Service-Signature` contains one, and uses the new secret immediately. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately.',
-  permission: 'write',
+  access: { permission: 'write', concerns: concernedAgent },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'webhook_id' },
-  mfa: 'webhooks',
   idempotent: true,
-  secret: true,
-  errors: ['conflict'],
-  params: WebhookParams,
-  concerns: concernedAgent,
-  body: RotationBody,
-  bodyOptional: true,
-  data: WebhookWithSecret,
+  input: { params: WebhookParams, body: RotationBody, bodyOptional: true },
+  answer: { data: WebhookWithSecret, secret: true, errors: ['conflict'] },
 
   async run({ params, body }, { db, actor, keyring, now }: Needs<'db' | 'actor' | 'keyring' | 'now'>) {
     await webhooks.lock(db, params.webhook_id)

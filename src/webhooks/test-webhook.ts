@@ -18,17 +18,18 @@ export const testWebhook = operation({
   summary: 'Send a test event',
   description:
     'Sends a signed `ping` immediately, even to a disabled webhook, and returns the result. It is tried once and not recorded as a delivery.',
-  permission: 'write',
+  access: { permission: 'write', concerns: concernedAgent },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'webhook_id' },
-  mfa: 'webhooks',
   idempotent: true,
   // No transaction, because it waits for the receiver.
   transaction: false,
-  params: WebhookParams,
-  concerns: concernedAgent,
-  data: z
-    .object({ event_id: z.string(), delivered: z.boolean(), response_status, error, duration_ms })
-    .meta({ id: 'WebhookTest' }),
+  input: { params: WebhookParams },
+  answer: {
+    data: z
+      .object({ event_id: z.string(), delivered: z.boolean(), response_status, error, duration_ms })
+      .meta({ id: 'WebhookTest' }),
+  },
 
   async run({ params }, { db, actor, config, keyring, webhookFetch, newId, now }: TestNeeds) {
     const webhook = await getChangeable(db, actor, params.webhook_id)

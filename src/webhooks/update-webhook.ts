@@ -13,14 +13,12 @@ export const updateWebhook = operation({
   summary: 'Update a webhook',
   description:
     'Changes only the fields you send. While the webhook is disabled, nothing is sent and new events are skipped; deliveries that were already waiting are sent when you enable it again.',
-  permission: 'write',
+  access: { permission: 'write', concerns: concernedAgent },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'webhook_id' },
-  mfa: 'webhooks',
   idempotent: true,
-  params: WebhookParams,
-  concerns: concernedAgent,
-  body: UpdateWebhookBody,
-  data: WebhookReply,
+  input: { params: WebhookParams, body: UpdateWebhookBody },
+  answer: { data: WebhookReply },
 
   async run({ params, body }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
     await webhooks.lock(db, params.webhook_id)

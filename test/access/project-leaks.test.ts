@@ -102,8 +102,8 @@ onAnyEngine('a client of one project', (service) => {
       await tab.signIn((await createKey(project, { role: 'admin', ...body })).secret)
       return (await tab.ask('GET', '/console/session')).body.data.features as string[]
     }
-    const ofService = operations.filter(({ reach }) => reach === 'service').map(({ id }) => id)
-    const ofOperator = operations.filter(({ reach }) => reach === 'operator').map(({ id }) => id)
+    const ofService = operations.filter(({ access }) => access.reach === 'service').map(({ id }) => id)
+    const ofOperator = operations.filter(({ access }) => access.reach === 'operator').map(({ id }) => id)
     assert.ok(ofService.includes('createProject') && ofOperator.includes('getSystem'))
     const offered = (features: string[]) => [...ofService, ...ofOperator].filter((id) => features.includes(id))
     const agent_id = await createAgent(own, 'narrow')
@@ -112,7 +112,7 @@ onAnyEngine('a client of one project', (service) => {
     assert.deepEqual(offered(await featuresOf(own, {})), [])
     assert.deepEqual(offered(await featuresOf(own, { agent_id })), [])
     const { secret: key } = await createKey(own, { role: 'admin' })
-    for (const { id, method, path } of operations.filter(({ reach }) => reach !== undefined)) {
+    for (const { id, method, path } of operations.filter(({ access }) => access.reach !== undefined)) {
       const sent = method === 'GET' ? {} : { body: {} }
       const { status, text } = await service().call(method, path.replace('{agent_id}', agent_id), { key, ...sent })
       assert.equal(status, 403, `${id}: ${text}`)

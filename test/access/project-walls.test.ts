@@ -52,7 +52,7 @@ onAnyEngine(
             assert.ok([401, 403, 404].includes(reply.status), `${reply.status} ${reply.text}`)
           }
           const own = await one.call(method, target, { body, headers })
-          assert.equal(own.status, operation.success ?? 200, own.text)
+          assert.equal(own.status, operation.answer.status ?? 200, own.text)
         })
 
         if (path.includes('{agent_id}') || bodyNames(operation, 'agent_id')) {

@@ -21,7 +21,7 @@ onAnyEngine(
           for (const operation of operationsForKeys) {
             const options = { key, body: sampleBody(operation) }
             const { status, text } = await service().call(operation.method, pathOf(operation, {}), options)
-            const { permission, ownPermission } = operation
+            const { permission, ownPermission } = operation.access
             const mayOwn = ownPermission !== undefined && covers(permissions, ownPermission)
             const may = permission === null || mayOwn || covers(permissions, permission)
             assert.equal(status === 403, !may, `${operation.id}: ${text}`)
@@ -46,7 +46,7 @@ onAnyEngine(
             const path = pathOf(operation, { agent_id })
             const reply = await service().call(operation.method, path, { key, body: sampleBody(operation) })
             assert.equal(reply.status, 403, reply.text)
-            assert.deepEqual(reply.body.error, operation.reach === 'service' ? OUT_OF_REACH : OUT_OF_SCOPE)
+            assert.deepEqual(reply.body.error, operation.access.reach === 'service' ? OUT_OF_REACH : OUT_OF_SCOPE)
           }
         })
       }
@@ -103,9 +103,9 @@ onAnyEngine(
         for (const id of [...keys.map((created) => created.id), 'key_none']) {
           for (const operation of operationsForKeys.filter(({ path }) => path.includes('{key_id}'))) {
             // Without a code these refuse before they look at any key.
-            if (operation.mfa === 'always') continue
+            if (operation.mfa?.policy === 'always') continue
             const path = pathOf(operation, { key_id: id })
-            const body = operation.body && sampleBody(operation)
+            const body = operation.input?.body && sampleBody(operation)
             const reply = await service().call(operation.method, path, { key, body })
             assert.equal(reply.status, 403, `${operation.id}: ${reply.text}`)
             assert.deepEqual(reply.body.error, OUT_OF_SCOPE)

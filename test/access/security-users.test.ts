@@ -311,9 +311,9 @@ onAnyEngine(
       }
 
       test('it may call what keeps to its user or names nobody, and nothing else', async () => {
-        const may = operationsForKeys.filter(({ userTokens }) => userTokens).map(({ id }) => id)
+        const may = operationsForKeys.filter(({ access }) => access.userTokens).map(({ id }) => id)
         assert.deepEqual(may.toSorted(), [...FOR_USER_TOKENS].toSorted())
-        for (const operation of operationsForKeys.filter(({ userTokens }) => !userTokens)) {
+        for (const operation of operationsForKeys.filter(({ access }) => !access.userTokens)) {
           const answer = await ask(operation.method, pathOf(operation), sampleBody(operation))
           assert.deepEqual(answer, CONCERNS_OTHERS, operation.id)
         }

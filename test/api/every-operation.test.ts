@@ -21,7 +21,7 @@ onOneEngine(
     const without = new Map<string, string>()
     before(async () => {
       const secrets = new Map<string, string>()
-      for (const operation of operations.filter(({ permission }) => permission !== null)) {
+      for (const operation of operations.filter(({ access }) => access.permission !== null)) {
         const permissions = notEnough(operation)
         const secret =
           secrets.get(permissions.join()) ?? (await createKey(service(), { permissions, tier: 'enterprise' })).secret
@@ -35,7 +35,8 @@ onOneEngine(
     }
 
     for (const operation of operationsForKeys) {
-      const { id, method, path, permission, body } = operation
+      const { id, method, path } = operation
+      const { permission } = operation.access
       describe(`${method} ${path} (${id})`, () => {
         test('401 without a key and with a wrong one, in the same words', async () => {
           const replies = [await send(operation, { key: null }), await send(operation, { key: newKey(randomBytes) })]
@@ -63,15 +64,19 @@ onOneEngine(
         })
 
         // The body of an upload is a file, and may be anything.
-        if (operation.upload) return
-        test(body ? '400 for an unknown field, naming it' : '400 for a body it does not take', async () => {
-          const reply = await send(operation, {
-            body: { ...sampleBody(operation), surprise: 1 },
-            ...(method === 'GET' && { body: undefined, query: '?surprise=1' }),
-          })
-          assertError(reply, 400, 'invalid_request')
-          if (body) assert.deepEqual(reply.body.error.details, [{ field: 'surprise', error: 'unknown field' }])
-        })
+        if (operation.input?.upload) return
+        test(
+          operation.input?.body ? '400 for an unknown field, naming it' : '400 for a body it does not take',
+          async () => {
+            const reply = await send(operation, {
+              body: { ...sampleBody(operation), surprise: 1 },
+              ...(method === 'GET' && { body: undefined, query: '?surprise=1' }),
+            })
+            assertError(reply, 400, 'invalid_request')
+            if (operation.input?.body)
+              assert.deepEqual(reply.body.error.details, [{ field: 'surprise', error: 'unknown field' }])
+          },
+        )
       })
     }
 
@@ -109,18 +114,18 @@ onOneEngine(
   (service) => {
     for (const operation of operationsForKeys) {
       const { id, method, path } = operation
-      test(`${method} ${path} (${id}) with ${operation.success ?? 200} in the envelope`, async () => {
+      test(`${method} ${path} (${id}) with ${operation.answer.status ?? 200} in the envelope`, async () => {
         const { path: target, body: sample, headers } = await sampleRequest(service(), operation)
         const reply = await service().call(method, target, { body: sample, headers })
-        assert.equal(reply.status, operation.success ?? 200, reply.text)
-        if (operation.content) return assert.equal(reply.text, 'sample')
-        const type = operation.lines ? 'application/x-ndjson' : undefined
-        assertStandardHeaders(reply.headers, operation.streams?.always ? 'text/event-stream' : type)
+        assert.equal(reply.status, operation.answer.status ?? 200, reply.text)
+        if (operation.answer.content) return assert.equal(reply.text, 'sample')
+        const type = operation.answer.lines ? 'application/x-ndjson' : undefined
+        assertStandardHeaders(reply.headers, operation.answer.streams?.always ? 'text/event-stream' : type)
         assertRateLimitHeaders(reply)
-        if (operation.streams?.always || operation.lines) return
-        assert.deepEqual(Object.keys(reply.body), operation.list ? ['data', 'pagination'] : ['success', 'data'])
+        if (operation.answer.streams?.always || operation.answer.lines) return
+        assert.deepEqual(Object.keys(reply.body), operation.answer.list ? ['data', 'pagination'] : ['success', 'data'])
         const { id: made } = reply.body.data
-        if (operation.success !== 201 || !made) return
+        if (operation.answer.status !== 201 || !made) return
         assert.equal(reply.headers.get('location'), `${target}/${made}`)
         assert.equal((await service().call('GET', `${target}/${made}`)).status, 200, 'Location leads to it')
       })
@@ -144,13 +149,14 @@ describe('the list of operations', () => {
   test('every POST and PATCH takes an Idempotency-Key, and nothing else does', () => {
     const takes = operations.filter(({ idempotent }) => idempotent).map(({ id }) => id)
     const should = operations
-      .filter(({ method, ofRuns }) => (method === 'POST' || method === 'PATCH') && !ofRuns)
+      .filter(({ method, access }) => (method === 'POST' || method === 'PATCH') && !access.ofRuns)
       .map(({ id }) => id)
     assert.deepEqual(takes, should)
   })
 
   test('what reads needs read, what deletes needs delete; keys, secrets, budgets, the audit log and telemetry need manage', () => {
-    for (const { id, method, path, permission } of operationsForKeys) {
+    for (const { id, method, path, access } of operationsForKeys) {
+      const { permission } = access
       if (id === 'getSelf' || id === 'createConsoleLink') assert.equal(permission, null)
       else if (id === 'invokeAgent' || id === 'listInvocable' || id === 'createFile') assert.equal(permission, 'invoke')
       else if (/^\/v1\/(keys|people|invitations|secrets|budgets|audit|telemetry|console|system)/.test(path))
@@ -195,7 +201,7 @@ const SPECIFIED = [
   'DELETE /v1/keys/{key_id}',
 ]
 
-function notEnough({ permission, ownPermission }: Operation): Permission[] {
+function notEnough({ access: { permission, ownPermission } }: Operation): Permission[] {
   const enough = [permission, ownPermission].flatMap((name) => name ?? [])
   return Permission.options.filter((held) => !enough.some((name) => covers([held], name)))
 }

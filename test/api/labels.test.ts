@@ -29,7 +29,7 @@ const UNSEEN = /(^|\.)(secret|clientSecret|caCert)$/
 const LOOKED_UP = /(^|\.)(agent_id|key_id|model|url|a2a|window|addresses|origins|provider|headers)$/
 
 describe('every text in a body is a label, or may have lines', () => {
-  for (const operation of operations.filter(({ body, upload }) => body && !upload)) {
+  for (const operation of operations.filter(({ input }) => input?.body && !input.upload)) {
     test(operation.id, () => {
       const open = textsIn(bodySchema(operation) as Schema).filter(({ schema }) => admits(schema, 'a\nb'))
       const others = open

@@ -82,7 +82,8 @@ describe('the OpenAPI document', () => {
   })
 
   test('names each path parameter, and what each operation may answer', () => {
-    for (const { method, path, permission, success = 200, idempotent, body, errors = [] } of operations) {
+    for (const { method, path, access, input, answer, idempotent } of operations) {
+      const { status: success = 200, errors = [] } = answer
       const { parameters, responses } = (document.paths[path] as Record<string, unknown>)[
         method.toLowerCase()
       ] as Described
@@ -98,9 +99,9 @@ describe('the OpenAPI document', () => {
         429,
         500,
         503,
-        ...(permission ? [403] : []),
+        ...(access.permission ? [403] : []),
         ...(inPath.length > 0 ? [404] : []),
-        ...(body ? [413, 415] : []),
+        ...(input?.body ? [413, 415] : []),
         ...(idempotent ? [409, 422] : []),
         ...errors.map((code) => STATUS_OF[code]),
       ]

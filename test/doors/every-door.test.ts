@@ -281,7 +281,8 @@ describe('every operation', () => {
 
   test('has a section in docs/api.md, with its description and a curl', () => {
     const api = readDoc('docs/api.md')
-    for (const { id, method, path, summary, description, permission, ownPermission, forPeople, ofRuns } of operations) {
+    for (const { id, method, path, summary, description, access } of operations) {
+      const { permission, ownPermission, forPeople, ofRuns } = access
       const section = api.split(/^##+ /m).find((text) => text.startsWith(`${summary}\n`)) ?? ''
       const [, route = '', paragraph = ''] = section.split('\n\n')
       assert.ok(route.startsWith(`\`${method} ${path}\` · `), `${id}: ${route}`)
@@ -344,7 +345,7 @@ describe('every route of another dialect', () => {
       assert.equal(stranger.status, 401, stranger.text)
       const expected = dialect.error(new ApiError('unauthorized', ''), '')
       assert.deepEqual(Object.keys(stranger.body), Object.keys(JSON.parse(expected.body)))
-      if (operation.permission === null) return
+      if (operation.access.permission === null) return
       const weak = await service.call(method, here, { key: await weakKey(service, operation) })
       assert.equal(weak.status, 403, weak.text)
     })
@@ -352,7 +353,7 @@ describe('every route of another dialect', () => {
 })
 
 /** A key with every permission that is not enough for the operation. */
-async function weakKey(service: Service, { permission, ownPermission }: Operation): Promise<string> {
+async function weakKey(service: Service, { access: { permission, ownPermission } }: Operation): Promise<string> {
   // The permission `write` includes `invoke`.
   const enough = new Set([permission, ownPermission, [permission, ownPermission].includes('invoke') && 'write'])
   const others = Permission.options.filter((name) => !enough.has(name))

@@ -46,8 +46,8 @@ onOneEngine(
       }
       for (const [name, body] of Object.entries(bodies)) {
         test(name, async () => {
-          for (const operation of operationsForKeys.filter(({ body: shape, upload }) => shape && !upload)) {
-            if (body === '' && operation.bodyOptional) continue
+          for (const operation of operationsForKeys.filter(({ input }) => input?.body && !input.upload)) {
+            if (body === '' && operation.input?.bodyOptional) continue
             const reply = await postBytes(service(), pathOf(operation), body, operation.method)
             assert.equal(reply.status, 400, `${operation.id}: ${reply.text}`)
             assert.equal(reply.body.error.code, 'invalid_request')
@@ -169,7 +169,9 @@ onOneEngine(
     })
 
     describe('query parameters', () => {
-      const lists = operationsForKeys.filter(({ list, query, method }) => list && query && method === 'GET')
+      const lists = operationsForKeys.filter(
+        ({ answer, input, method }) => answer.list && input?.query && method === 'GET',
+      )
       const bad: Record<string, string[]> = {
         limit: ['0', '-1', '1e2', '0x10', '10.0', '10;drop', '', '9007199254740993', '١٠', ' 10', '+10', '010', 'null'],
         offset: ['-1', '1.5', '', '9007199254740993', '1e400', 'Infinity'],

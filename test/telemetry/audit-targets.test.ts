@@ -5,9 +5,9 @@ import { operationsForKeys, SAMPLE_SETTINGS, sampleRequest } from '../support/cl
 import { onOneEngine, type Reply, type Service } from '../support/service/service.ts'
 
 /** Reads leave no entry, whatever their method, but for the export of a user. Invocations have receipts instead. */
-function isAudited({ id, method, permission }: Operation): boolean {
+function isAudited({ id, method, access }: Operation): boolean {
   if (id === 'exportUser') return true
-  return method !== 'GET' && permission !== 'read' && id !== 'invokeAgent'
+  return method !== 'GET' && access.permission !== 'read' && id !== 'invokeAgent'
 }
 
 /** What a path names, in its order. */

@@ -29,12 +29,12 @@ tour(
     chapter('refusals/bodies.txt', async () => {
       for (const operation of operationsForKeys) {
         const schema = bodySchema(operation)
-        if (!schema || operation.upload) continue
+        if (!schema || operation.input?.upload) continue
         const send = async (title: string, body: unknown) => {
           const reply = await told.service.call(operation.method, pathOf(operation), { body })
           told.say(`${operation.id}, ${title}\n  ${line(reply)}`)
         }
-        if (!operation.bodyOptional) await send('nothing', {})
+        if (!operation.input?.bodyOptional) await send('nothing', {})
         await send('every field of a wrong type', wrongOf(schema))
         const beyond = { ...sampleBody(operation), ...(beyondOf(schema) as object) }
         if (JSON.stringify(beyond).length < 900_000) await send('every field beyond its limits', beyond)
@@ -45,7 +45,7 @@ tour(
     chapter('refusals/queries.txt', async () => {
       for (const operation of operationsForKeys) {
         const parameters = querySchemas(operation)
-        if (parameters.length === 0 || operation.upload) continue
+        if (parameters.length === 0 || operation.input?.upload) continue
         const send = async (title: string, valueOf: (schema: Schema) => unknown) => {
           const given = parameters.map(({ name, schema }) => [name, valueOf(resolve(schema))] as const)
           const query = new URLSearchParams(

@@ -30,24 +30,27 @@ export const testTool = operation({
   summary: 'Test a tool',
   description:
     'Calls a tool once, the way a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call is real, with real effects, and skips approval. Nothing is stored except an entry in the audit log.',
-  permission: 'write',
+  access: { permission: 'write' },
+  mfa: { policy: 'update' },
   audit: { target: 'agent_id' },
-  mfa: 'update',
   idempotent: true,
   // No transaction, because it waits for the tool.
   transaction: false,
-  params: AgentParams,
-  body: TestToolBody,
-  data: z
-    .object({
-      tools: z
-        .array(z.object({ name: z.string(), description: z.string(), input_schema: z.record(z.string(), z.unknown()) }))
-        .describe('The tools that the model would be offered'),
-      result: z.string().nullable().describe('The result as the model would see it'),
-      error: z.string().nullable().describe('Why the tool could not be used or called'),
-      duration_ms: z.int(),
-    })
-    .meta({ id: 'ToolTest' }),
+  input: { params: AgentParams, body: TestToolBody },
+  answer: {
+    data: z
+      .object({
+        tools: z
+          .array(
+            z.object({ name: z.string(), description: z.string(), input_schema: z.record(z.string(), z.unknown()) }),
+          )
+          .describe('The tools that the model would be offered'),
+        result: z.string().nullable().describe('The result as the model would see it'),
+        error: z.string().nullable().describe('Why the tool could not be used or called'),
+        duration_ms: z.int(),
+      })
+      .meta({ id: 'ToolTest' }),
+  },
 
   async run(
     { params: { agent_id }, body: { tool, call } },

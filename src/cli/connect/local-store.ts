@@ -126,9 +126,9 @@ async function run(parts: Parts, { operation, read }: PathRoute, request: LocalR
   const input = {
     params,
     query: wanted.query,
-    body: operation.body ? validate(operation.body, wanted.body) : undefined,
+    body: operation.input?.body ? validate(operation.input?.body, wanted.body) : undefined,
   }
-  await operation.check?.(input, parts, actor)
+  await operation.input?.check?.(input, parts, actor)
   const call = {
     door: 'cli' as const,
     given: undefined,

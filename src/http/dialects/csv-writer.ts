@@ -13,11 +13,11 @@ export function csvWriter(field: string, writer: Writer): Writer {
   return {
     ...writer,
     reply(operation, result) {
-      const shape = operation.data as z.ZodObject
+      const shape = operation.answer.data as z.ZodObject
       const rows = (shape.parse(result) as Record<string, Record<string, unknown>[]>)[field] ?? []
       const names = Object.keys(rows[0] ?? namesIn(shape, field))
       const body = csvOf(rows, names)
-      return { status: operation.success ?? 200, headers: { 'Content-Type': 'text/csv; charset=utf-8' }, body }
+      return { status: operation.answer.status ?? 200, headers: { 'Content-Type': 'text/csv; charset=utf-8' }, body }
     },
   }
 }

@@ -29,10 +29,11 @@ export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Op
 
 /** A route that reads requests as ours are. */
 export function routeTo(operation: Operation, dialect: Dialect, writer: Writer): PathRoute {
-  const { method, path, idempotent, csv } = operation
+  const { method, path, idempotent } = operation
+  const { csv } = operation.answer
   const asCsv = csv === undefined ? undefined : csvWriter(csv, writer)
   const forOpenai = openaiFileWriter(operation, writer)
-  const readQuery = queryReader(operation.query ?? z.strictObject({}))
+  const readQuery = queryReader(operation.input?.query ?? z.strictObject({}))
   return {
     dialect,
     operation,
@@ -40,9 +41,9 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
     path,
     read({ message, query, bytes }) {
       // An upload is received later, once this has been read.
-      const body = operation.upload ? {} : readBody(operation, bytes)
+      const body = operation.input?.upload ? {} : readBody(operation, bytes)
       const isOpenai = forOpenai && isOpenaiClient(message.headers)
-      const asked = readQuery(isOpenai && operation.list ? openaiFileQuery(query) : query)
+      const asked = readQuery(isOpenai && operation.answer.list ? openaiFileQuery(query) : query)
       const isKeyed = idempotent && message.headers['idempotency-key'] !== undefined
       const isCsv = asCsv && wantsCsv(message.headers.accept, asked['format'])
       return {
@@ -60,7 +61,7 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
 
 export type PathRoute = Extract<Route, { read: unknown }>
 
-function modeOf({ streams, accepted }: Operation, { accept, prefer = '' }: IncomingHttpHeaders): Mode {
+function modeOf({ answer: { streams, accepted } }: Operation, { accept, prefer = '' }: IncomingHttpHeaders): Mode {
   if (streams && (streams.always || prefers(accept, 'text/event-stream'))) return 'stream'
   // RFC 7240.
   return accepted && /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(String(prefer)) ? 'background' : 'reply'
@@ -77,28 +78,28 @@ function standardHeaders(request_id: string): Record<string, string> {
 
 /** Puts what `run` returned through its shape and into the envelope. */
 function render(operation: Operation, result: unknown, { path, paging }: { path: string; paging: unknown }): Rendered {
-  if (result instanceof Accepted && operation.accepted) {
+  if (result instanceof Accepted && operation.answer.accepted) {
     const headers = { Location: result.location, ...(result.asked && { 'Preference-Applied': 'respond-async' }) }
     return {
       status: 202,
       headers,
-      body: JSON.stringify({ success: true, data: operation.accepted.parse(result.data) }),
+      body: JSON.stringify({ success: true, data: operation.answer.accepted.parse(result.data) }),
     }
   }
-  const status = operation.success ?? 200
-  if (operation.list) {
+  const status = operation.answer.status ?? 200
+  if (operation.answer.list) {
     const page = result as Page<unknown>
-    const { data, leftOut } = listed(operation.list, page.items)
+    const { data, leftOut } = listed(operation.answer.list, page.items)
     const pagination = paginationOf(page, paging as PageQuery)
     const body = JSON.stringify({ data, pagination })
     return { status, headers: {}, body, ...(leftOut.length > 0 && { leftOut }) }
   }
-  if (operation.lines) {
-    const lines = jsonLines(operation.lines, result as AsyncIterable<unknown>)
+  if (operation.answer.lines) {
+    const lines = jsonLines(operation.answer.lines, result as AsyncIterable<unknown>)
     return { status, headers: { 'Content-Type': 'application/x-ndjson; charset=utf-8' }, body: '', lines }
   }
-  if (operation.content) return { status, headers: {}, body: '', content: result as Content }
-  const data = operation.data.parse(result)
+  if (operation.answer.content) return { status, headers: {}, body: '', content: result as Content }
+  const data = operation.answer.data.parse(result)
   const id = status === 201 && (data as { id?: string }).id
   return {
     status,
@@ -154,6 +155,6 @@ function renderEvent({ id, event, data }: SentEvent): string {
   return `${id === null ? '' : `id: ${id}\n`}event: ${event}\ndata: ${text}\n\n`
 }
 
-function replayEvents({ streams }: Operation, { body }: Rendered): StreamEvent[] {
+function replayEvents({ answer: { streams } }: Operation, { body }: Rendered): StreamEvent[] {
   return streams?.replay?.((JSON.parse(body) as { data: never }).data) ?? []
 }

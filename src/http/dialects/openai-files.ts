@@ -13,7 +13,7 @@ export function isOpenaiClient(headers: IncomingHttpHeaders): boolean {
 }
 
 /** Writes files as OpenAI's clients read them. Undefined for what is no file. */
-export function openaiFileWriter({ path, content }: Operation, ours: Writer): Writer | undefined {
+export function openaiFileWriter({ path, answer: { content } }: Operation, ours: Writer): Writer | undefined {
   if (!path.startsWith('/v1/files') || content) return undefined
   return {
     ...ours,

@@ -70,7 +70,7 @@ export class OperationCalls {
       const call = {
         operation,
         params,
-        query: validate(operation.query ?? z.strictObject({}), query),
+        query: validate(operation.input?.query ?? z.strictObject({}), query),
         body,
         sent: { operation: id, params, sent },
         mode,

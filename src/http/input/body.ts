@@ -35,7 +35,7 @@ export const PROTOCOL_LIMITS: JsonLimits = { values: 1_000, elements: 100 }
 
 type WithBody = {
   message: Pick<IncomingMessage, 'headers'>
-  route: { operation: Pick<Operation, 'upload'> } | undefined
+  route: { operation: Pick<Operation, 'input'> } | undefined
 }
 
 /** Bodies must be JSON in UTF-8, except for uploads. We neither decompress nor convert them. */
@@ -44,7 +44,7 @@ export function checkBodyHeaders({ message: { headers }, route }: WithBody): voi
   if (encoding && encoding !== 'identity') {
     throw new ApiError('unsupported_media_type', 'Send the body uncompressed, without Content-Encoding.')
   }
-  if (route?.operation.upload) return
+  if (route?.operation.input?.upload) return
   const type = headers['content-type']
   if (type !== undefined && !JSON_TYPE.test(type) && hasBody(headers)) {
     throw new ApiError('unsupported_media_type', 'Send the body as application/json in UTF-8.')
@@ -115,17 +115,14 @@ export class BrokenJson extends ApiError {
 }
 
 /** The body of the request. It is an empty object when the body is optional and absent. */
-export function readBody(
-  { body, bodyOptional }: Pick<Operation, 'body' | 'bodyOptional'>,
-  bytes: Buffer | undefined,
-): unknown {
+export function readBody({ input }: Pick<Operation, 'input'>, bytes: Buffer | undefined): unknown {
   if (bytes === undefined || bytes.length === 0) {
-    if (!body || bodyOptional) return {}
+    if (!input?.body || input.bodyOptional) return {}
     throw badRequest('This operation requires a JSON body.')
   }
   const value = parseJson(bytes)
   // Many clients send an empty object where they have nothing to say.
-  if (!body && !(isObject(value) && Object.keys(value).length === 0))
+  if (!input?.body && !(isObject(value) && Object.keys(value).length === 0))
     throw badRequest("This operation doesn't accept a body.")
   return value
 }

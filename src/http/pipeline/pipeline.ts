@@ -101,7 +101,7 @@ export async function countRequest(edge: Edge, known: Known): Promise<Known> {
   const { arrived, actor } = known
   const { run, scope } = actor
   const { config, findProject, limiter } = edge.parts
-  if (run && arrived.route?.operation.isLimitedByRun && (await edge.isUnderWay(run))) return known
+  if (run && arrived.route?.operation.access.isLimitedByRun && (await edge.isUnderWay(run))) return known
   await takeFromTier(arrived, actor, limiter, config.limits)
   const ref = arrived.params['agent_id']
   const agent = known.agent ?? (ref === undefined ? undefined : await edge.findAgent(scope.project_id, ref))

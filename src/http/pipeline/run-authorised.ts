@@ -30,18 +30,18 @@ export async function runAuthorised(
   let uploads: Uploads | undefined
   try {
     // The body may have taken long to come.
-    if (operation.body) await requireStillAllowed(edge, authorised)
+    if (operation.input?.body) await requireStillAllowed(edge, authorised)
     // Some operations concern an agent that only their input names. That agent may ask for a code too.
-    const early = (operation.concerns || operation.calls) && readInput(authorised, wanted)
+    const early = (operation.access.concerns || operation.mfa?.calls) && readInput(authorised, wanted)
     const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
-    const { mfa, calls, removesProject, acrossAgents } = operation
-    if (mfa === 'always' || calls || removesProject || acrossAgents || service.gate.mfa || agent?.gate?.mfa) {
+    const { policy, calls, removesProject, acrossAgents } = operation.mfa ?? {}
+    if (policy === 'always' || calls || removesProject || acrossAgents || service.gate.mfa || agent?.gate?.mfa) {
       const answered = await checkCode(edge, { ...authorised, agent }, wanted, early || undefined)
       if (answered) return answered
     }
     const input = early || readInput(authorised, wanted)
-    await operation.check?.(input, parts, actor)
-    uploads = await operation.receive?.({ ...input, given }, actor, parts)
+    await operation.input?.check?.(input, parts, actor)
+    uploads = await operation.input?.receive?.({ ...input, given }, actor, parts)
     const { dialect, path, request_id, address, span } = arrived
     const call: Call = {
       door: actor.console_session === undefined ? dialect.door : 'console',
@@ -83,9 +83,9 @@ async function checkCode(
 ): Promise<Rendered | undefined> {
   const { operation, agent } = authorised
   const { service } = edge
-  const gates = operation.removesProject
+  const gates = operation.mfa?.removesProject
     ? await enterAll(edge, authorised, readInput(authorised, wanted))
-    : operation.acrossAgents
+    : operation.mfa?.acrossAgents
       ? await gatesInReach(edge, authorised)
       : agent?.gate
         ? [service.gate, agent.gate]
@@ -115,7 +115,7 @@ function repeatableOf(
     project_id: actor.scope.project_id,
     key,
     fingerprint: fingerprint(operation.method, arrived.path, arrived.query, sent),
-    secret: operation.secret ?? false,
+    secret: operation.answer.secret ?? false,
   }
 }
 
@@ -131,7 +131,7 @@ async function requireStillAllowed(edge: Edge, known: Authorised): Promise<void>
 }
 
 function readInput({ operation, params }: Authorised, { query, body }: CallRequest): Input {
-  return { params, query, body: operation.body ? validate(operation.body, body) : undefined }
+  return { params, query, body: operation.input?.body ? validate(operation.input?.body, body) : undefined }
 }
 
 /** Checks the security of the agent that the operation concerns, if there is one. */
@@ -140,7 +140,7 @@ async function enterConcerned(
   { arrived, actor, operation, agent: named }: Authorised,
   input: Input,
 ): Promise<FoundAgent | undefined> {
-  const ref = (await operation.concerns?.(input, edge.parts.storage.db)) ?? null
+  const ref = (await operation.access.concerns?.(input, edge.parts.storage.db)) ?? null
   if (ref === null) return named
   const agent = await edge.findAgent(actor.scope.project_id, ref)
   requireScope(actor, agent?.id ?? null)
@@ -153,7 +153,7 @@ async function enterConcerned(
 /** The gates of all agents of the project that the operation removes. The request must pass each of them. */
 async function enterAll(edge: Edge, { arrived, operation }: Authorised, input: Input): Promise<Gate[]> {
   const { service, guardedIn, parts } = edge
-  const project_id = (await operation.removesProject?.(input, parts.storage.db)) ?? null
+  const project_id = (await operation.mfa?.removesProject?.(input, parts.storage.db)) ?? null
   const own = project_id === null ? [] : (await guardedIn(project_id)).map((agent) => agent.gate)
   for (const each of own) passGate(arrived, each, parts.now())
   return [service.gate, ...own]
@@ -175,7 +175,7 @@ async function gatesOfCalled(
 ): Promise<Gate[]> {
   const wanting = (await guardedIn(actor.scope.project_id)).filter(({ gate }) => gate.mfa?.has('invoke'))
   if (wanting.length === 0) return []
-  const refs = (await operation.calls?.(input, parts.storage.db)) ?? []
+  const refs = (await operation.mfa?.calls?.(input, parts.storage.db)) ?? []
   const called = wanting.filter(({ id, name }) => refs.some((ref) => ref === id || ref === name))
   return called.map(({ gate }) => gate).filter((gate) => passesGate(arrived, gate, parts.now()))
 }

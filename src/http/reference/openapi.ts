@@ -69,30 +69,31 @@ export async function openApiDocument(operations: readonly Operation[], url = '/
 }
 
 function describe(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema {
-  const success = operation.success ?? 200
+  const { access, answer, input } = operation
+  const success = answer.status ?? 200
   const responses: Record<string, unknown> = {
     [success]: {
       description: 'Success',
       headers: replyHeaders(operation),
-      content: contentOf(operation, schemas),
+      content: contentOf(answer, schemas),
     },
   }
-  if (operation.content) {
-    responses[206] = { description: 'The part requested with `Range`', content: contentOf(operation, schemas) }
+  if (answer.content) {
+    responses[206] = { description: 'The part requested with `Range`', content: contentOf(answer, schemas) }
     responses[304] = { description: "Not modified: the client's copy is current, by the `ETag` in `If-None-Match`" }
   }
-  if (operation.csv !== undefined) {
+  if (answer.csv !== undefined) {
     const { content } = responses[success] as { content: JsonSchema }
-    content['text/csv'] = { schema: { type: 'string', description: `The items of \`${operation.csv}\`` } }
+    content['text/csv'] = { schema: { type: 'string', description: `The items of \`${answer.csv}\`` } }
   }
-  if (operation.streams) {
+  if (answer.streams) {
     const { content } = responses[success] as { content: JsonSchema }
     content['text/event-stream'] = {
       schema: { type: 'string', description: 'Server-sent events; the event `done` contains the reply' },
     }
   }
-  if (operation.accepted) {
-    const data = toSchema(operation.accepted, 'output', schemas)
+  if (answer.accepted) {
+    const data = toSchema(answer.accepted, 'output', schemas)
     responses[202] = {
       description: 'Accepted: the run continues in the background',
       content: { 'application/json': { schema: successSchema(data) } },
@@ -109,59 +110,59 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
     summary: operation.summary,
     ...(operation.description && { description: operation.description }),
     tags: [tagOf(operation)],
-    ...(operation.permission && { 'x-permission': operation.permission }),
-    ...(operation.ownPermission && { 'x-own-permission': operation.ownPermission }),
-    ...(operation.forPeople && { 'x-for-people': true }),
-    ...(operation.ofRuns && { 'x-for-remote-agents': true }),
+    ...(access.permission && { 'x-permission': access.permission }),
+    ...(access.ownPermission && { 'x-own-permission': access.ownPermission }),
+    ...(access.forPeople && { 'x-for-people': true }),
+    ...(access.ofRuns && { 'x-for-remote-agents': true }),
     parameters: parametersOf(operation, schemas),
-    ...(operation.body && {
+    ...(input?.body && {
       requestBody: {
-        required: !operation.bodyOptional,
-        content: bodyContent(operation.body, operation, schemas),
+        required: !input.bodyOptional,
+        content: bodyContent(input.body, operation, schemas),
       },
     }),
     responses,
   }
 }
 
-function contentOf(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema {
-  if (operation.content) return { 'application/octet-stream': { schema: BYTES } }
-  return operation.lines
-    ? { [LINES]: { schema: toSchema(operation.lines, 'output', schemas) } }
-    : { 'application/json': { schema: envelope(operation, schemas) } }
+function contentOf(answer: Operation['answer'], schemas: Record<string, JsonSchema>): JsonSchema {
+  if (answer.content) return { 'application/octet-stream': { schema: BYTES } }
+  return answer.lines
+    ? { [LINES]: { schema: toSchema(answer.lines, 'output', schemas) } }
+    : { 'application/json': { schema: envelope(answer, schemas) } }
 }
 
-function bodyContent(body: z.ZodType, { upload }: Operation, schemas: Record<string, JsonSchema>): JsonSchema {
-  if (!upload) return { 'application/json': { schema: toSchema(body, 'input', schemas) } }
+function bodyContent(body: z.ZodType, { input }: Operation, schemas: Record<string, JsonSchema>): JsonSchema {
+  if (!input?.upload) return { 'application/json': { schema: toSchema(body, 'input', schemas) } }
   const form = { type: 'object', required: ['file'], properties: { file: BYTES } }
   return { '*/*': { schema: BYTES }, 'multipart/form-data': { schema: form } }
 }
 
 function envelope(
-  operation: Exclude<Operation, { lines: z.ZodType } | { content: true }>,
+  answer: Exclude<Operation['answer'], { lines: z.ZodType } | { content: true }>,
   schemas: Record<string, JsonSchema>,
 ): JsonSchema {
-  if (operation.list) {
+  if (answer.list) {
     return {
       type: 'object',
       required: ['data', 'pagination'],
       additionalProperties: false,
       properties: {
-        data: { type: 'array', items: toSchema(operation.list, 'output', schemas) },
+        data: { type: 'array', items: toSchema(answer.list, 'output', schemas) },
         pagination: { $ref: '#/components/schemas/Pagination' },
       },
     }
   }
-  return successSchema(toSchema(operation.data, 'output', schemas))
+  return successSchema(toSchema(answer.data, 'output', schemas))
 }
 
 function parametersOf(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema[] {
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
-    const own = (operation.params?.shape as Record<string, z.ZodType> | undefined)?.[name]?.description
+    const own = (operation.input?.params?.shape as Record<string, z.ZodType> | undefined)?.[name]?.description
     const description = name === 'agent_id' ? "The agent's ID or name" : own
     return { name, in: 'path', required: true, schema: { type: 'string' }, ...(description && { description }) }
   })
-  const query = operation.query ? toSchema(operation.query, 'input', schemas) : {}
+  const query = operation.input?.query ? toSchema(operation.input?.query, 'input', schemas) : {}
   const required = (query.required ?? []) as string[]
   const inQuery = Object.entries((query.properties ?? {}) as Record<string, JsonSchema>).map(
     ([name, { description, ...schema }]) => ({
@@ -182,7 +183,7 @@ function parametersOf(operation: Operation, schemas: Record<string, JsonSchema>)
   const code = {
     name: 'X-Service-OTP',
     in: 'header',
-    required: operation.mfa === 'always',
+    required: operation.mfa?.policy === 'always',
     description: "The key's one-time code, if `security.mfa` requires one.",
     schema: { type: 'string', pattern: '^\\d{6}$' },
   }
@@ -204,9 +205,9 @@ function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
     ...(mayNeedCode(operation) ? (['mfa_required'] as const) : []),
     ...(operation.path.includes('{') ? (['not_found'] as const) : []),
     ...(changes(operation) ? BODY_ERRORS : []),
-    ...(operation.content ? (['range_not_satisfiable'] as const) : []),
+    ...(operation.answer.content ? (['range_not_satisfiable'] as const) : []),
     ...(operation.idempotent ? IDEMPOTENCY_ERRORS : []),
-    ...(operation.errors ?? []),
+    ...(operation.answer.errors ?? []),
   ]
   const byStatus = Map.groupBy([...new Set(codes)], (code) => STATUS_OF[code])
   return new Map([...byStatus].toSorted(([a], [b]) => a - b))
@@ -219,7 +220,7 @@ function replyHeaders(operation: Operation): JsonSchema {
     'X-RateLimit-Limit': header('Requests per minute', 'integer'),
     'X-RateLimit-Remaining': header('Requests left', 'integer'),
     'X-RateLimit-Reset': header('When all requests are available again, in seconds since 1970', 'integer'),
-    ...(operation.success === 201 && { Location: header('The URL of the new resource', 'string') }),
+    ...(operation.answer.status === 201 && { Location: header('The URL of the new resource', 'string') }),
     ...(operation.idempotent && { 'Idempotent-Replayed': header('`true` if this is a repeated reply', 'string') }),
   }
 }

@@ -82,12 +82,12 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
 
   const answer = async (arrived: Arrived, endpoint: Endpoint, response: ServerResponse): Promise<void> => {
     const entered = letIn(front, arrived, endpoint)
-    const limit = endpoint.route?.operation.knownWithinMs
+    const limit = endpoint.route?.operation.access.knownWithinMs
     const authorised = await (limit === undefined ? entered : within(limit, entered, noAnswer))
     // The rest of a body that the service does not read may still arrive. Then it must not be taken for another request.
     if (!arrived.message.complete && UNREAD.has(arrived.message.method ?? '')) response.shouldKeepAlive = false
     if (!authorised) return endpoint.page?.(arrived, response)
-    if (authorised.operation.upload) return answerUpload(front, authorised, response)
+    if (authorised.operation.input?.upload) return answerUpload(front, authorised, response)
     const bytes = await (arrived.bytes ?? readBytes(arrived.message, config))
     await answerRequest(front, authorised, bytes, response)
   }

@@ -19,23 +19,27 @@ export const listAllInvocations = operation({
   path: '/v1/invocations',
   summary: 'List invocations of all agents',
   description: 'Lists the receipts of all agents that the key has access to, ordered by creation time.',
-  permission: 'read',
-  userTokens: true,
-  query: listQuery(['created_at'], {
-    agent_id: z.string().optional().describe("Only this agent's invocations (ID or name)"),
-    status: InvocationStatus.optional(),
-    door: z.enum(DOORS).optional().describe('Only invocations that came through this channel'),
-    session_id: z.string().max(256).optional(),
-    user_id: z.string().max(256).optional(),
-    request_id: z
-      .string()
-      .max(100)
-      .optional()
-      .describe('Only the invocation with this ID, whichever agent it belongs to'),
-    parent_request_id: z.string().max(100).optional().describe('Only runs that this run called as tools'),
-  }),
-  concerns: async ({ query }) => query.agent_id ?? null,
-  list: Receipt,
+  access: {
+    permission: 'read',
+    userTokens: true,
+    concerns: async ({ query }) => query.agent_id ?? null,
+  },
+  input: {
+    query: listQuery(['created_at'], {
+      agent_id: z.string().optional().describe("Only this agent's invocations (ID or name)"),
+      status: InvocationStatus.optional(),
+      door: z.enum(DOORS).optional().describe('Only invocations that came through this channel'),
+      session_id: z.string().max(256).optional(),
+      user_id: z.string().max(256).optional(),
+      request_id: z
+        .string()
+        .max(100)
+        .optional()
+        .describe('Only the invocation with this ID, whichever agent it belongs to'),
+      parent_request_id: z.string().max(100).optional().describe('Only runs that this run called as tools'),
+    }),
+  },
+  answer: { list: Receipt },
 
   async run({ query }, { db, actor, reserve, shownAgents }: Needs<'db' | 'actor' | 'reserve' | 'shownAgents'>) {
     const { agent_id: ref, status, door, session_id, user_id, request_id, parent_request_id, ...page } = query

@@ -23,16 +23,16 @@ export const decideApproval = operation({
   summary: 'Decide an approval',
   description:
     'Approves a tool call, optionally with changed arguments, or rejects it; or answers a question. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`.',
-  permission: 'approve',
+  access: { permission: 'approve', userTokens: true },
+  mfa: { policy: 'approve' },
   audit: { target: 'reply' },
-  userTokens: true,
   idempotent: true,
-  mfa: 'approve',
-  errors: ['conflict'],
-  params: ApprovalParams,
-  body: DecideBody,
-  data: ApprovalReply,
-  check: ({ params, body }, parts, actor) => checkArguments(params, body, parts, actor),
+  input: {
+    params: ApprovalParams,
+    body: DecideBody,
+    check: ({ params, body }, parts, actor) => checkArguments(params, body, parts, actor),
+  },
+  answer: { data: ApprovalReply, errors: ['conflict'] },
 
   async run({ params: { agent_id, request_id, call_id }, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const agent = await agents.get(db, agent_id)

@@ -14,11 +14,9 @@ export const getApproval = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}',
   summary: 'Get an approval',
   description: 'If people were asked about a call twice, returns the later approval.',
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  params: ApprovalParams,
-  data: ApprovalReply,
+  access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
+  input: { params: ApprovalParams },
+  answer: { data: ApprovalReply },
 
   async run({ params: { agent_id, request_id, call_id } }, { db, actor }: Needs<'db' | 'actor'>) {
     const agent = await agents.get(db, agent_id)

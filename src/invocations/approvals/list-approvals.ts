@@ -18,25 +18,29 @@ export const listApprovals = operation({
   summary: 'List approvals',
   description:
     'Lists what people are asked to decide, and their decisions. With only the permission `invoke`, the list contains the approvals of runs that the key started itself.',
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  query: listQuery(['created_at', 'expires_at', 'decided_at', 'status', 'id'], {
-    agent_id: z.string().optional().describe('Agent ID or name'),
-    status: ApprovalStatus.optional(),
-    kind: ApprovalKind.optional(),
-    request_id: z
-      .string()
-      .max(256)
-      .optional()
-      .describe('Only approvals of this run and of the runs it called as tools'),
-    user_id: Label(256).optional(),
-    session_id: Label(256).optional(),
-    start_time: TimeInput.optional().describe('Created at this time or later'),
-    end_time: TimeInput.optional().describe('Created before this time'),
-  }),
-  concerns: async ({ query }) => query.agent_id ?? null,
-  list: ApprovalReply,
+  access: {
+    permission: 'read',
+    ownPermission: 'invoke',
+    userTokens: true,
+    concerns: async ({ query }) => query.agent_id ?? null,
+  },
+  input: {
+    query: listQuery(['created_at', 'expires_at', 'decided_at', 'status', 'id'], {
+      agent_id: z.string().optional().describe('Agent ID or name'),
+      status: ApprovalStatus.optional(),
+      kind: ApprovalKind.optional(),
+      request_id: z
+        .string()
+        .max(256)
+        .optional()
+        .describe('Only approvals of this run and of the runs it called as tools'),
+      user_id: Label(256).optional(),
+      session_id: Label(256).optional(),
+      start_time: TimeInput.optional().describe('Created at this time or later'),
+      end_time: TimeInput.optional().describe('Created before this time'),
+    }),
+  },
+  answer: { list: ApprovalReply },
 
   async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
     const { limit, offset, sort, agent_id: ref, user_id, ...filter } = query

@@ -14,12 +14,9 @@ export const getRunFile = operation({
   summary: "Download a run's file (remote agents)",
   description:
     "Remote agents use this endpoint with their call's token to read an attachment that was too large to be included in the call. It works while the call is open, until the run's deadline. A `Range` of bytes is answered with 206. After that, the request fails with 409.",
-  permission: null,
-  ofRuns: true,
-  userTokens: true,
-  errors: ['conflict'],
-  params: InvocationParams.extend(FileParams.shape),
-  content: true,
+  access: { permission: null, userTokens: true, ofRuns: true },
+  input: { params: InvocationParams.extend(FileParams.shape) },
+  answer: { content: true, errors: ['conflict'] },
 
   async run({ params }, parts: Needs<'db' | 'actor' | 'bytes' | 'now' | 'runtime' | 'storage'>) {
     const { actor, bytes, db, now } = parts

@@ -18,18 +18,12 @@ export const createCallback = operation({
   summary: 'Create a callback',
   description:
     'A webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10.',
-  permission: 'write',
-  ownPermission: 'invoke',
+  access: { permission: 'write', ownPermission: 'invoke', userTokens: true },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'reply' },
-  userTokens: true,
-  mfa: 'webhooks',
   idempotent: true,
-  secret: true,
-  success: 201,
-  errors: ['conflict'],
-  params: InvocationParams,
-  body: NewCallback,
-  data: CallbackWithSecret,
+  input: { params: InvocationParams, body: NewCallback },
+  answer: { status: 201, data: CallbackWithSecret, secret: true, errors: ['conflict'] },
 
   async run({ params, body }, context: CallbackNeeds) {
     const { db } = context

@@ -12,13 +12,11 @@ export const deleteCallback = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
   summary: 'Delete a callback',
   description: 'Identify the callback by ID or name. No further events are sent to it.',
-  permission: 'delete',
-  ownPermission: 'invoke',
+  access: { permission: 'delete', ownPermission: 'invoke', userTokens: true },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'reply' },
-  userTokens: true,
-  mfa: 'webhooks',
-  params: CallbackParams,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: CallbackParams },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, { actor, db, newId, now }: Needs<'actor' | 'db' | 'newId' | 'now'>) {
     const { id } = await getCallbackInScope(params, 'write', { actor, db })

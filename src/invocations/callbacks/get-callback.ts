@@ -9,11 +9,9 @@ export const getCallback = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
   summary: 'Get a callback',
   description: 'Identify the callback by ID or name.',
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  params: CallbackParams,
-  data: CallbackReply,
+  access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
+  input: { params: CallbackParams },
+  answer: { data: CallbackReply },
 
   run: ({ params }, context: Needs<'actor' | 'db'>) => getCallbackInScope(params, 'read', context),
 })

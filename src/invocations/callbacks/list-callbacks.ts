@@ -12,12 +12,9 @@ export const listCallbacks = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks',
   summary: 'List callbacks',
   description: 'The headers that a callback sends, and its secret, are not returned.',
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  params: InvocationParams,
-  query: listQuery(['created_at'], {}),
-  list: CallbackReply,
+  access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
+  input: { params: InvocationParams, query: listQuery(['created_at'], {}) },
+  answer: { list: CallbackReply },
 
   async run({ params, query: { limit, offset, sort } }, { actor, db }: Needs<'actor' | 'db'>) {
     await requireRun(params, 'read', { actor, db })

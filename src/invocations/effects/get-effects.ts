@@ -16,9 +16,11 @@ export const getEffects = operation({
   summary: "Get an invocation's memories and deliveries",
   description:
     'Returns the memories that the invocation wrote, and the webhook deliveries of the event sent when it ended. For its log entries, use `GET …/logs?request_id=`.',
-  permission: 'read',
-  params: InvocationParams,
-  data: z.object({ memories: z.array(MemoryReply), deliveries: z.array(DeliveryReply) }).meta({ id: 'Effects' }),
+  access: { permission: 'read' },
+  input: { params: InvocationParams },
+  answer: {
+    data: z.object({ memories: z.array(MemoryReply), deliveries: z.array(DeliveryReply) }).meta({ id: 'Effects' }),
+  },
 
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)

@@ -14,13 +14,9 @@ export const streamInvocation = operation({
   summary: 'Stream an invocation',
   description:
     "Streams the invocation's events from the start, or after `Last-Event-ID`, until it ends. If it has already ended, the events come from its receipt.",
-  permission: 'read',
-  ownPermission: 'invoke',
-  userTokens: true,
-  errors: ['timeout', 'conflict', 'output_invalid'],
-  params: InvocationParams,
-  data: InvocationResult,
-  streams: { always: true },
+  access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
+  input: { params: InvocationParams },
+  answer: { data: InvocationResult, streams: { always: true }, errors: ['timeout', 'conflict', 'output_invalid'] },
 
   async run({ params }, context: FollowNeeds & Needs<'last_event_id'>) {
     const agent = await agents.get(context.db, params.agent_id)

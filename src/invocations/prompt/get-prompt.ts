@@ -17,18 +17,20 @@ export const getPrompt = operation({
   summary: "Get an invocation's prompt",
   description:
     "Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing; `notes` lists what differs from what the model saw. `left_out` lists what did not fit into the model's window. Messages of more than 20,000 characters are cut; `characters` is the full length. The values of secrets are never returned.",
-  permission: 'read',
-  params: InvocationParams,
-  query: z.strictObject({
-    step: z
-      .int()
-      .min(0)
-      .optional()
-      .describe(
-        'The position of a model step in the receipt, or the number of all steps for the prompt of the next one. Default: the last answer of the model',
-      ),
-  }),
-  data: ShownPrompt,
+  access: { permission: 'read' },
+  input: {
+    params: InvocationParams,
+    query: z.strictObject({
+      step: z
+        .int()
+        .min(0)
+        .optional()
+        .describe(
+          'The position of a model step in the receipt, or the number of all steps for the prompt of the next one. Default: the last answer of the model',
+        ),
+    }),
+  },
+  answer: { data: ShownPrompt },
 
   async run({ params, query }, context: RebuildNeeds & Needs<'actor'>) {
     const { db, actor } = context

@@ -26,17 +26,12 @@ export const takeSteps = operation({
   summary: 'Run steps (remote agents)',
   description:
     "Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. The `status` is `done` with the results, or `waiting`: then the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409.",
-  permission: null,
-  ofRuns: true,
-  isLimitedByRun: true,
-  userTokens: true,
-  transaction: false,
+  access: { permission: null, userTokens: true, ofRuns: true, isLimitedByRun: true },
   // The receipt of the run has its steps.
   audit: { target: 'request_id', when: () => false },
-  errors: ['conflict'],
-  params: InvocationParams,
-  body: AskSteps,
-  data: StepsResult,
+  transaction: false,
+  input: { params: InvocationParams, body: AskSteps },
+  answer: { data: StepsResult, errors: ['conflict'] },
 
   async run({ params, body: { steps } }, parts: TakeNeeds) {
     const run = requireRun(parts.actor, params.request_id)

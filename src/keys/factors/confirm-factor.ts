@@ -15,16 +15,13 @@ export const confirmFactor = operation({
   summary: 'Confirm a second factor',
   description:
     'Sends the first code of a new second factor, which proves that the authenticator app has the secret. The factor then takes effect and replaces the earlier one.',
-  permission: 'manage',
+  access: { permission: 'manage', concerns: concernedAgent },
   audit: { target: 'key_id' },
   idempotent: true,
   // A wrong code must stay counted, so nothing is rolled back when the request fails.
   transaction: false,
-  errors: ['conflict'],
-  params: KeyParams,
-  body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must be six digits') }),
-  concerns: concernedAgent,
-  data: FactorReply,
+  input: { params: KeyParams, body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must be six digits') }) },
+  answer: { data: FactorReply, errors: ['conflict'] },
 
   async run({ params, body }, { storage, actor, keyring, now }: Needs<'storage' | 'actor' | 'keyring' | 'now'>) {
     const { key_id } = params

@@ -17,21 +17,22 @@ export const enrolFactor = operation({
   summary: 'Set up a second factor for a key',
   description:
     "Creates a TOTP secret for an authenticator app, returned only in this reply. It takes effect once you confirm a first code. Requires another key with a second factor and its code in `X-Service-OTP`, so a stolen key can't set up its own. Set up the first second factor on the server with `moorage mfa enrol --local`.",
-  permission: 'manage',
+  access: { permission: 'manage', concerns: concernedAgent },
+  mfa: { policy: 'always' },
   audit: { target: 'key_id' },
-  mfa: 'always',
   idempotent: true,
-  secret: true,
-  params: KeyParams,
-  concerns: concernedAgent,
-  data: z
-    .object({
-      key_id: z.string(),
-      status: z.literal('pending'),
-      secret: z.string().describe('Base32, for typing in'),
-      uri: z.string().describe('`otpauth://…`, for the QR code'),
-    })
-    .meta({ id: 'NewKeyFactor' }),
+  input: { params: KeyParams },
+  answer: {
+    data: z
+      .object({
+        key_id: z.string(),
+        status: z.literal('pending'),
+        secret: z.string().describe('Base32, for typing in'),
+        uri: z.string().describe('`otpauth://…`, for the QR code'),
+      })
+      .meta({ id: 'NewKeyFactor' }),
+    secret: true,
+  },
 
   async run({ params }, { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>) {
     const key = await getHolderInScope(db, actor, params.key_id)

@@ -11,10 +11,9 @@ export const getFactor = operation({
   path: '/v1/keys/{key_id}/mfa',
   summary: "Get a key's second factor status",
   description: 'Returns whether there is one and since when, never its secret.',
-  permission: 'manage',
-  params: KeyParams,
-  concerns: concernedAgent,
-  data: FactorReply,
+  access: { permission: 'manage', concerns: concernedAgent },
+  input: { params: KeyParams },
+  answer: { data: FactorReply },
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = await getHolderInScope(db, actor, params.key_id)

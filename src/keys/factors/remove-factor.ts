@@ -13,12 +13,11 @@ export const removeFactor = operation({
   path: '/v1/keys/{key_id}/mfa',
   summary: "Remove a key's second factor",
   description: 'Requires another key with a second factor and its code in `X-Service-OTP`.',
-  permission: 'manage',
+  access: { permission: 'manage', concerns: concernedAgent },
+  mfa: { policy: 'always' },
   audit: { target: 'key_id' },
-  mfa: 'always',
-  params: KeyParams,
-  concerns: concernedAgent,
-  data: z.object({ key_id: z.string(), deleted: z.literal(true) }),
+  input: { params: KeyParams },
+  answer: { data: z.object({ key_id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
     const key = await getHolderInScope(db, actor, params.key_id)

@@ -11,16 +11,16 @@ export const createPersonalKey = operation({
   summary: 'Create a personal key',
   description:
     'For people who are signed in. The key never has more permissions than your role in this project, and stops working when your role ends. The secret is returned only in this reply.',
-  permission: null,
-  forPeople: true,
+  access: {
+    permission: null,
+    forPeople: true,
+    concerns: async ({ body }) => body.agent_id,
+  },
+  mfa: { policy: 'keys' },
   audit: { target: 'reply' },
-  mfa: 'keys',
   idempotent: true,
-  secret: true,
-  success: 201,
-  body: CreatePersonalKeyBody,
-  concerns: async ({ body }) => body.agent_id,
-  data: KeyWithSecret,
+  input: { body: CreatePersonalKeyBody },
+  answer: { status: 201, data: KeyWithSecret, secret: true },
 
   async run({ body }, needs: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
     const owner = personalOwner(requirePerson(needs.actor), body.agent_id)

@@ -12,10 +12,11 @@ export const listPersonalKeys = operation({
   path: '/v1/personal-keys',
   summary: 'List your personal keys',
   description: 'For people who are signed in. Lists the keys that you created in this project.',
-  permission: null,
-  forPeople: true,
-  query: listQuery(['created_at', 'name', 'expires_at', 'last_used_at', 'id'], { status: KeyStatus.optional() }),
-  list: KeyReply,
+  access: { permission: null, forPeople: true },
+  input: {
+    query: listQuery(['created_at', 'name', 'expires_at', 'last_used_at', 'id'], { status: KeyStatus.optional() }),
+  },
+  answer: { list: KeyReply },
 
   async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { person_id, reach } = requirePerson(actor)

@@ -14,12 +14,10 @@ export const revokePersonalKey = operation({
   path: '/v1/personal-keys/{key_id}',
   summary: 'Revoke a personal key',
   description: 'For people who are signed in. The key stops working immediately. Revoking it again has no effect.',
-  permission: null,
-  forPeople: true,
+  access: { permission: null, forPeople: true, concerns: concernedAgent },
   audit: { target: 'key_id' },
-  params: KeyParams,
-  concerns: concernedAgent,
-  data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }),
+  input: { params: KeyParams },
+  answer: { data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }) },
 
   async run({ params: { key_id: id } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const { person_id } = requirePerson(actor)

@@ -23,9 +23,8 @@ export const getMemoryStatus = operation({
   summary: 'Get memory status',
   description:
     "Returns the embedder's progress. When the embedding model changes, all memories of all agents get new vectors in the background.",
-  permission: 'read',
-  reach: 'operator',
-  data: MemoryStatus,
+  access: { permission: 'read', reach: 'operator' },
+  answer: { data: MemoryStatus },
 
   async run(_input, { db, embedder }: Needs<'db' | 'embedder'>) {
     if (!embedder) return { embedding: null }

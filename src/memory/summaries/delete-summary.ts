@@ -13,13 +13,11 @@ export const deleteSummary = operation({
   summary: "Delete a session's summary",
   description:
     "The session's turns are kept. If the agent keeps summaries, its model writes a new one from the first turn on.",
-  permission: 'delete',
+  access: { permission: 'delete', userTokens: true },
+  mfa: { policy: 'clear_memory' },
   audit: { target: 'session_id' },
-  userTokens: true,
-  mfa: 'clear_memory',
-  params: SummaryParams,
-  query: SummaryQuery,
-  data: z.object({ session_id: z.string(), deleted: z.literal(true) }),
+  input: { params: SummaryParams, query: SummaryQuery },
+  answer: { data: z.object({ session_id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { agent_id, session_id }, query }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, agent_id)

@@ -13,11 +13,9 @@ export const getSummary = operation({
   summary: "Get a session's summary",
   description:
     'Returns the summary of turns that no longer fit in the session history. The model sees it if the agent keeps summaries.',
-  permission: 'read',
-  userTokens: true,
-  params: SummaryParams,
-  query: SummaryQuery,
-  data: SessionSummary,
+  access: { permission: 'read', userTokens: true },
+  input: { params: SummaryParams, query: SummaryQuery },
+  answer: { data: SessionSummary },
 
   async run({ params: { agent_id, session_id }, query }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, agent_id)

@@ -13,13 +13,10 @@ export const replaceSummary = operation({
   summary: "Replace a session's summary",
   description:
     'If the agent keeps summaries, the model sees this text from the next message on. It covers everything said so far; later turns are added to it by the model.',
-  permission: 'write',
+  access: { permission: 'write', userTokens: true },
   audit: { target: 'session_id' },
-  userTokens: true,
-  params: SummaryParams,
-  query: SummaryQuery,
-  body: ReplaceSummaryBody,
-  data: SessionSummary,
+  input: { params: SummaryParams, query: SummaryQuery, body: ReplaceSummaryBody },
+  answer: { data: SessionSummary },
 
   async run(
     { params: { agent_id, session_id }, query, body: { content } },

@@ -20,17 +20,19 @@ export const createInvitation = operation({
   summary: 'Invite a person',
   description:
     "Creates a one-time link that grants a role in this project to the person with this verified email address. The link stops working when the key or role that created it does. Tokens, keys that expire and rotated secrets can't create invitations. Put the token after `#invitation=` in the console's URL, and send the link yourself: the service sends no email. Without an identity provider in `console.oidc`, the request fails with 409.",
-  permission: 'manage',
+  access: { permission: 'manage' },
+  mfa: { policy: 'keys' },
   audit: { target: 'reply' },
-  mfa: 'keys',
   idempotent: true,
-  secret: true,
-  success: 201,
-  errors: ['conflict'],
-  body: CreateInvitationBody,
-  data: z
-    .object({ ...InvitationReply.shape, token: z.string().describe('Returned only in this reply') })
-    .meta({ id: 'InvitationWithToken' }),
+  input: { body: CreateInvitationBody },
+  answer: {
+    status: 201,
+    data: z
+      .object({ ...InvitationReply.shape, token: z.string().describe('Returned only in this reply') })
+      .meta({ id: 'InvitationWithToken' }),
+    secret: true,
+    errors: ['conflict'],
+  },
 
   async run({ body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
     requireScope(actor, null)

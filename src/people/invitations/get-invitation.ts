@@ -10,9 +10,9 @@ export const getInvitation = operation({
   path: '/v1/invitations/{invitation_id}',
   summary: 'Get an invitation',
   description: 'The token is not returned.',
-  permission: 'manage',
-  params: InvitationParams,
-  data: InvitationReply,
+  access: { permission: 'manage' },
+  input: { params: InvitationParams },
+  answer: { data: InvitationReply },
 
   async run({ params }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
     const invitation = await getInReach(db, actor, params.invitation_id)

@@ -13,9 +13,9 @@ export const listInvitations = operation({
   summary: 'List invitations',
   description:
     "Lists this project's invitations. With access to all projects, invitations to all projects are included. Tokens are not returned.",
-  permission: 'manage',
-  query: listQuery(['created_at', 'expires_at', 'email', 'id'], {}),
-  list: InvitationReply,
+  access: { permission: 'manage' },
+  input: { query: listQuery(['created_at', 'expires_at', 'email', 'id'], {}) },
+  answer: { list: InvitationReply },
 
   async run({ query }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
     requireScope(actor, null)

@@ -11,11 +11,11 @@ export const revokeInvitation = operation({
   path: '/v1/invitations/{invitation_id}',
   summary: 'Revoke an invitation',
   description: 'The link stops working. A role it has already granted is kept.',
-  permission: 'manage',
+  access: { permission: 'manage' },
+  mfa: { policy: 'keys' },
   audit: { target: 'invitation_id' },
-  mfa: 'keys',
-  params: InvitationParams,
-  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+  input: { params: InvitationParams },
+  answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { invitation_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
     await getInReach(db, actor, id)

@@ -12,10 +12,10 @@ export const deletePrice = operation({
   summary: 'Delete a model price',
   description:
     'Deletes a price that was set through the API. The model then has the price from the built-in list of vendors, or no price. Prices in `moorage.yaml` stay. If the operator pays for the model, this requires a key with access to all projects.',
-  permission: 'manage',
+  access: { permission: 'manage' },
   audit: { target: ['provider', 'model'] },
-  params: PriceParams,
-  data: z.object({ model: z.string(), deleted: z.literal(true) }),
+  input: { params: PriceParams },
+  answer: { data: z.object({ model: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, { db, actor, prices }: Needs<'db' | 'actor' | 'prices'>) {
     requireAllAgents(actor)

@@ -15,12 +15,10 @@ export const setPrice = operation({
   summary: 'Set a model price',
   description:
     "Sets the project's price of a model, for calls from now on. With `*` as the model, it applies to all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. If `moorage.yaml` has a price for the model, the request fails with 409. If the operator pays for the model, because its provider is in `moorage.yaml` or uses the operator's key, this requires a key with access to all projects.",
-  permission: 'manage',
+  access: { permission: 'manage' },
   audit: { target: ['provider', 'model'] },
-  errors: ['conflict'],
-  params: PriceParams,
-  body: z.strictObject(GivenRates).meta({ id: 'SetPrice' }),
-  data: PriceReply,
+  input: { params: PriceParams, body: z.strictObject(GivenRates).meta({ id: 'SetPrice' }) },
+  answer: { data: PriceReply, errors: ['conflict'] },
 
   async run({ params, body }, { db, actor, prices, now }: Needs<'db' | 'actor' | 'prices' | 'now'>) {
     requireAllAgents(actor)

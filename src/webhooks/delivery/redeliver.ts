@@ -14,14 +14,12 @@ export const redeliver = operation({
   summary: 'Redeliver an event',
   description:
     'Sends the same event again immediately, with the same ID, body and retries, even if it was delivered before.',
-  permission: 'write',
+  access: { permission: 'write', concerns: agentOfDelivery },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'delivery_id' },
-  mfa: 'webhooks',
   idempotent: true,
-  errors: ['conflict'],
-  params: DeliveryParams,
-  concerns: agentOfDelivery,
-  data: DeliveryReply,
+  input: { params: DeliveryParams },
+  answer: { data: DeliveryReply, errors: ['conflict'] },
 
   async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const webhook = await getInScope(db, actor, params.webhook_id)

@@ -16,15 +16,15 @@ export const createListener = operation({
   summary: 'Listen for events',
   description:
     'Creates a listener for a receiver without a public URL: it collects the events that a webhook would receive until you fetch them. It expires two minutes after its last request. `moorage webhooks listen` uses it to forward events to a server on your machine.',
-  permission: 'write',
+  access: {
+    permission: 'write',
+    concerns: async ({ body }) => body.agent_id,
+  },
+  mfa: { policy: 'webhooks' },
   audit: { target: 'reply' },
-  mfa: 'webhooks',
   idempotent: true,
-  success: 201,
-  errors: ['conflict'],
-  body: CreateListenerBody,
-  concerns: async ({ body }) => body.agent_id,
-  data: ListenerReply,
+  input: { body: CreateListenerBody },
+  answer: { status: 201, data: ListenerReply, errors: ['conflict'] },
 
   async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     requireLasting(actor, 'A webhook')

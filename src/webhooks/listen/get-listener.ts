@@ -25,16 +25,20 @@ export const getListener = operation({
   summary: "Get a listener's events",
   description:
     "Returns at most ten events at a time. Each is returned again until you list it in `received`. Every request extends the listener's lifetime. Only the key that created the listener can use it.",
-  permission: 'read',
-  params: ListenerParams,
-  concerns: async ({ params }, db) => (await listeners.find(db, params.listener_id))?.agent_id ?? null,
-  query: z.strictObject({
-    received: Received.optional().describe(
-      'IDs of `deliveries` you have received, separated by commas; they are not returned again',
-    ),
-    wait_ms: z.int().min(0).max(LONGEST_WAIT_MS).default(0).describe('How long to wait if there is no event'),
-  }),
-  data: ListenerReply,
+  access: {
+    permission: 'read',
+    concerns: async ({ params }, db) => (await listeners.find(db, params.listener_id))?.agent_id ?? null,
+  },
+  input: {
+    params: ListenerParams,
+    query: z.strictObject({
+      received: Received.optional().describe(
+        'IDs of `deliveries` you have received, separated by commas; they are not returned again',
+      ),
+      wait_ms: z.int().min(0).max(LONGEST_WAIT_MS).default(0).describe('How long to wait if there is no event'),
+    }),
+  },
+  answer: { data: ListenerReply },
 
   async run(
     { params: { listener_id }, query },

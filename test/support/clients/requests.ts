@@ -22,7 +22,7 @@ export type SampleRequest = {
 }
 
 /** Every operation that a key may call. Those for people have stories of their own. */
-export const operationsForKeys = operations.filter(({ forPeople, ofRuns }) => !forPeople && !ofRuns)
+export const operationsForKeys = operations.filter(({ access }) => !access.forPeople && !access.ofRuns)
 
 /** Webhooks may point at this machine, where nobody listens on the port that they are given. */
 export const SAMPLE_SETTINGS: Settings = {
@@ -120,7 +120,7 @@ export async function sampleRequest(service: Service, operation: Operation): Pro
     method: operation.method,
     path: pathOf(operation, params) + (told?.query ?? sampleQuery(operation)),
     body: told?.body ?? sampleBody(operation),
-    headers: operation.mfa === 'always' ? { 'X-Service-OTP': await adminCode(service) } : {},
+    headers: operation.mfa?.policy === 'always' ? { 'X-Service-OTP': await adminCode(service) } : {},
   }
 }
 

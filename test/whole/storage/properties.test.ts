@@ -63,7 +63,7 @@ describe('the generator', () => {
   test('makes requests that succeed, too', () => {
     const create = operations.find(({ id }) => id === 'createAgent') as Operation
     const samples = fc.sample(fitting(bodySchema(create) ?? {}), { numRuns: 100 })
-    const fits = samples.filter((sample) => create.body?.safeParse(sample).success)
+    const fits = samples.filter((sample) => create.input?.body?.safeParse(sample).success)
     assert.ok(fits.length >= 5, `${fits.length} of 100 fit`)
   })
 })
@@ -93,7 +93,7 @@ function fittingQuery(operation: Operation): fc.Arbitrary<Record<string, unknown
   return fc.record(Object.fromEntries(fields), { requiredKeys: required })
 }
 
-function anyHeaders({ streams }: Operation): fc.Arbitrary<Record<string, string>> {
+function anyHeaders({ answer: { streams } }: Operation): fc.Arbitrary<Record<string, string>> {
   const visible = fc.stringMatching(/^[\x21-\x7e]{1,40}$/)
   return fc.record(
     {

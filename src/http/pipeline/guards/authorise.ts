@@ -62,8 +62,8 @@ export async function authoriseNamed(
   return authorise(edge, { arrived, actor }, operation, params)
 }
 
-function requireOperationPermission(actor: Actor, operation: Operation): void {
-  const { permission, ownPermission, userTokens, forPeople, ofRuns, reach } = operation
+function requireOperationPermission(actor: Actor, { access }: Operation): void {
+  const { permission, ownPermission, userTokens, forPeople, ofRuns, reach } = access
   if (ofRuns !== (actor.run && true))
     throw forbidden(
       ofRuns

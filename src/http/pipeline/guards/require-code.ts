@@ -52,13 +52,13 @@ export function requireRight(result: AttemptResult | undefined): void {
 }
 
 function needsCode(operation: Operation, body: unknown, gates: Gate[]): boolean {
-  if (operation.mfa === 'always') return true
+  if (operation.mfa?.policy === 'always') return true
   const policies = gates.flatMap(({ mfa }) => mfa ?? [])
   if (policies.length === 0) return false
   // To change the policy needs a code under every policy. Otherwise an actor could switch the policy off first.
   const fields = Object.keys(Object(body))
-  if (operation.accessFields?.some((field) => fields.includes(field))) return true
-  const names = [...protectedNames(operation), ...fields.flatMap((field) => operation.mfaFields?.[field] ?? [])]
+  if (operation.mfa?.accessFields?.some((field) => fields.includes(field))) return true
+  const names = [...protectedNames(operation), ...fields.flatMap((field) => operation.mfa?.fields?.[field] ?? [])]
   return names.some((name) => policies.some((policy) => policy.has(name)))
 }
 

@@ -51,7 +51,7 @@ class SessionPages {
     checkPage(arrived, this.#console)
     checkBodyHeaders(arrived)
     const bytes = await readBytes(arrived.message, config)
-    const credential = validate(SignIn, readBody({ body: SignIn }, bytes))
+    const credential = validate(SignIn, readBody({ input: { body: SignIn } }, bytes))
     if ('key' in credential) await this.#countKey(arrived, credential.key)
     const { request_id, address, secure, message } = arrived
     const browser = message.headers['user-agent'] ?? ''

@@ -94,7 +94,7 @@ class DevicePages {
     this.#console.door.checkSecrecy(arrived)
     checkBodyHeaders(arrived)
     const bytes = await readBytes(arrived.message, config)
-    return validate(body, readBody({ body }, bytes))
+    return validate(body, readBody({ input: { body } }, bytes))
   }
 
   #choose(name: string | undefined): OidcIssuer {

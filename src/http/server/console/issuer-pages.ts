@@ -65,7 +65,7 @@ class IssuerPages {
     checkPage(arrived, this.#console)
     checkBodyHeaders(arrived)
     const bytes = await readBytes(arrived.message, parts.config)
-    const { to, invitation } = validate(Begin, readBody({ body: Begin }, bytes))
+    const { to, invitation } = validate(Begin, readBody({ input: { body: Begin } }, bytes))
     const issuer = this.#issuerOf(arrived)
     // A stranger must not make us ask the provider without end.
     await this.#front.steps.countFailure(addressBucket(arrived.address))

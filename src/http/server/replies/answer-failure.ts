@@ -31,6 +31,6 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   const refusal = dialect.error(apiError, request_id)
   const answer = apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal
   if (message.complete || message.destroyed || UNREAD.has(message.method ?? '')) return send(response, headers, answer)
-  const isLargeFile = arrived.route?.operation.upload === true && apiError.code === 'payload_too_large'
+  const isLargeFile = arrived.route?.operation.input?.upload === true && apiError.code === 'payload_too_large'
   sendEarly(response, headers, answer, isLargeFile ? FILE_DROPPED_FOR_MS : DROPPED_FOR_MS)
 }

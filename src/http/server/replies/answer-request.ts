@@ -57,7 +57,7 @@ async function answerCall(
   const { edge, requests } = front
   const { arrived, operation } = authorised
   const channel = { ...replyChannel(front, authorised, response), mode }
-  if (!operation.streams || mode !== 'reply') channel.onHangUp = undefined
+  if (!operation.answer.streams || mode !== 'reply') channel.onHangUp = undefined
   const done = await runAuthorised(edge, authorised, wanted, channel)
   const rendered = present ? await atPresent(front, authorised, done, present) : done
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)

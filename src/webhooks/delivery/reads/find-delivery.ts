@@ -15,13 +15,15 @@ export const findDelivery = operation({
   path: '/v1/deliveries/{delivery_id}',
   summary: 'Get a delivery by ID',
   description: "Use this if you know the delivery's ID but not its webhook.",
-  permission: 'read',
-  params: z.strictObject({ delivery_id: z.string() }),
-  async concerns({ params: { delivery_id } }, db) {
-    const found = await deliveries.find(db, delivery_id)
-    return found ? agentOfDelivery({ params: { webhook_id: found.webhook_id, delivery_id } }, db) : null
+  access: {
+    permission: 'read',
+    async concerns({ params: { delivery_id } }, db) {
+      const found = await deliveries.find(db, delivery_id)
+      return found ? agentOfDelivery({ params: { webhook_id: found.webhook_id, delivery_id } }, db) : null
+    },
   },
-  data: DeliveryWithBody,
+  input: { params: z.strictObject({ delivery_id: z.string() }) },
+  answer: { data: DeliveryWithBody },
 
   async run({ params: { delivery_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
     const found = await deliveries.find(db, id)

@@ -11,10 +11,9 @@ export const getDelivery = operation({
   path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}',
   summary: 'Get a delivery',
   description: 'Returns the delivery with its body.',
-  permission: 'read',
-  params: DeliveryParams,
-  concerns: agentOfDelivery,
-  data: DeliveryWithBody,
+  access: { permission: 'read', concerns: agentOfDelivery },
+  input: { params: DeliveryParams },
+  answer: { data: DeliveryWithBody },
 
   async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const webhook = await getInScope(db, actor, params.webhook_id)

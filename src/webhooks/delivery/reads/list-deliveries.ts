@@ -12,11 +12,12 @@ export const listDeliveries = operation({
   path: '/v1/webhooks/{webhook_id}/deliveries',
   summary: "List a webhook's deliveries",
   description: 'Lists deliveries with their latest attempts. Deliveries are kept for `retention.deliveries`.',
-  permission: 'read',
-  params: WebhookParams,
-  concerns: concernedAgent,
-  query: listQuery(['created_at', 'id'], { status: DeliveryStatus.optional(), event: EventName.optional() }),
-  list: DeliveryReply,
+  access: { permission: 'read', concerns: concernedAgent },
+  input: {
+    params: WebhookParams,
+    query: listQuery(['created_at', 'id'], { status: DeliveryStatus.optional(), event: EventName.optional() }),
+  },
+  answer: { list: DeliveryReply },
 
   async run({ params, query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
     const { status, event, ...page } = query
