@@ -259,7 +259,7 @@ describe('npm start', () => {
     npm.kill('SIGTERM')
     await ended
     await assert.rejects(fetch(url), /fetch failed/, 'the service has ended before')
-    await until('it was told to stop', () => said.includes('stopping'))
+    await until('it was told to stop', () => said.includes('shutting down'))
   })
 })
 

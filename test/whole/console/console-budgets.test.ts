@@ -42,7 +42,7 @@ inConsole(
       await page.keyboard.press('Enter')
       await page.getByText('Limit must be a number').waitFor()
       await dialog(page).getByLabel('Limit', { exact: true }).fill('2.5')
-      await dialog(page).getByLabel('Period').selectOption('a day')
+      await dialog(page).getByLabel('Period').selectOption('per day')
       await dialog(page).getByLabel('Time zone').fill(MORNING_ZONE)
       await dialog(page).getByRole('button', { name: 'Create budget' }).click()
       await page.getByText('no agent with this ID or name exists').waitFor()
@@ -50,7 +50,7 @@ inConsole(
       await page.keyboard.press('Enter')
       await page.getByText('Budget Pilot, daily created').waitFor()
       const shown = await row(page, 'Pilot, daily').innerText()
-      assert.match(shown, /agent pilot\s+\$0 of \$2\.50\s+a day\s+in 2\dh\s+refuses · told at 50 %, 80 %, 100 %/)
+      assert.match(shown, /agent pilot\s+\$0 of \$2\.50\s+per day\s+in 2\dh\s+refuses · notifies at 50 %, 80 %, 100 %/)
       await checkAccess(page)
       const { body } = await service().call('GET', '/v1/budgets')
       const [{ limit, per, timezone, scope }] = body.data
@@ -96,7 +96,7 @@ inConsole(
 
       await page.goto(`${service().url}/activity?status=failed`)
       await page.getByRole('link', { name: 'twice' }).click()
-      await page.getByText('The budget "Parrot" has no room').first().waitFor()
+      await page.getByText('The budget "Parrot" doesn't have enough left').first().waitFor()
       await page.getByRole('link', { name: 'Open budget' }).click()
       await row(page, 'Parrot').waitFor()
       await leave()
