@@ -50,7 +50,10 @@ describe('the examples', () => {
     assert.match((await run(script, ['again'])).stderr, /production already serves [0-9a-f]{12} of berths/)
     // An alias of the reader's shell is not known to a script.
     const bare = { ...env, ...childEnv() }
-    assert.match((await promisify(execFile)(script, ['third'], { env: bare })).stderr, /already serves [0-9a-f]{12} of berths/)
+    assert.match(
+      (await promisify(execFile)(script, ['third'], { env: bare })).stderr,
+      /already serves [0-9a-f]{12} of berths/,
+    )
     const client = createClient({ url: service.url, key: service.admin })
     const { data } = await client.deployments.list('berths')
     assert.deepEqual(

@@ -96,7 +96,7 @@ inConsole(
 
       await page.goto(`${service().url}/activity?status=failed`)
       await page.getByRole('link', { name: 'twice' }).click()
-      await page.getByText('The budget "Parrot" doesn't have enough left').first().waitFor()
+      await page.getByText('The budget "Parrot" doesn\'t have enough left').first().waitFor()
       await page.getByRole('link', { name: 'Open budget' }).click()
       await row(page, 'Parrot').waitFor()
       await leave()
