@@ -3145,6 +3145,15 @@ export type AuditHead = {
 
 export type System = {
   version: string
+  /** The git commit that it was built from, if known */
+  commit: string | null
+  /** Versions of the database's schema, by the names of migrations */
+  schema: {
+    /** The database's latest migration */
+    current: string
+    /** The oldest schema that this version can migrate */
+    supported_from: string
+  }
   /** The process that answered, one of those that share the database */
   node: string
   engine: 'sqlite' | 'postgres'
@@ -3160,6 +3169,8 @@ export type System = {
     /** silent: it has not reported for 7 seconds, and other nodes take over its work */
     status: 'live' | 'silent'
     version: string
+    /** The git commit that it was built from, if known */
+    commit: string | null
     started_at: string
     /** When it last reported; every second */
     seen_at: string

@@ -17,6 +17,7 @@ import { isUnderWay } from './invocations/steps/run-under-way.ts'
 import { spendCode } from './keys/factors/spend-code.ts'
 import { type KeyVerifier, keyVerifier } from './keys/verify-key.ts'
 import { createLog } from './lib/log.ts'
+import { findVersion } from './lib/version.ts'
 import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
@@ -51,11 +52,14 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   // Several services may share a PostgreSQL database. A SQLite store is served by one service only.
   if (!config.database.url) opened.defer(lockFolder(config.data))
   const ownLog = overrides.log ?? createLog(config.log)
+  const version = overrides.version ?? findVersion()
+  ownLog.info({ ...version, node_version: process.versions.node }, 'starting')
   const watch = overrides.watch ?? new MigrationWatch(ownLog)
   const early = opened.adopt(await openEarly(config.server, watch), (server) => server.close())
   const { parts, probe, beginStop, close } = await buildParts(config, {
     ...overrides,
     log: ownLog,
+    version,
     watch,
     url: early.url,
   })

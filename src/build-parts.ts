@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import project from '../package.json' with { type: 'json' }
 import { findSnapshotBySeq } from './agents/agent-snapshot.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { BudgetDesk } from './budgets/desk/budget-desk.ts'
@@ -10,6 +9,7 @@ import * as invocations from './invocations/store.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
+import { findVersion, type ProgramVersion } from './lib/version.ts'
 import { Errands } from './lib/work/errands.ts'
 import { openRunMemory } from './memory/run-memory.ts'
 import { WarmRecall } from './memory/search/warm-recall.ts'
@@ -58,6 +58,7 @@ export type Overrides = {
   kind?: 'service' | 'cli'
   now?: () => number
   log?: Logger
+  version?: ProgramVersion
   outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
   lingerMs?: number
   /** Where the service listens. */
@@ -70,8 +71,6 @@ export type Overrides = {
   /** Where the settings came from, if that is known. */
   settings?: readonly ShownSetting[]
 }
-
-const { version } = project
 
 /** Everything below HTTP: what the command line on the host needs too. */
 export async function buildParts(
@@ -155,9 +154,10 @@ export async function buildParts(
     (open) => open.close(),
   )
   opened.defer(watchCounters({ errands, events, journal, log, now, storage }))
+  const version = overrides.version ?? findVersion()
   const live = new LiveRuns()
   const runsLive = () => live.all().length
-  const nodes = opened.adopt(new NodeList({ storage, node, version, now, runsLive, log }), (list) => list.leave())
+  const nodes = opened.adopt(new NodeList({ storage, node, ...version, now, runsLive, log }), (list) => list.leave())
   const limiter = opened.adopt(
     await openLimiter(config.redis.url, { now, log, nodes, name: () => nameInRedis(storage.db) }),
     (open) => open.close(),
@@ -196,6 +196,7 @@ export async function buildParts(
     remote,
     stepsElsewhere,
     nodes,
+    version,
     earlier: new EarlierTexts(),
     prices,
     spending: opened.adopt(

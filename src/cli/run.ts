@@ -38,8 +38,8 @@ function misuse({ code, message }: CommanderError): Failure {
 async function execute(args: string[], world: World): Promise<void> {
   const [first] = args
   if (first === '--version' || first === '-V') {
-    const { default: project } = await import('../../package.json', { with: { type: 'json' } })
-    return print(world, project.version)
+    const { findVersion, versionText } = await import('../lib/version.ts')
+    return print(world, versionText(findVersion()))
   }
   const program = await buildProgram(world, (name) => name === first)
   if (first === undefined) return program.outputHelp()

@@ -2,6 +2,7 @@ import type { Config, ShownSetting } from '../config.ts'
 import type { Events } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
+import type { ProgramVersion } from '../lib/version.ts'
 import type { Errands } from '../lib/work/errands.ts'
 import type { Embedder } from '../runtime/embedders/embedder.ts'
 import type { LiveRuns } from '../runtime/following/live-runs.ts'
@@ -61,6 +62,7 @@ export type Parts = {
   stepsElsewhere: StepsElsewhere
   /** Who serves this database. */
   nodes: NodeList
+  version: ProgramVersion
   earlier: EarlierTexts
   spending: Spending
   pauses: Pauses

@@ -1,13 +1,22 @@
 import { z } from 'zod'
-import project from '../../package.json' with { type: 'json' }
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
+import { readSchemaVersions } from '../storage/schema/migrate.ts'
 import { listBacklogs } from './store.ts'
+
+const Commit = z.string().nullable().describe('The git commit that it was built from, if known')
 
 const System = z
   .object({
     version: z.string(),
+    commit: Commit,
+    schema: z
+      .object({
+        current: z.string().describe("The database's latest migration"),
+        supported_from: z.string().describe('The oldest schema that this version can migrate'),
+      })
+      .describe("Versions of the database's schema, by the names of migrations"),
     node: z.string().describe('The process that answered, one of those that share the database'),
     engine: z.enum(['sqlite', 'postgres']),
     started_at: Time.describe('When this process started'),
@@ -21,6 +30,7 @@ const System = z
             .enum(['live', 'silent'])
             .describe('silent: it has not reported for 7 seconds, and other nodes take over its work'),
           version: z.string(),
+          commit: Commit,
           started_at: Time,
           seen_at: Time.describe('When it last reported; every second'),
           runs_live: z.int(),
@@ -55,7 +65,7 @@ const System = z
   })
   .meta({ id: 'System' })
 
-type SystemNeeds = Needs<'db' | 'storage' | 'live' | 'node' | 'nodes' | 'settings' | 'sizes' | 'now'>
+type SystemNeeds = Needs<'db' | 'storage' | 'live' | 'node' | 'nodes' | 'settings' | 'sizes' | 'version' | 'now'>
 
 export const getSystem = operation({
   id: 'getSystem',
@@ -67,11 +77,17 @@ export const getSystem = operation({
   access: { permission: 'manage', reach: 'operator' },
   answer: { data: System },
 
-  async run(_input, { db, storage, live, node, nodes, settings, sizes, now }: SystemNeeds) {
+  async run(_input, { db, storage, live, node, nodes, settings, sizes, version, now }: SystemNeeds) {
     const time = now()
-    const [serving, queues, measured] = await Promise.all([nodes.list(), listBacklogs(db, time), sizes()])
+    const [serving, queues, measured, schema] = await Promise.all([
+      nodes.list(),
+      listBacklogs(db, time),
+      sizes(),
+      readSchemaVersions(db),
+    ])
     return {
-      version: project.version,
+      ...version,
+      schema,
       node,
       engine: storage.engine,
       started_at: Math.round(performance.timeOrigin),

@@ -1,12 +1,11 @@
 import { statfs } from 'node:fs/promises'
-import project from '../../package.json' with { type: 'json' }
 import type { Parts } from '../operation/parts.ts'
 import * as projects from '../projects/store.ts'
 import type { WriteProbe } from '../storage/health/write-probe.ts'
 import { busiest } from '../telemetry/telemetry.ts'
 import { type Backlog, countDisabledWebhooks, listBacklogs } from './store.ts'
 
-type GaugeParts = Pick<Parts, 'config' | 'journal' | 'live' | 'now' | 'storage' | 'telemetry'>
+type GaugeParts = Pick<Parts, 'config' | 'journal' | 'live' | 'now' | 'storage' | 'telemetry' | 'version'>
 
 /** Gauges of the service and its database. The three gauges of the queues share one query. */
 export function addServiceGauges(parts: GaugeParts, probe: WriteProbe): void {
@@ -16,8 +15,9 @@ export function addServiceGauges(parts: GaugeParts, probe: WriteProbe): void {
     reading ??= listBacklogs(storage.db, now()).finally(() => (reading = undefined))
     return (await reading).map((backlog) => ({ labels: { queue: backlog.queue }, value: valueOf(backlog) }))
   }
-  const labels = { version: project.version, node_version: process.versions.node, engine: storage.engine }
-  telemetry.gauge('moorage_info', "This node's version, Node.js version and database engine", () => [
+  const { version, commit } = parts.version
+  const labels = { version, commit: commit ?? '', node_version: process.versions.node, engine: storage.engine }
+  telemetry.gauge('moorage_info', "This node's version, commit, Node.js version and database engine", () => [
     { labels, value: 1 },
   ])
   addDatabaseGauges(parts, probe)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { firstSchema } from '../../src/storage/schema/first-schema.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
 import { startService, withService } from '../support/service/service.ts'
@@ -8,6 +9,7 @@ type Node = {
   node: string
   status: string
   version: string
+  commit: string | null
   seen_at: string
   busy_percent: number
   memory_bytes: number
@@ -58,6 +60,32 @@ test('nodes of one database see each other; one that was killed falls silent, is
   )
 })
 
+test('nodes show which version and commit each of them runs', async (t) => {
+  const first = await startService('postgres', MASTER_KEY)
+  t.after(() => first.stop())
+  const shared = { MOORAGE_INIT_KEY: first.admin, DATABASE_URL: first.app.parts.config.database.url ?? '' }
+  const next = { version: '0.2.0', commit: 'c0ffee'.padEnd(40, '0') }
+  const second = await startService('postgres', { ...MASTER_KEY, ...shared }, {}, { version: next })
+  t.after(() => second.stop())
+  for (const [service, own] of [
+    [first, first.app.parts.version],
+    [second, next],
+  ] as const) {
+    const { body } = await service.call('GET', '/v1/system')
+    const { version, commit, schema, nodes } = body.data
+    assert.deepEqual({ version, commit }, own)
+    const shown = nodes.map((one: Node) => [one.node, { version: one.version, commit: one.commit }])
+    assert.deepEqual(Object.fromEntries(shown), {
+      [first.app.parts.node]: first.app.parts.version,
+      [second.app.parts.node]: next,
+    })
+    assert.deepEqual(schema, { current: firstSchema.name, supported_from: firstSchema.name })
+    const lines = service.log().split('\n')
+    const starting = lines.find((line) => line.includes('"msg":"starting"')) ?? ''
+    assert.deepEqual(JSON.parse(starting).commit, own.commit)
+  }
+})
+
 test('a death is logged once, by one node, and not again when another one starts', async (t) => {
   const first = await startService('postgres', MASTER_KEY)
   const join = async () => {
@@ -73,7 +101,7 @@ test('a death is logged once, by one node, and not again when another one starts
   const nodes = [first, await join()]
   /** What a node that was killed leaves. */
   const leaveDead = (node: string) => {
-    const told = { version: '0.1.0', runs_live: 0, busy_percent: 0, memory_bytes: 0, taken_over_at: null }
+    const told = { version: '0.1.0', commit: null, runs_live: 0, busy_percent: 0, memory_bytes: 0, taken_over_at: null }
     const time = first.app.parts.now()
     return first.app.parts.storage.db
       .insertInto('nodes')

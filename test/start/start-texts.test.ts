@@ -129,6 +129,8 @@ describe('what an operator is shown', () => {
       [/(?<="time":)("[^"]+"|\d+)/g, 'time'],
       [/(?<="(pid|port|ms|seconds)":)\d+/g, 'number'],
       [/(?<="hostname":)"[^"]+"/g, 'host'],
+      [/(?<="commit":)("\w+"|null)/g, 'commit'],
+      [/(?<="node_version":")[^"]+/g, 'version'],
       [/(?<=first-schema-)\w+/g, 'digest'],
       [/0\.0\.0\.0:\d+/g, 'host'],
       [new RegExp(resolve(shell.folder), 'g'), 'folder'],

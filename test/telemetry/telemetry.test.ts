@@ -67,7 +67,11 @@ for (const engine of ANY_ENGINE) {
         assert.ok(grown('moorage_journal_batch_entries_bucket{le="1"}') > 0)
         assert.ok(grown('moorage_cache_lookups_total{cache="snapshots",result="hit"}') > 0)
         const { node } = process.versions
-        assert.equal(after.get(`moorage_info{version="${version}",node_version="${node}",engine="${engine}"}`), 1)
+        const { commit } = service.app.parts.version
+        assert.equal(
+          after.get(`moorage_info{version="${version}",commit="${commit}",node_version="${node}",engine="${engine}"}`),
+          1,
+        )
         assert.ok((after.get('moorage_disk_free_bytes') ?? 0) < (after.get('moorage_disk_size_bytes') ?? 0))
         assert.ok((after.get('process_open_fds') ?? 0) < (after.get('process_max_fds') ?? 0))
         // The service's own work may use the database just now, and a database that is slow to answer counts as down.

@@ -26,13 +26,13 @@ tour('a tour of what operators read', (told, chapter, world) => {
       const { time: _, ms, ...fields } = JSON.parse(line)
       told.say(JSON.stringify({ ...fields, ...(ms !== undefined && { ms: typeof ms }) }))
     }
-  })
+  }, [[/(?<="(commit|node_version)":")[^"]+/g, 'its own']])
 
   chapter('operators/metrics.txt', async () => {
     const { headers, text } = await told.call('GET', '/metrics')
     told.say(`content-type: ${headers.get('content-type')}`)
     told.say(withoutMeasures(text))
-  }, [[/engine="(sqlite|postgres)"|node_version="[\d.]+"/g, 'its own']])
+  }, [[/engine="(sqlite|postgres)"|commit="\w*"|node_version="[\d.]+"/g, 'its own']])
 
   chapter('operators/reference.txt', async () => {
     const { text } = await told.call('GET', '/docs')
@@ -65,7 +65,8 @@ tour('a tour of what operators read', (told, chapter, world) => {
     for (const path of ['/healthz', '/readyz', '/v1/nowhere'])
       await told.tell('GET', path, { key: null, headersToo: true })
   }, [
-    [/(?<="(started_at|seen_at|engine|node_version)": ")[^"]+/g, 'its own'],
+    [/(?<="(started_at|seen_at|commit|engine|node_version)": ")[^"]+/g, 'its own'],
+    [/(?<=first-schema-)\w+/g, 'digest'],
     [/(?<="(memory_bytes|busy_percent|bytes)": )\d+/g, 'n'],
     [/(?<="queue": "jobs", "waiting": \d+, "leased": )\d+/g, 'n'],
   ])

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { findVersion, versionText } from '../../src/lib/version.ts'
 import { run, startByCommand } from '../support/house/deploy-files.ts'
 import { ROOT } from '../support/house/docs.ts'
 import { copyInstalled } from '../support/house/installed.ts'
@@ -58,6 +59,8 @@ describe('npm pack', () => {
       env: { ...env(), ...access },
     })
     assert.equal(stdout, 'Ahoy!\n')
+    const { stdout: shown } = await run('npx', ['--offline', 'moorage', '--version'], { cwd: project, env: env() })
+    assert.equal(shown.trim(), versionText(findVersion()))
     for (const path of ['/', '/docs', '/docs/reference.css', '/docs/reference.js', '/v1/openapi.json']) {
       assert.equal((await fetch(served.url + path)).status, 200, path)
     }

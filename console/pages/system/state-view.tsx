@@ -38,13 +38,17 @@ const nodeColumns = (answering: string): Column<Node>[] => [
     ),
   },
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
-  { title: 'Version', isExtra: true, cell: ({ version }) => version },
+  { title: 'Version', isExtra: true, cell: versionText },
   { title: 'Runs', isNumber: true, cell: ({ runs_live }) => countText(runs_live) },
   { title: 'Busy', isNumber: true, isExtra: true, cell: ({ busy_percent }) => `${busy_percent} %` },
   { title: 'Memory', isNumber: true, isExtra: true, cell: ({ memory_bytes }) => megabytes(memory_bytes) },
   { title: 'Started', isNumber: true, isExtra: true, cell: ({ started_at }) => <Ago time={started_at} /> },
   { title: 'Seen', isNumber: true, cell: ({ seen_at }) => <Ago time={seen_at} /> },
 ]
+
+function versionText({ version, commit }: Pick<System, 'version' | 'commit'>): string {
+  return commit ? `${version} (${commit.slice(0, 12)})` : version
+}
 
 /** How the service is, and how its store grows. */
 export function StateView() {
@@ -58,7 +62,8 @@ export function StateView() {
           <Facts
             of={{
               Health: <Status value={healthOf(system)} />,
-              Version: found.version,
+              Version: versionText(found),
+              Schema: found.schema.current,
               Store: found.engine === 'postgres' ? 'PostgreSQL' : 'SQLite',
               'Database size': (
                 <>

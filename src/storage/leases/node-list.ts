@@ -20,6 +20,7 @@ type Options = {
   storage: Pick<Storage, 'db' | 'engine'>
   node: string
   version: string
+  commit: string | null
   now: () => number
   runsLive: () => number
   log: Logger
@@ -164,10 +165,11 @@ export class NodeList {
   }
 
   #state(): NodesTable {
-    const { node, version, now, runsLive } = this.#options
+    const { node, version, commit, now, runsLive } = this.#options
     return {
       node,
       version,
+      commit,
       started_at: this.#started_at,
       seen_at: now(),
       runs_live: runsLive(),

@@ -85,6 +85,13 @@ async function migrateOnce(
   if (ahead.some(({ breaks }) => breaks)) await notifyNodes(db, 'schema')
 }
 
+/** Which schema the database has, and the oldest one that this program can bring up to date. */
+export async function readSchemaVersions(db: Database): Promise<{ current: string; supported_from: string }> {
+  const latest = db.selectFrom('migrations').select('name').orderBy('migrated_at', 'desc').orderBy('name', 'desc')
+  const { name } = await latest.limit(1).executeTakeFirstOrThrow()
+  return { current: name, supported_from: firstSchema.name }
+}
+
 /** The error that says which migration, unknown to this program, has made the schema unusable for it. */
 export async function findStranger(
   db: Database,

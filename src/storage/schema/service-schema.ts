@@ -39,6 +39,7 @@ export function serviceSchema({ engine, text, integer, bytes }: ColumnTypes): st
     `create table nodes (
       node ${text} primary key,
       version ${text} not null,
+      "commit" ${text},
       started_at ${integer} not null,
       seen_at ${integer} not null,
       runs_live ${integer} not null,

@@ -42,6 +42,7 @@ export type JobsTable = {
 export type NodesTable = {
   node: string
   version: string
+  commit: string | null
   started_at: number
   seen_at: number
   runs_live: number

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { System } from '../../../../sdk/client.ts'
+import { versionText } from '../../../lib/version.ts'
 import { operationCommand } from '../../from-operations/operation-command.ts'
 import { type Column, printRecord, printRows } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
@@ -7,7 +8,7 @@ import type { World } from '../../world.ts'
 const NODES: Column<System['nodes'][number]>[] = [
   { title: 'NODE', of: ({ node }) => node },
   { title: 'STATUS', of: ({ status }) => status },
-  { title: 'VERSION', of: ({ version }) => version },
+  { title: 'VERSION', of: versionText },
   { title: 'STARTED', of: ({ started_at }) => started_at },
   { title: 'SEEN', of: ({ seen_at }) => seen_at },
   { title: 'RUNS', of: ({ runs_live }) => runs_live },
@@ -36,12 +37,16 @@ export function system(command: Command, world: World): void {
       own
         .option('--settings', 'show the configuration in force instead')
         .option('--nodes', 'show the processes that serve the database instead'),
-    show(_world, { settings, storage, queues, nodes, ...rest }, { options }) {
+    show(_world, { settings, storage, queues, nodes, schema, ...rest }, { options }) {
       if (options['nodes']) return printRows(world, nodes, NODES, {})
       if (options['settings']) return printRows(world, settings, SETTINGS, {})
       const waiting = Object.fromEntries(queues.map((one) => [`waiting ${one.queue}`, one.waiting]))
       const rows = Object.fromEntries(Object.entries(storage.rows).map(([name, count]) => [`rows ${name}`, count]))
-      printRecord(world, { ...rest, nodes: nodes.length, ...waiting, bytes: storage.bytes, ...rows }, {})
+      printRecord(
+        world,
+        { ...rest, schema: schema.current, nodes: nodes.length, ...waiting, bytes: storage.bytes, ...rows },
+        {},
+      )
     },
   })
 }

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { z } from 'zod'
-import project from '../../../../package.json' with { type: 'json' }
 import { ApiError, forbidden } from '../../../errors.ts'
 import { formatTime } from '../../../lib/time.ts'
+import { version } from '../../../lib/version.ts'
 import type { Actor } from '../../../operation/actor.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
@@ -89,7 +89,7 @@ class SessionPages {
   }
 
   #signedOut() {
-    return { signed_in: false, version: project.version, issuers: this.#console.sessions.issuers() }
+    return { signed_in: false, version, issuers: this.#console.sessions.issuers() }
   }
 
   /** A page may name a project that is gone, or in which the person has no role any more: then it is told of another. */
@@ -136,7 +136,7 @@ class SessionPages {
       user_id: actor.scope.user_id,
       mfa: { enrolled: has_factor, required_for: [...(this.#front.edge.service.gate.mfa ?? [])] },
       expires_at: formatTime(expires_at),
-      version: project.version,
+      version,
       features: featuresOf(this.#front, actor),
     })
   }

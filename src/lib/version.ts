@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import project from '../../package.json' with { type: 'json' }
+
+/** Which Moorage this is. The commit is null where neither the build nor git knows it. */
+export type ProgramVersion = { version: string; commit: string | null }
+
+export const { version } = project
+
+/** Above the sources as well as above what is built of them. */
+const ROOT = new URL('../../', import.meta.url)
+
+/** A clone asks git, because its commit changes without a build. A package and an image have the commit in a file. */
+export function findVersion(root = ROOT): ProgramVersion {
+  return { version, commit: existsSync(new URL('.git', root)) ? askGit(root) : readBuilt(root) }
+}
+
+/** As a person reads it: `0.1.0 (97680915ab12)`. */
+export function versionText({ version, commit }: ProgramVersion): string {
+  return commit === null ? version : `${version} (${commit.slice(0, 12)})`
+}
+
+function askGit(root: URL): string | null {
+  try {
+    const cwd = fileURLToPath(root)
+    return execFileSync('git', ['rev-parse', 'HEAD'], { cwd, encoding: 'utf8', stdio: 'pipe' }).trim()
+  } catch {
+    // There is no git, or it refuses a clone that belongs to another user.
+    return null
+  }
+}
+
+function readBuilt(root: URL): string | null {
+  try {
+    return readFileSync(new URL('dist/service/commit.txt', root), 'utf8').trim() || null
+  } catch {
+    return null
+  }
+}
