@@ -25,7 +25,7 @@ tour('a tour of streams and doors', (told, chapter, world) => {
     await makeCrew(told, world())
     const invoke = (agent: string, message: string, more: object = {}) =>
       told.tell('POST', `/v1/agents/${agent}/invoke`, { body: { message, ...more }, headers: STREAM })
-    await invoke('hello', 'ahoy out there', { context: { user_id: 'ann' } })
+    await invoke('hello', 'ahoy', { context: { user_id: 'ann' } })
     const weather = await invoke('pilot', 'How is the weather?')
     await invoke('pilot', 'count the ships', { output: { schema: SHIPS } })
     await invoke('pilot', 'cut it short')
@@ -57,7 +57,7 @@ tour('a tour of streams and doors', (told, chapter, world) => {
       await chat('hello', 'ahoy')
       await chat('pilot', 'How is the weather?', { user: 'ann', metadata: { session_id: 'monday' } })
       const stream = { stream: true, stream_options: { include_usage: true } }
-      await chat('hello', 'ahoy out there', stream)
+      await chat('hello', 'ahoy', stream)
       await chat('pilot', 'How is the weather?', stream)
       const schema = { type: 'json_schema', json_schema: { name: 'ships', schema: SHIPS, strict: true } }
       await chat('pilot', 'count the ships', { response_format: schema, temperature: 0.1, max_tokens: 50 })

@@ -179,7 +179,7 @@ describe('a service whose log nobody reads', () => {
     await until('it has started', () => ask().catch(() => false), STARTS_WITHIN_MS)
     for (let i = 0; i < 10; i++) assert.equal(await ask(), true)
     assert.equal(await endOf(child), 0)
-    assert.match(log, /stopping/, 'it was told to')
+    assert.match(log, /shutting down/, 'it was told to')
   })
 
   test('goes on when its terminal is closed, and stops when told', async (t) => {

@@ -17,7 +17,7 @@ const BY_NATURE = {
   /** It needs no tool to ask a person. */
   question: 'step.ask_person',
   /** It says why it failed; a client should know that these are words of a program. */
-  failure: 'The remote agent failed: .',
+  failure: 'The remote agent failed: ',
   /** What has answered is no model. */
   models: new Set(['remote', 'local/tiny']),
   /** Its own answers cost nothing: what models have cost is with the steps that asked them, and in the sum. */

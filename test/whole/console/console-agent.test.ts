@@ -80,7 +80,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     assert.ok(await clear.isDisabled(), 'it is not the name')
     await page.getByLabel('Type friend to confirm').fill('friend')
     await clear.click()
-    await page.getByText('Forgotten: 3 memories').waitFor()
+    await page.getByText('3 memories deleted').waitFor()
     const { body } = await service().call('GET', '/v1/agents/friend/memory')
     assert.deepEqual(new Set(body.data.map(({ user_id }: { user_id: string }) => user_id)), new Set(['ann']))
     await leave()
@@ -232,7 +232,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
 
     await page.getByRole('button', { name: 'Pause …' }).click()
     await page.getByRole('button', { name: 'Pause agent' }).click()
-    await page.getByText('pupil is paused').waitFor()
+    await page.getByText('pupil paused').waitFor()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByLabel('Type pupil to confirm').fill('pupil')
     await page.getByRole('button', { name: 'Delete agent' }).click()

@@ -27,7 +27,7 @@ inConsole(
       page.locator('.composer input[type=file]').setInputFiles(files)
     const picture = { name: 'receipt.png', mimeType: 'image/png', buffer: PNG }
     const chip = (page: Page, list: string, name: string) =>
-      page.getByRole('list', { name: list }).getByRole('listitem').filter({ hasText: name })
+      page.getByRole('list', { name: list, exact: true }).getByRole('listitem').filter({ hasText: name })
 
     test('files are picked, pasted and dropped, sent with the message, and shown with what the model saw', async () => {
       await createAgent(service(), 'eye', { model: 'local/tiny' })
@@ -125,7 +125,7 @@ inConsole(
         { name: 'empty.txt', mimeType: 'text/plain', buffer: Buffer.alloc(0) },
         { name: 'ok.txt', mimeType: 'text/plain', buffer: Buffer.from('ok') },
       )
-      await chip(page, 'Files', 'huge.bin').getByText(`A file may have ${MOST_BYTES} bytes`).waitFor()
+      await chip(page, 'Files', 'huge.bin').getByText(`Files can be at most ${MOST_BYTES} bytes (files.maxBytes).`).waitFor()
       await chip(page, 'Files', 'empty.txt').getByRole('alert').waitFor()
       await page.getByRole('button', { name: 'Remove ok.txt' }).waitFor()
       assert.equal(await send.isDisabled(), true)

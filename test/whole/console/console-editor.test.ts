@@ -128,7 +128,7 @@ inConsole('unsaved settings in the console', (visit, service) => {
     for (const [label, value] of Object.entries(typed)) await page.getByLabel(label).fill(value)
     await page.getByRole('button', { name: 'Save' }).click()
     const wrong = page.locator('.field .wrong')
-    await wrong.getByText('Max steps must be a number').waitFor()
+    await wrong.getByText('Max steps must be a whole number').waitFor()
     await wrong.getByText('Max cost per run (USD) must be a number').waitFor()
     assert.equal((await service().call('GET', '/v1/agents/measured')).body.data.limits.max_cost_per_run, 0.5)
     // What is changed is not wrong any more.

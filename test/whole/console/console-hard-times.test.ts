@@ -46,7 +46,7 @@ inConsole(
       await dialog.locator('[aria-invalid=true]').waitFor()
       await dialog.getByLabel('Code').fill(app.code())
       await page.keyboard.press('Enter')
-      await page.getByText('production serves v1 now').waitFor()
+      await page.getByText('production now serves v1').waitFor()
       await leave()
     })
   },

@@ -62,7 +62,7 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await say('pause', 'harbour › Pause')
     await page.getByRole('button', { name: 'Pause agent' }).click()
-    await page.getByText('harbour is paused').waitFor()
+    await page.getByText('harbour paused').waitFor()
     await page.getByText('paused', { exact: true }).waitFor()
     await say('harb resume', 'harbour › Resume')
     await page.getByText('harbour resumed').waitFor()

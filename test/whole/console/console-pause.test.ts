@@ -51,7 +51,7 @@ inConsole(
 
       await pause.click()
       await dialog.getByRole('button', { name: 'Pause agent' }).click()
-      await page.getByText('winch is paused').waitFor()
+      await page.getByText('winch paused').waitFor()
       for (const path of runs) await untilStatus(service(), path, 'cancelled')
       await page.getByRole('button', { name: 'Resume' }).click()
       await page.getByText('winch resumed').waitFor()

@@ -91,7 +91,7 @@ inConsole(
       for (const [by, shown] of [
         ['agent', /^pilot/],
         ['key', /^first admin/],
-        ['door', /^api/],
+        ['channel', /^api/],
         ['version', /^draft/],
         ['environment', /^production/],
         ['person', /^no person/],

@@ -33,7 +33,7 @@ describe('what a start prints', () => {
 
   test('a command that makes a new key, also where the address of the service is exported', async (t) => {
     const service = await startElsewhere(t)
-    const [, command] = /lost it\? npm run -s moorage -- (.+)/.exec(service.output()) ?? []
+    const [, command] = /Lost it\? npm run -s moorage -- (.+)/.exec(service.output()) ?? []
     assert.ok(command, service.output())
     const shell = newShell()
     t.after(() => shell.remove())
