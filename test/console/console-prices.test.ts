@@ -42,7 +42,7 @@ inConsole(
       await checkAccess(page)
       expect(/400/)
       await dialog.getByRole('button', { name: 'Save price' }).click()
-      await dialog.locator('.wrong', { hasText: '>=0' }).waitFor()
+      await dialog.locator('.wrong', { hasText: 'must be at least 0' }).waitFor()
       await dialog.getByLabel('Input (USD per million tokens)', { exact: true }).fill('0.5')
       await dialog.getByRole('button', { name: 'Save price' }).click()
       await page.getByText('1 call to local/meta/tiny from before its price was set.').waitFor()
@@ -97,7 +97,7 @@ inConsole(
     })
 
     test('a budget in dollars warns of models without a price: before it is made, after, and where it is shown', async () => {
-      const text = 'has no price for local/meta/tiny, local/other.'
+      const text = 'These models have no price: local/meta/tiny, local/other.'
       const { page, go, leave } = await visit('/usage/budgets?open=budget', { isStill: true })
       const dialog = page.getByRole('dialog')
       const link = dialog.getByRole('link', { name: 'Set prices' })
@@ -112,9 +112,9 @@ inConsole(
       await dialog.getByRole('button', { name: 'Create budget' }).click()
       await dialog.waitFor({ state: 'detached' })
       const told = (effect: string) =>
-        new RegExp(`has no price for local/\\S+, local/\\S+ This budget ${effect} their calls`)
+        new RegExp(`The models local/\\S+, local/\\S+ have no price\\. This budget ${effect} their calls until`)
       await page
-        .locator('p', { hasText: 'Monthly: No price' })
+        .locator('p', { hasText: 'Monthly: The models' })
         .filter({ hasText: told('refuses') })
         .waitFor()
       await page.getByRole('button', { name: 'Change Monthly' }).click()
@@ -130,7 +130,7 @@ inConsole(
       await page.getByRole('button', { name: 'Delete Monthly' }).click()
       await dialog.getByRole('button', { name: 'Delete budget' }).click()
       await page.getByText('No budgets yet').waitFor()
-      assert.equal(await page.getByText('has no price').count(), 0)
+      assert.equal(await page.getByText('have no price').count(), 0)
       await leave()
     })
 

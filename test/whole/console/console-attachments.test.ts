@@ -125,7 +125,9 @@ inConsole(
         { name: 'empty.txt', mimeType: 'text/plain', buffer: Buffer.alloc(0) },
         { name: 'ok.txt', mimeType: 'text/plain', buffer: Buffer.from('ok') },
       )
-      await chip(page, 'Files', 'huge.bin').getByText(`Files can be at most ${MOST_BYTES} bytes (files.maxBytes).`).waitFor()
+      await chip(page, 'Files', 'huge.bin')
+        .getByText(`Files can be at most ${MOST_BYTES} bytes (files.maxBytes).`)
+        .waitFor()
       await chip(page, 'Files', 'empty.txt').getByRole('alert').waitFor()
       await page.getByRole('button', { name: 'Remove ok.txt' }).waitFor()
       assert.equal(await send.isDisabled(), true)
