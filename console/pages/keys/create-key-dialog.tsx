@@ -64,7 +64,7 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
         value={name}
         onInput={setName}
         placeholder="website backend"
-        hint="Shown in the audit log. Use the name of the person or program."
+        hint="Shown in the audit log. Name the key after the program that uses it."
         error={reasonOf(action.error, 'name')}
         isRequired
         hasFocus
