@@ -17,8 +17,8 @@ export function findVersion(root = ROOT): ProgramVersion {
 }
 
 /** As a person reads it: `0.1.0 (97680915ab12)`. */
-export function versionText({ version, commit }: ProgramVersion): string {
-  return commit === null ? version : `${version} (${commit.slice(0, 12)})`
+export function versionText(shown: ProgramVersion): string {
+  return shown.commit === null ? shown.version : `${shown.version} (${shown.commit.slice(0, 12)})`
 }
 
 function askGit(root: URL): string | null {
