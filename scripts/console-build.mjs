@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path'
 import { fingerprintOf } from './fingerprint-of.mjs'
 
-const SOURCES = ['console', 'sdk', 'package-lock.json', 'scripts/console-build.mjs']
+const SOURCES = ['console', 'sdk', 'gallery', 'package-lock.json', 'scripts/console-build.mjs']
 
 /** Builds the console, unless it is built of the sources as they are now. */
 export async function buildConsoleIfStale(root) {

@@ -7,7 +7,7 @@ import { removeOthers } from './remove-others.mjs'
 
 /** Styles and similar files, which the service reads. */
 const ASSETS = 'src/**/*.{css,js,bin,txt}'
-const SOURCES = ['src', 'sdk', 'package.json', 'package-lock.json', 'scripts/service-build.mjs']
+const SOURCES = ['src', 'sdk', 'gallery', 'package.json', 'package-lock.json', 'scripts/service-build.mjs']
 /** The packages with most files that every start loads. They are modules as ours are, and need no other package. */
 const INSIDE = ['kysely', 'zod', 'commander']
 /** Says of which sources the service was built, and which files that made. */

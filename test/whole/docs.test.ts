@@ -140,6 +140,7 @@ const DOCS = [
   'docs/pause.md',
   'docs/troubleshoot.md',
   'docs/quick-start.md',
+  'docs/gallery.md',
   'docs/models.md',
   'docs/tools.md',
   'docs/invocations.md',

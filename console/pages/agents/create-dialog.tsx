@@ -1,4 +1,6 @@
 import { useState } from 'preact/hooks'
+import type { GalleryExample } from '../../../gallery/example.ts'
+import { GALLERY } from '../../../gallery/gallery.ts'
 import { useModelNames } from '../../lib/agents/model-names.ts'
 import { href } from '../../lib/base.ts'
 import { go } from '../../lib/location.ts'
@@ -8,14 +10,21 @@ import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
+import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
-import { TEMPLATES } from './templates.ts'
+import { installExample, isInstallable } from './install-example.ts'
+import { TEMPLATES, type Template } from './templates.ts'
 
 export function CreateDialog({ onClose }: { onClose(): void }) {
   const [name, setName] = useState('')
-  const [template, setTemplate] = useState(TEMPLATES[0])
+  const [start, setStart] = useState<Template | GalleryExample | undefined>(TEMPLATES[0])
   const [typed, setTyped] = useState<string>()
+  const [address, setAddress] = useState<string>()
+  const [secret, setSecret] = useState<string>()
+  const example = GALLERY.find((one) => one === start)
+  const template = TEMPLATES.find((one) => one === start)
+  const server = example?.server
   const models = useModelNames(true)
   const ofProvider = models.find((known) => !known.startsWith('builtin/'))
   const model = template?.id === 'model' ? (typed ?? ofProvider ?? '') : String(template?.definition.model)
@@ -26,12 +35,38 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
         that requires no model.
       </>
     )
+  // Back leads to the list, not to the dialog.
+  const open = () => go(agentPath(name.trim()), { replace: true })
   const action = useAction(async () => {
-    const agent = await service.agents.create({ ...template?.definition, name: name.trim(), model })
+    const shown = example && (await installExample(example, name.trim(), address?.replace(/\/$/, '')))
+    if (!example) await service.agents.create({ ...template?.definition, name: name.trim(), model })
     toast('Agent created')
-    // Back leads to the list, not to the dialog.
-    go(agentPath(agent.name), { replace: true })
+    if (shown) return setSecret(shown)
+    open()
   })
+  const choices = (legend: string, all: readonly (Template | GalleryExample)[]) => (
+    <fieldset class="cards">
+      <legend>{legend}</legend>
+      {all.map((choice) => (
+        <label key={choice.id}>
+          <input type="radio" name="template" checked={choice === start} onChange={() => setStart(choice)} />
+          <b>{choice.title}</b>
+          <span>{choice.about}</span>
+        </label>
+      ))}
+    </fieldset>
+  )
+  if (secret) {
+    return (
+      <SecretOnce
+        title="Signing secret"
+        secret={secret}
+        variable="AGENT_SECRET"
+        about={`This secret signs the calls to ${server?.file}, and is shown only now. Start the server with it.`}
+        onDone={open}
+      />
+    )
+  }
   return (
     <FormDialog title="New agent" onClose={onClose} action="Create agent" doing={action}>
       <Field
@@ -45,16 +80,25 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
         isRequired
         hasFocus
       />
-      <fieldset class="cards">
-        <legend>Start from</legend>
-        {TEMPLATES.map((choice) => (
-          <label key={choice.id}>
-            <input type="radio" name="template" checked={choice === template} onChange={() => setTemplate(choice)} />
-            <b>{choice.title}</b>
-            <span>{choice.about}</span>
-          </label>
-        ))}
-      </fieldset>
+      {choices('Start from', TEMPLATES)}
+      {choices('Or from an example, which needs no model', GALLERY.filter(isInstallable))}
+      {example && server && (
+        <Field
+          label="Server URL"
+          value={address ?? server.url}
+          onInput={setAddress}
+          type="url"
+          hint={
+            <>
+              The service must be allowed to call it. <code>moorage init --from {example.id}</code> writes a server to
+              try, <code>{server.file}</code>.
+            </>
+          }
+          error={reasonOf(action.error, 'url')}
+          isRequired
+          isMono
+        />
+      )}
       {template?.id === 'model' && (
         <Field
           label="Model"

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { agentsOf, type GalleryExample, secretNameOf } from '../../../../gallery/example.ts'
 import { newWebhookSecret } from '../../../webhooks/signature.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
@@ -11,22 +12,68 @@ import { AGENT_FILE } from './agent-file-name.ts'
 const SCHEMA_FILE = '.moorage/agent.schema.json'
 const NAME = /^(?!agt_)[a-z0-9][a-z0-9-]{0,62}$/
 
-type InitOptions = { file: string; remote?: boolean; force?: boolean; json?: boolean }
+type InitOptions = { file: string; from?: string; remote?: boolean; force?: boolean; json?: boolean }
 
 export function init(command: Command, world: World): void {
   command
     .argument('[name]', "the agent's name (default: the folder's name)")
     .option('-f, --file <file>', 'where to write it', AGENT_FILE)
+    .option('--from <example>', 'start from an example of the gallery, for example support-desk')
     .option('--remote', 'create a remote agent, with its server; prints the signing secret to stdout')
     .option('--force', 'replace an existing file')
     .option('--json', 'print JSON')
     .action(async (given: string | undefined, options: InitOptions) => {
-      const name = given ?? nameFrom(world.cwd)
+      const example = options.from === undefined ? undefined : await findExample(options.from)
+      const name = given ?? example?.id ?? nameFrom(world.cwd)
       if (!NAME.test(name)) {
         throw usage(`"${name}" is not a valid name. Use 1 to 63 of a-z, 0-9 and -, starting with a letter or digit.`)
       }
+      if (example) return initExample(world, name, example, options)
       await (options.remote ? initRemote(world, name, options) : initModel(world, name, options))
     })
+}
+
+async function findExample(id: string): Promise<GalleryExample> {
+  const { GALLERY } = await import('../../../../gallery/gallery.ts')
+  const found = GALLERY.find((example) => example.id === id)
+  if (found) return found
+  const known = GALLERY.map((example) => `  ${example.id.padEnd(20)} ${example.about}`)
+  throw usage(`There is no example "${id}". Choose one of:\n${known.join('\n')}`)
+}
+
+/** Writes all agents of an example, and the programs and documents beside them. */
+async function initExample(world: World, name: string, example: GalleryExample, options: InitOptions): Promise<void> {
+  const { stringify } = await import('yaml')
+  const { file } = options
+  const agents = agentsOf(example, name)
+  const fileOf = (agent: string) => (agent === name ? file : `${agent}.yaml`)
+  const definitions = agents.map((agent) => [fileOf(agent.name), stringify(agent, { lineWidth: 100 })])
+  const texts: Record<string, string> = { ...Object.fromEntries(definitions), ...example.files }
+  await writeFiles(world, options, texts)
+  const files = Object.keys(texts)
+  const { server, schedule, tries } = example
+  const { secret_name, secret } =
+    agents.at(-1)?.kind === 'remote' ? { secret_name: secretNameOf(name), secret: newWebhookSecret(randomBytes) } : {}
+  success(world, `Wrote ${files.join(', ')} for the agent ${name}`)
+  if (secret) note(world, '  This secret signs its calls and is shown once. Keep it as AGENT_SECRET, then:')
+  if (server) {
+    if (server.install) note(world, `    ${server.install}`)
+    note(world, `    node ${server.file}   # keep it running; the service must be allowed to call ${server.url}`)
+  }
+  if (secret) note(world, `    echo "$AGENT_SECRET" | moorage secrets set ${secret_name} --hosts 127.0.0.1`)
+  for (const agent of agents) {
+    const path = fileOf(agent.name)
+    note(world, `    moorage deploy v1${path === AGENT_FILE ? '' : ` --file ${path}`}`)
+  }
+  if (schedule) {
+    note(
+      world,
+      `    moorage schedules create ${name} "${schedule.message}" --cron "${schedule.cron}" --name ${schedule.name}`,
+    )
+  }
+  note(world, `    moorage invoke ${name} "${tries[0]?.message}"`)
+  if (options.json) printJson(world, { example: example.id, name, files, ...(secret && { secret_name, secret }) })
+  else print(world, secret ?? file)
 }
 
 async function initModel(world: World, name: string, options: InitOptions): Promise<void> {
@@ -72,7 +119,8 @@ async function writeFiles(world: World, { file, force }: InitOptions, texts: Rec
   mkdirSync(dirname(schema), { recursive: true })
   writeFileSync(schema, `${JSON.stringify(agentSchema(), null, 2)}\n`)
   for (const [path, text] of Object.entries(texts)) {
-    const head = path === file ? `# yaml-language-server: $schema=${SCHEMA_FILE}\n` : ''
+    mkdirSync(dirname(resolve(world.cwd, path)), { recursive: true })
+    const head = /\.ya?ml$/.test(path) ? `# yaml-language-server: $schema=${SCHEMA_FILE}\n` : ''
     writeFileSync(resolve(world.cwd, path), head + text)
   }
 }
