@@ -11,7 +11,7 @@ import { agentKind } from '../storage/queries/agent-kind.ts'
 import { holdName } from '../storage/queries/hold-name.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import type { AgentsTable } from '../storage/tables/agent-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 import { type Agent, openAuth } from './agent.ts'
 import { definitionColumns, readDefinition } from './definition.ts'
 
@@ -28,7 +28,7 @@ const COLUMNS = [
   'updated_at',
 ] as const
 
-type AgentRow = Pick<Selectable<AgentsTable>, (typeof COLUMNS)[number]>
+type AgentRow = Pick<Selectable<Tables['agents']>, (typeof COLUMNS)[number]>
 
 export async function find(db: Database, id: string): Promise<Agent | undefined> {
   const row = await db.selectFrom('agents').select(COLUMNS).where('id', '=', id).executeTakeFirst()

@@ -2,8 +2,10 @@ import { sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
+import { bulkTable } from '../storage/journal/bulk-table.ts'
 import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import { columnsOf } from '../storage/tables.ts'
 import type { AuditEntry, Link } from './audit-entry.ts'
 
 /** A stored entry. `seq` and the hashes are null until it is linked into the chain. */
@@ -24,28 +26,12 @@ export type AuditFilter = {
   until?: number | undefined
 }
 
-const COLUMNS = [
-  'id',
-  'created_at',
-  'actor_kind',
-  'actor',
-  'key_id',
-  'action',
-  'project_id',
-  'agent_id',
-  'target',
-  'outcome',
-  'code',
-  'fields',
-  'times',
-  'request_id',
-  'address',
-] as const
-
-const LINKED_COLUMNS = [...COLUMNS, 'seq', 'prev_hash', 'hash'] as const
+const LINK = ['seq', 'prev_hash', 'hash'] as const
+const COLUMNS = columnsOf('audit_log', LINK)
+const LINKED_COLUMNS = columnsOf('audit_log')
 
 /** For the journal. */
-export const auditTable = { table: 'audit_log', columns: COLUMNS } as const
+export const auditTable = bulkTable('audit_log', { without: LINK })
 
 export function toRow({ fields, ...entry }: AuditEntry) {
   return { ...entry, fields: JSON.stringify(fields) }

@@ -1,8 +1,8 @@
 import type { Parts } from '../operation/parts.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { Database } from '../storage/database.ts'
-import { GENESIS } from '../storage/schema/security-schema.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import { GENESIS } from '../storage/tables/security-tables.ts'
 import type { AuditEntry } from './audit-entry.ts'
 import * as audit from './store.ts'
 

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { formatUsd, NANO } from '../runtime/models/usage.ts'
 import { bareShape, Label, Time } from '../shapes.ts'
-import type { RowWith } from '../storage/tables/row.ts'
-import type { BudgetsTable } from '../storage/tables/usage-tables.ts'
+import type { RowWith, Tables } from '../storage/tables.ts'
 import { type BudgetPeriod, Per, periodAt } from './budget-period.ts'
 
 export const ScopeType = z.enum(['service', 'project', 'agent', 'key', 'user'])
@@ -105,7 +104,7 @@ export type LimitKind = 'cost_usd' | 'tokens' | 'runs'
 
 /** A budget as it is stored. `amount` is in billionths of a dollar, tokens or runs. */
 export type Budget = RowWith<
-  BudgetsTable,
+  Tables['budgets'],
   {
     scope_type: z.output<typeof ScopeType>
     limit_kind: LimitKind

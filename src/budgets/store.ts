@@ -3,7 +3,7 @@ import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import type { BudgetsTable } from '../storage/tables/usage-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 import type { Budget, SpentSums } from './budget.ts'
 
 export type BudgetFilter = {
@@ -36,7 +36,7 @@ export async function list(db: Database, query: PageQuery, filter: BudgetFilter)
 }
 
 /** All that may apply to spending in a project, as they are stored: its own, and those of the service. */
-export function listOver(db: Database, project_id: string): Promise<BudgetsTable[]> {
+export function listOver(db: Database, project_id: string): Promise<Tables['budgets'][]> {
   return db
     .selectFrom('budgets')
     .selectAll()
@@ -46,7 +46,7 @@ export function listOver(db: Database, project_id: string): Promise<BudgetsTable
 }
 
 /** The budgets of these rows, without those that are damaged. */
-export function readBudgets(db: Database, rows: readonly BudgetsTable[]): Budget[] {
+export function readBudgets(db: Database, rows: readonly Tables['budgets'][]): Budget[] {
   return readable(db, rows, fromRow)
 }
 
@@ -157,7 +157,7 @@ export async function findCounter(
   return (await select.executeTakeFirst()) ?? { ...NOTHING_SPENT, subject: subject ?? '' }
 }
 
-function fromRow(row: BudgetsTable): Budget {
+function fromRow(row: Tables['budgets']): Budget {
   return {
     ...row,
     scope_type: row.scope_type as Budget['scope_type'],

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Key } from '../keys/key.ts'
 import { Time } from '../shapes.ts'
-import type { ConsoleSessionsTable } from '../storage/tables/security-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 
 export const ConsoleSessionReply = z
   .object({
@@ -22,7 +22,7 @@ export const ConsoleSessionReply = z
   .meta({ id: 'ConsoleSession' })
 
 /** A browser in which a key or a person is signed in. Its secret is in a cookie and is replaced from time to time. */
-export type ConsoleSession = ConsoleSessionsTable
+export type ConsoleSession = Tables['console_sessions']
 
 const ROTATE_MS = 15 * 60_000
 /** Requests that were sent before the browser had the new secret may arrive up to GRACE_MS after it. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { KeyName, Time } from '../shapes.ts'
-import type { FilesTable } from '../storage/tables/file-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 
-export type StoredFile = FilesTable
+export type StoredFile = Tables['files']
 
 export const FileParams = z.strictObject({ file_id: z.string() })
 

@@ -3,8 +3,7 @@ import type { Actor } from '../operation/actor.ts'
 import { Permission } from '../security/permissions.ts'
 import { KeyName, Label, Time, TimeInput } from '../shapes.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
-import type { RowWith } from '../storage/tables/row.ts'
-import type { KeysTable } from '../storage/tables/security-tables.ts'
+import type { RowWith, Tables } from '../storage/tables.ts'
 
 export const KeyStatus = z.enum(['active', 'expired', 'revoked'])
 
@@ -81,7 +80,7 @@ export const KeyWithSecret = z
   .meta({ id: 'KeyWithSecret' })
 
 /** A key as the service stores it: with hashes, never with the secret. The role of a person is one that has none. */
-export type Key = RowWith<KeysTable, { permissions: Permission[] }>
+export type Key = RowWith<Tables['keys'], { permissions: Permission[] }>
 
 export function statusOf(key: Pick<Key, 'revoked_at' | 'expires_at'>, now: number): z.output<typeof KeyStatus> {
   if (key.revoked_at !== null) return 'revoked'

@@ -6,7 +6,7 @@ import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
-import type { EarlierSecretsTable } from '../storage/tables/security-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 import type { Key } from './key.ts'
 
 type KeyRow = Omit<Key, 'permissions'> & { permissions: string }
@@ -45,7 +45,7 @@ export async function listEarlierSecrets(db: Database, key_id: string, now: numb
   return db.selectFrom('earlier_secrets').select('expires_at').where('key_id', '=', key_id).execute()
 }
 
-export async function insertEarlierSecret(db: Database, secret: EarlierSecretsTable): Promise<void> {
+export async function insertEarlierSecret(db: Database, secret: Tables['earlier_secrets']): Promise<void> {
   await db.insertInto('earlier_secrets').values(secret).execute()
 }
 

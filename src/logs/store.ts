@@ -4,7 +4,8 @@ import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
-import type { BulkTable, Write } from '../storage/journal/rows.ts'
+import { bulkTable } from '../storage/journal/bulk-table.ts'
+import type { Write } from '../storage/journal/rows.ts'
 import { removeAged } from '../storage/queries/aged-rows.ts'
 import { contains } from '../storage/queries/contains.ts'
 import { countAll, countOfAgents } from '../storage/queries/count-rows.ts'
@@ -13,8 +14,7 @@ import { longPage, orderOf, type Page, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
 import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
 
-const COLUMNS = ['agent_seq', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
-const LOGS: BulkTable = { table: 'logs', columns: COLUMNS }
+const LOGS = bulkTable('logs')
 export const LOG_COLUMNS = ['id', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
 const MESSAGE_CHARACTERS = 10_000
 const METADATA_CHARACTERS = 20_000
@@ -200,7 +200,7 @@ export async function removeOfRequests(db: Database, agent_seq: number, requests
 }
 
 export function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
-  return removeRowsOfMissingAgents(db, 'logs', { limit })
+  return removeRowsOfMissingAgents(db, 'logs', limit)
 }
 
 export type LogRow = Pick<Selectable<Tables['logs']>, (typeof LOG_COLUMNS)[number]>

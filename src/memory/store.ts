@@ -4,7 +4,8 @@ import type { Conversation, MemoryScope } from '../operation/recall.ts'
 import type { Attachment } from '../runtime/attachments/attachment.ts'
 import { readable } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
-import type { BulkTable, Row, Write } from '../storage/journal/rows.ts'
+import { bulkTable } from '../storage/journal/bulk-table.ts'
+import type { Row, Write } from '../storage/journal/rows.ts'
 import { insertMany, writeRows } from '../storage/journal/write-rows.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
@@ -15,22 +16,8 @@ import { fromRow, type NewMemory, SHOWN, toRow } from './memory-rows.ts'
 import { forgetSummaries } from './summaries/forget-summaries.ts'
 import { countRows, lockCounts, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
 
-const COLUMNS = [
-  'id',
-  'agent_seq',
-  'kind',
-  'role',
-  'user_id',
-  'session_id',
-  'content',
-  'metadata',
-  'terms',
-  'length',
-  'created_at',
-] as const
-
 /** The counts are locked first: the memories of an agent are committed in the order of their `seq`. */
-const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS, after: SCOPE_COUNTS }
+const MEMORIES = bulkTable('memories', { after: SCOPE_COUNTS })
 
 type AnsweredMessage = Conversation & {
   request_id: string

@@ -1,6 +1,7 @@
 import { type AliasableExpression, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
+import { bulkTable } from '../storage/journal/bulk-table.ts'
+import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
 import { removeRows, takeRows } from '../storage/queries/remove-rows.ts'
@@ -8,28 +9,14 @@ import { bucketInSql, bucketOf, middleOf } from './histogram.ts'
 import type { Percentiles, Totals } from './metric.ts'
 import { MINUTE_MS, type Range } from './range.ts'
 
-type MetricTable = BulkTable & { table: 'recent_metrics' | 'metrics' | 'metric_buckets'; merge: Merge }
-
 /** Sums are stored by minute and by hour, so that a year need not be added up from its minutes. */
 const HOUR = 60
 
 /** A run adds to one row. The others are written by `rollUp`, and until then every reader adds the recent ones. */
-const RECENT: MetricTable = {
-  table: 'recent_metrics',
-  columns: ['agent_seq', 'start', 'bucket', 'count', 'errors', 'sum_ms', 'max_ms'],
-  merge: { key: ['agent_seq', 'start', 'bucket'], add: ['count', 'errors', 'sum_ms'], max: ['max_ms'] },
-}
-
-const METRICS: MetricTable = {
-  table: 'metrics',
-  columns: ['agent_seq', 'minutes', 'start', 'count', 'errors', 'sum_ms', 'max_ms'],
-  merge: { key: ['agent_seq', 'minutes', 'start'], add: ['count', 'errors', 'sum_ms'], max: ['max_ms'] },
-}
-const BUCKETS: MetricTable = {
-  table: 'metric_buckets',
-  columns: ['agent_seq', 'minutes', 'start', 'bucket', 'count'],
-  merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'] },
-}
+const SUMMED = { add: ['count', 'errors', 'sum_ms'], max: ['max_ms'] }
+const RECENT = bulkTable('recent_metrics', { merge: SUMMED })
+const METRICS = bulkTable('metrics', { merge: SUMMED })
+const BUCKETS = bulkTable('metric_buckets', { merge: { add: ['count'] } })
 
 type Sample = {
   agent_seq: number
@@ -58,7 +45,7 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
  */
 export async function rollUp(db: Database, before: number, limit: number): Promise<number> {
   const which = sql<SqlBool>`start < ${Math.floor(before / MINUTE_MS)}`
-  const rows = await takeRows(db, 'recent_metrics', { which, key: RECENT.merge.key, limit })
+  const rows = await takeRows(db, 'recent_metrics', { which, limit })
   const sums = rows.flatMap(({ start, ...row }) =>
     [1, HOUR].flatMap((minutes) => {
       const span = { ...row, minutes, start: start - (start % minutes) }
@@ -256,15 +243,17 @@ function endedOf(db: Database, agent_seqs: number[] | Expression<number>, { from
 /** Removes rows that are older, at most `limit` from each table. Returns how many. */
 export function remove(db: Database, before: number, limit: number): Promise<number> {
   const which = sql<SqlBool>`start < ${Math.floor(before / MINUTE_MS)}`
-  return removeOfAll(({ table, merge: { key } }) => removeRows(db, table, { which, key, limit }))
+  return removeOfAll((table) => removeRows(db, table, { which, limit }))
 }
 
 export function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
-  return removeOfAll(({ table, merge: { key } }) => removeRowsOfMissingAgents(db, table, { key, limit }))
+  return removeOfAll((table) => removeRowsOfMissingAgents(db, table, limit))
 }
 
-async function removeOfAll(removeOf: (table: MetricTable) => Promise<number>): Promise<number> {
-  return (await removeOf(RECENT)) + (await removeOf(BUCKETS)) + (await removeOf(METRICS))
+async function removeOfAll(
+  removeOf: (table: 'recent_metrics' | 'metric_buckets' | 'metrics') => Promise<number>,
+): Promise<number> {
+  return (await removeOf('recent_metrics')) + (await removeOf('metric_buckets')) + (await removeOf('metrics'))
 }
 
 /**

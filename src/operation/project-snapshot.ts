@@ -1,7 +1,7 @@
 import type { EventType } from '../events.ts'
 import type { Lookup } from '../lib/cache.ts'
 import type { Provider } from '../runtime/providers/provider-source.ts'
-import type { BudgetsTable } from '../storage/tables/usage-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 import type { Pause } from './pauses.ts'
 
 /** A webhook or a listener that may receive events. */
@@ -34,7 +34,7 @@ export type ProjectSnapshot = {
   readonly prices: { readonly all: ReadonlyMap<string, Price>; readonly byService: ReadonlyMap<string, Price> }
   readonly subscribers: readonly Subscriber[]
   /** The budgets over its spending, with those of the service. */
-  readonly budgets: readonly BudgetsTable[]
+  readonly budgets: readonly Tables['budgets'][]
 }
 
 /** Finds a project by id or name, from memory until something of it changes. */

@@ -4,10 +4,10 @@ import type { Actor, RoleInProject } from '../operation/actor.ts'
 import { Permission } from '../security/permissions.ts'
 import { Time } from '../shapes.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
-import type { PersonsTable } from '../storage/tables/security-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 
 /** A human being who signs in with an identity provider. */
-export type Person = PersonsTable
+export type Person = Tables['persons']
 
 /** A role of a person is a key without a secret: what it began goes on as long as it lasts, and it is revoked as keys are. */
 export type Role = Key & { person_id: string; role: string; role_source: string }

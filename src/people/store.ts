@@ -2,7 +2,7 @@ import { type InsertResult, type SqlBool, sql } from 'kysely'
 import { conflict } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
-import type { PersonIdentitiesTable } from '../storage/tables/security-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 import type { Person } from './person.ts'
 
 export async function find(db: Database, id: string): Promise<Person | undefined> {
@@ -61,7 +61,7 @@ export async function isAny(db: Database): Promise<boolean> {
   return (await db.selectFrom('persons').select('id').limit(1).executeTakeFirst()) !== undefined
 }
 
-export async function listIdentities(db: Database, ids: readonly string[]): Promise<PersonIdentitiesTable[]> {
+export async function listIdentities(db: Database, ids: readonly string[]): Promise<Tables['person_identities'][]> {
   if (ids.length === 0) return []
   return db
     .selectFrom('person_identities')
@@ -77,7 +77,7 @@ export async function insert(db: Database, person: Person): Promise<void> {
   requireFirst(await inserting.onConflict((known) => known.doNothing()).executeTakeFirst())
 }
 
-export async function insertIdentity(db: Database, identity: PersonIdentitiesTable): Promise<void> {
+export async function insertIdentity(db: Database, identity: Tables['person_identities']): Promise<void> {
   const inserting = db.insertInto('person_identities').values(identity)
   requireFirst(await inserting.onConflict((known) => known.doNothing()).executeTakeFirst())
 }

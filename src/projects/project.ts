@@ -3,9 +3,8 @@ import { conflict } from '../errors.ts'
 import { PROJECT_NAME, PROJECT_NAME_RULE } from '../lib/text/project-name.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
 import { Label, Time } from '../shapes.ts'
-import type { ProjectsTable } from '../storage/tables/project-tables.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
-import type { RowWith } from '../storage/tables/row.ts'
+import type { RowWith, Tables } from '../storage/tables.ts'
 
 const ProjectName = z.string().regex(PROJECT_NAME, PROJECT_NAME_RULE)
 
@@ -75,7 +74,7 @@ export const ProjectReply = z
   })
   .meta({ id: 'Project' })
 
-export type Project = RowWith<ProjectsTable, { limits: z.output<typeof Limits> }>
+export type Project = RowWith<Tables['projects'], { limits: z.output<typeof Limits> }>
 
 /** The limits with those that are named changed. What was never named is no limit. */
 export function withLimits(limits: Partial<Project['limits']>, changes: z.output<typeof SetLimits>): Project['limits'] {

@@ -3,7 +3,8 @@ import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { holdName } from '../storage/queries/hold-name.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
-import { DEFAULT_PROJECT, type ProjectsTable } from '../storage/tables/project-tables.ts'
+import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 import { type Project, withLimits } from './project.ts'
 
 /** Finds a project by id or name. */
@@ -38,7 +39,7 @@ export async function list(db: Database, query: PageQuery, only: string | undefi
     .selectAll()
     .$if(only !== undefined, (all) => all.where('id', '=', only ?? ''))
   const { items, total } = await page(db, select, query)
-  return { items: readable(db, items as ProjectsTable[], fromRow), total }
+  return { items: readable(db, items as Tables['projects'][], fromRow), total }
 }
 
 /** A list that is longer cannot be chosen from. The page of projects has all of them. */
@@ -113,10 +114,10 @@ function nameTaken(name: string) {
   return conflict(`A project named "${name}" already exists.`)
 }
 
-function fromRow(row: ProjectsTable): Project {
+function fromRow(row: Tables['projects']): Project {
   return { ...row, limits: withLimits(jsonOf('project', row)('limits'), {}) }
 }
 
-function toRow({ limits, ...project }: Project): ProjectsTable {
+function toRow({ limits, ...project }: Project): Tables['projects'] {
   return { ...project, limits: JSON.stringify(limits) }
 }

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
-import type { ProvidersTable } from '../storage/tables/security-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 import type { StoredProvider } from './provider.ts'
 
 /** The most providers a project may have: all of them are opened together when a run first needs one. */
@@ -85,7 +85,7 @@ export async function remove(db: Database, project_id: string, name: string): Pr
   await announce(db, 'providers', project_id)
 }
 
-function fromRow(row: Selectable<ProvidersTable>): StoredProvider {
+function fromRow(row: Selectable<Tables['providers']>): StoredProvider {
   const vision = jsonOf('provider', { ...row, id: row.name })<StoredProvider['vision']>('vision')
   const paid_by = row.paid_by as StoredProvider['paid_by']
   return { ...row, vision, type: row.type as StoredProvider['type'], paid_by }

@@ -1,112 +1,67 @@
-import type {
-  AgentsTable,
-  AllInvocationsView,
-  ApprovalsTable,
-  DeploymentsTable,
-  InvocationsTable,
-  LogsTable,
-  MetricBucketsTable,
-  MetricsTable,
-  RecentMetricsTable,
-  RunsTable,
-  ScheduleFilesTable,
-  SchedulesTable,
-  StepsTable,
-  VersionsTable,
-} from './tables/agent-tables.ts'
-import type { BlobChunksTable, BlobsTable, FileCountsTable, FilesTable } from './tables/file-tables.ts'
-import type {
-  MemoriesTable,
-  MemoryScopesTable,
-  MemorySummariesTable,
-  MemoryVectorsTable,
-} from './tables/memory-tables.ts'
-import type { PausesTable, ProjectsTable } from './tables/project-tables.ts'
-import type {
-  AuditChainTable,
-  AuditLogTable,
-  ConsoleLinksTable,
-  ConsoleSessionsTable,
-  EarlierSecretsTable,
-  InvitationsTable,
-  KeyFactorsTable,
-  KeysTable,
-  PersonIdentitiesTable,
-  PersonsTable,
-  ProvidersTable,
-  SecretsTable,
-} from './tables/security-tables.ts'
-import type {
-  AgentCountsTable,
-  ClaimsTable,
-  JobsTable,
-  MigrationsTable,
-  NodesTable,
-  SettingsTable,
-} from './tables/service-tables.ts'
-import type {
-  BudgetCountersTable,
-  BudgetsTable,
-  LedgerTable,
-  PricesTable,
-  UsageSumsTable,
-} from './tables/usage-tables.ts'
-import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
+import type { Selectable } from 'kysely'
+import type { TableColumn } from './schema/column.ts'
+import type { RowsOf, Table } from './schema/described-table.ts'
+import { agentTables } from './tables/agent-tables.ts'
+import { countTables } from './tables/count-tables.ts'
+import { fileTables } from './tables/file-tables.ts'
+import { logTables } from './tables/log-tables.ts'
+import { memoryTables } from './tables/memory-tables.ts'
+import { peopleTables } from './tables/people-tables.ts'
+import { projectTables } from './tables/project-tables.ts'
+import { type invocationView, runTables } from './tables/run-tables.ts'
+import { securityTables } from './tables/security-tables.ts'
+import { serviceTables } from './tables/service-tables.ts'
+import { usageTables } from './tables/usage-tables.ts'
+import { webhookTables } from './tables/webhook-tables.ts'
 
 /**
- * The schema, the same on both engines: times are epoch milliseconds, flags 0/1, JSON is text. The columns of each
- * table are declared in `tables/`, and made in `schema/`.
+ * The schema as this program wants it, the same on both engines. Each table is described once, in `tables/`. A table comes
+ * after those that it refers to.
  */
-export type Tables = {
-  migrations: MigrationsTable
-  settings: SettingsTable
-  projects: ProjectsTable
-  pauses: PausesTable
-  agents: AgentsTable
-  persons: PersonsTable
-  person_identities: PersonIdentitiesTable
-  invitations: InvitationsTable
-  keys: KeysTable
-  claims: ClaimsTable
-  versions: VersionsTable
-  deployments: DeploymentsTable
-  runs: RunsTable
-  invocations: InvocationsTable
-  all_invocations: AllInvocationsView
-  steps: StepsTable
-  schedules: SchedulesTable
-  schedule_files: ScheduleFilesTable
-  approvals: ApprovalsTable
-  jobs: JobsTable
-  nodes: NodesTable
-  logs: LogsTable
-  recent_metrics: RecentMetricsTable
-  metrics: MetricsTable
-  metric_buckets: MetricBucketsTable
-  memories: MemoriesTable
-  memory_vectors: MemoryVectorsTable
-  memory_scopes: MemoryScopesTable
-  memory_summaries: MemorySummariesTable
-  webhooks: WebhooksTable
-  events: EventsTable
-  deliveries: DeliveriesTable
-  key_factors: KeyFactorsTable
-  audit_log: AuditLogTable
-  audit_chain: AuditChainTable
-  secrets: SecretsTable
-  providers: ProvidersTable
-  console_sessions: ConsoleSessionsTable
-  console_links: ConsoleLinksTable
-  earlier_secrets: EarlierSecretsTable
-  listeners: ListenersTable
-  agent_counts: AgentCountsTable
-  ledger: LedgerTable
-  usage_sums: UsageSumsTable
-  prices: PricesTable
-  budgets: BudgetsTable
-  budget_counters: BudgetCountersTable
-  files: FilesTable
-  blobs: BlobsTable
-  blob_chunks: BlobChunksTable
-  file_counts: FileCountsTable
+export const TABLES = {
+  ...projectTables,
+  ...agentTables,
+  ...runTables,
+  ...logTables,
+  ...countTables,
+  ...usageTables,
+  ...memoryTables,
+  ...webhookTables,
+  ...securityTables,
+  ...peopleTables,
+  ...serviceTables,
+  ...fileTables,
+}
+
+/** The rows of all tables, as queries read and write them. `migrate` makes the table `migrations` before all others. */
+export type Tables = RowsOf<typeof TABLES & typeof invocationView> & { migrations: MigrationRow }
+
+/** A step of the schema that this store has. `breaks`: programs that do not know the step cannot use the store. */
+type MigrationRow = { name: string; breaks: number; migrated_at: number }
+
+/** A row as the code has it: JSON is read, and a column with few values has their type. */
+export type RowWith<Row, Read extends { [Key in keyof Row]?: unknown }> = Omit<Selectable<Row>, keyof Read> & Read
+
+export type TableName = keyof typeof TABLES
+export type ColumnOf<Name extends TableName> = keyof (typeof TABLES)[Name]['columns'] & string
+
+/**
+ * The columns of a table in order, without some of them. Those that only the database writes are not among them: numbers
+ * that it hands out, and what only one engine has.
+ */
+export function columnsOf<Name extends TableName, Without extends ColumnOf<Name> = never>(
+  name: Name,
+  without: readonly Without[] = [],
+): Exclude<ColumnOf<Name>, Without>[] {
+  const columns: Readonly<Record<string, TableColumn<unknown>>> = TABLES[name].columns
+  const isWritten = (column: string) => columns[column]?.facts.kind !== 'sequence' && !columns[column]?.facts.only
+  return Object.keys(columns).filter(
+    (column): column is Exclude<ColumnOf<Name>, Without> => isWritten(column) && !without.includes(column as Without),
+  )
+}
+
+/** The columns that name a row of a table. */
+export function keyOf(name: TableName): readonly string[] {
+  const { facts, columns }: Table = TABLES[name]
+  return facts.key ?? Object.keys(columns).filter((column) => columns[column]?.facts.isKey)
 }

@@ -1,12 +1,10 @@
 import { type Database, engineOf } from '../storage/database.ts'
-import type { BulkTable, Write } from '../storage/journal/rows.ts'
+import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import type { LedgerLine } from './ledger-line.ts'
 import type { EndedLine } from './reservation.ts'
-import { endedValues, HELD, LEASED_LINES, LEDGER, lineWrites, unsumWrites } from './store.ts'
-
-const RESERVED: BulkTable = { table: 'ledger', columns: [...LEDGER.columns, ...HELD] }
+import { endedValues, LEASED_LINES, LEDGER, lineWrites, unsumWrites } from './store.ts'
 
 /**
  * Writes lines that have ended outside of any entry. They may have been written before: a commit of which no word came
@@ -34,7 +32,7 @@ export async function writeLate(db: Database, ended: readonly EndedLine[]): Prom
 export type ReservedLine = LedgerLine & { status: 'reserved'; charges: string; owner: string; lease_until: number }
 
 export function reservedWrite(line: ReservedLine): Write {
-  return { into: RESERVED, row: line }
+  return { into: LEDGER, row: line }
 }
 
 /** Removes lines whose calls were not made: reserved ones, and those that another node has given up since. */

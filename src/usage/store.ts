@@ -1,7 +1,8 @@
 import { type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
-import type { BulkTable, EndedTable, Ending, Write } from '../storage/journal/rows.ts'
+import { bulkTable } from '../storage/journal/bulk-table.ts'
+import type { EndedTable, Ending, Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import type { Leased } from '../storage/leases/lease.ts'
 import { removeRows, takeRows } from '../storage/queries/remove-rows.ts'
@@ -10,47 +11,14 @@ import type { LedgerLine } from './ledger-line.ts'
 import { HOUR_MS } from './periods.ts'
 import type { EndedLine } from './reservation.ts'
 
-const SPENDER = [
-  'project_id',
-  'agent_seq',
-  'agent_id',
-  'request_id',
-  'purpose',
-  'version',
-  'environment',
-  'key_id',
-  'person_id',
-  'user_id',
-  'door',
-] as const
-
 const USED = ['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens'] as const
 
-export const LEDGER: BulkTable = {
-  table: 'ledger',
-  columns: ['id', ...SPENDER, 'step', 'attempt', 'model', 'status', ...USED, 'cost_nano', 'price', 'created_at'],
-}
+export const LEDGER = bulkTable('ledger')
 
-const SUM_KEY = [
-  'project_id',
-  'hours',
-  'start',
-  'agent_id',
-  'version',
-  'environment',
-  'key_id',
-  'person_id',
-  'door',
-  'model',
-  'purpose',
-]
 const SUMMED = ['calls', ...USED, 'cost_nano', 'unpriced', 'lost']
 
-const SUMS: BulkTable = {
-  table: 'usage_sums',
-  columns: [...SUM_KEY, ...SUMMED],
-  merge: { key: SUM_KEY, add: SUMMED },
-}
+const SUMS = bulkTable('usage_sums', { merge: { add: SUMMED } })
+
 /**
  * Each line is in the sums of its hour, and of its day in UTC: that of a month is read from few rows. A line adds to a
  * recent sum of its hour, which `rollUp` moves into both; until then every reader adds the recent sums.
@@ -65,11 +33,11 @@ export const LEASED_LINES: Leased = {
   condition: "status = 'reserved'",
 }
 
-/** What a reserved line has besides: what it holds of which counters, and until when for which node. */
-export const HELD = ['charges', 'owner', 'lease_until'] as const
-
 /** What a reserved line gets when its call has ended. It holds nothing any more. */
-const ENDED_LINES: EndedTable = { ...LEASED_LINES, columns: ['status', ...USED, 'cost_nano', 'price', ...HELD] }
+const ENDED_LINES: EndedTable = {
+  ...LEASED_LINES,
+  columns: ['status', ...USED, 'cost_nano', 'price', 'charges', 'owner', 'lease_until'],
+}
 
 /** The same without the lease: whose the call was is not written again, because that user may be erased by now. */
 export function endedValues({
@@ -146,7 +114,7 @@ function addedToSums(line: LedgerLine, sums: Record<string, number>): Write[] {
  */
 export async function rollUp(db: Database, before: number, limit: number): Promise<number> {
   const which = sql<SqlBool>`hours = ${sql.lit(SUM_HOURS.recent)} and start < ${Math.floor(before / HOUR_MS)}`
-  const rows = await takeRows(db, 'usage_sums', { which, key: SUM_KEY, limit })
+  const rows = await takeRows(db, 'usage_sums', { which, limit })
   const sums = rows.flatMap((row) =>
     [SUM_HOURS.hour, SUM_HOURS.day].map((hours) => {
       const start = row.start - (row.start % hours)
@@ -179,7 +147,7 @@ export async function remove(db: Database, before: number, limit: number): Promi
     // A recent sum is a part of its day's as well.
     const spanned = hours || SUM_HOURS.day
     const isOver = sql<SqlBool>`hours = ${sql.lit(hours)} and start <= ${Math.floor(before / HOUR_MS) - spanned}`
-    removed += await removeRows(db, 'usage_sums', { which: isOver, key: SUM_KEY, limit })
+    removed += await removeRows(db, 'usage_sums', { which: isOver, limit })
   }
   return removed
 }

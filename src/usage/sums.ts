@@ -2,12 +2,12 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import type { UsageSumsTable } from '../storage/tables/usage-tables.ts'
+import type { Tables } from '../storage/tables.ts'
 import { HOUR_MS, type Period } from './periods.ts'
 import { SUM_HOURS } from './store.ts'
 
 export type UsageSums = Pick<
-  UsageSumsTable,
+  Tables['usage_sums'],
   'calls' | 'input_tokens' | 'cached_tokens' | 'output_tokens' | 'reasoning_tokens' | 'cost_nano' | 'unpriced' | 'lost'
 >
 

@@ -5,8 +5,7 @@ import { EVENT_TYPES, type EventType } from '../events.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
 import { Label, Time } from '../shapes.ts'
-import type { RowWith } from '../storage/tables/row.ts'
-import type { WebhooksTable } from '../storage/tables/webhook-tables.ts'
+import type { RowWith, Tables } from '../storage/tables.ts'
 import { newWebhookSecret } from './signature.ts'
 
 /**
@@ -89,7 +88,7 @@ type EarlierSecret = { secret: string; expires_at: number }
 
 /** A webhook as it is stored. Its secrets and the headers are sealed. */
 export type Webhook = RowWith<
-  WebhooksTable,
+  Tables['webhooks'],
   {
     events: (EventType | '*')[]
     earlier_secrets: EarlierSecret[]

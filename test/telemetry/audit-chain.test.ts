@@ -3,13 +3,13 @@ import { before, test } from 'node:test'
 import type { KyselyPlugin, Selectable } from 'kysely'
 import { hashOf } from '../../src/audit/audit-entry.ts'
 import { removeOldEntries, sealEntries, verifyChain } from '../../src/audit/chain.ts'
-import type { AuditLogTable } from '../../src/storage/tables/security-tables.ts'
+import type { Tables } from '../../src/storage/tables.ts'
 import { newShell } from '../support/clients/cli.ts'
 import { onBothEngines } from '../support/service/service.ts'
 
 const GENESIS = '0'.repeat(64)
 
-type Rows = Selectable<AuditLogTable>[]
+type Rows = Selectable<Tables['audit_log']>[]
 
 /** Something that happens between two queries of the same reader. */
 function afterQuery(number: number, happens: () => Promise<unknown>): KyselyPlugin {

@@ -1,23 +1,20 @@
 import { sql } from 'kysely'
 import { type Database, engineOf } from '../../storage/database.ts'
-import type { BulkTable, Write } from '../../storage/journal/rows.ts'
+import { bulkTable } from '../../storage/journal/bulk-table.ts'
+import type { Write } from '../../storage/journal/rows.ts'
 import { insertMany } from '../../storage/journal/write-rows.ts'
 import { toJson } from '../../storage/postgres/postgres-write-batch.ts'
-import type { BudgetCountersTable } from '../../storage/tables/usage-tables.ts'
+import type { Tables } from '../../storage/tables.ts'
 
 /** What was spent of a budget in one period, and of what events have told. */
-export type BudgetCounter = BudgetCountersTable
+export type BudgetCounter = Tables['budget_counters']
 
 /** Names a counter. `subject` is the key or the user if each has the limit for itself, or empty. */
 export type CounterKey = Pick<BudgetCounter, 'budget_id' | 'subject' | 'period_start'>
 
-const KEY = ['budget_id', 'subject', 'period_start']
-
-export const COUNTERS: BulkTable = {
-  table: 'budget_counters',
-  columns: [...KEY, 'used', 'reserved', 'told', 'exceeded', 'kept'],
-  merge: { key: KEY, add: ['used', 'reserved'], max: ['told', 'exceeded', 'kept'] },
-}
+export const COUNTERS = bulkTable('budget_counters', {
+  merge: { add: ['used', 'reserved'], max: ['told', 'exceeded', 'kept'] },
+})
 
 const NOTHING = { used: 0, reserved: 0, told: 0, exceeded: 0, kept: 0 }
 

@@ -2,7 +2,8 @@ import { type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../../lib/id.ts'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
-import type { BulkTable, Write } from '../../storage/journal/rows.ts'
+import { bulkTable } from '../../storage/journal/bulk-table.ts'
+import type { Write } from '../../storage/journal/rows.ts'
 import { removeAged } from '../../storage/queries/aged-rows.ts'
 import { removeRowsOfMissingAgents } from '../../storage/queries/missing-agents.ts'
 import { removeRows } from '../../storage/queries/remove-rows.ts'
@@ -11,31 +12,7 @@ import { withoutToken } from '../steps/receipt-steps.ts'
 import { appendStep } from '../steps/step-store.ts'
 import { type Approval, type ApprovalStatus, type Settlement, settled } from './approval.ts'
 
-const COLUMNS = [
-  'id',
-  'agent_seq',
-  'request_id',
-  'call_id',
-  'call_index',
-  'attempt',
-  'kind',
-  'tool',
-  'arguments',
-  'input_schema',
-  'status',
-  'user_id',
-  'session_id',
-  'started_by',
-  'created_at',
-  'expires_at',
-  'decided_at',
-  'decided_by',
-  'changed_arguments',
-  'note',
-  'answer',
-] as const satisfies (keyof Tables['approvals'])[]
-
-const APPROVALS: BulkTable = { table: 'approvals', columns: COLUMNS }
+const APPROVALS = bulkTable('approvals')
 
 /** A row for the journal. */
 export function approvalWrite(approval: Approval): Write {
@@ -147,7 +124,7 @@ export function removeApprovalsOfProjects(db: Database, now: number, limit: numb
 }
 
 export function removeApprovalsOfMissingAgents(db: Database, limit: number): Promise<number> {
-  return removeRowsOfMissingAgents(db, 'approvals', { limit })
+  return removeRowsOfMissingAgents(db, 'approvals', limit)
 }
 
 function toRow(approval: Approval): Tables['approvals'] {

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { AskKind } from '../../runtime/approvals/ask.ts'
 import { KeyName, Text, Time } from '../../shapes.ts'
-import type { ApprovalsTable } from '../../storage/tables/agent-tables.ts'
-import type { RowWith } from '../../storage/tables/row.ts'
+import type { RowWith, Tables } from '../../storage/tables.ts'
 import { InvocationParams } from '../invocation.ts'
 import { Arguments, Pending } from './pending.ts'
 
@@ -56,7 +55,7 @@ export const DecideBody = z
 
 /** An approval as the service stores it. */
 export type Approval = RowWith<
-  ApprovalsTable,
+  Tables['approvals'],
   {
     kind: AskKind
     arguments: Record<string, unknown>

@@ -1,62 +1,21 @@
 import type { Selectable } from 'kysely'
 import { jsonOf } from '../../storage/damaged-rows.ts'
-import type { BulkTable, EndedTable, Ending, Write } from '../../storage/journal/rows.ts'
+import { bulkTable } from '../../storage/journal/bulk-table.ts'
+import type { EndedTable, Ending, Write } from '../../storage/journal/rows.ts'
 import type { Lease, Leased } from '../../storage/leases/lease.ts'
-import type { Tables } from '../../storage/tables.ts'
+import { NO_OUTCOME } from '../../storage/tables/run-tables.ts'
+import { columnsOf, type Tables } from '../../storage/tables.ts'
 import type { EndedInvocation, Invocation } from '../invocation.ts'
 
-/** What a run begins with, and what its receipt tells of it. */
-const ASKED = [
-  'id',
-  'agent_seq',
-  'status',
-  'attempt',
-  'attempts',
-  'background',
-  'keyed',
-  'on_budget',
-  'door',
-  'environment',
-  'version',
-  'deployment_id',
-  'message',
-  'context',
-  'attachments',
-  'user_id',
-  'session_id',
-  'schedule_id',
-  'authors',
-  'scheduled_at',
-  'parent_request_id',
-  'call_key',
-  'tree',
-  'deadline_at',
-  'created_by',
-  'person_id',
-  'created_at',
-  'started_at',
-  'duration_ms',
-] as const
-
 /** What receipts show, without what only the next run of a conversation reads. */
-export const RECEIPT = [
-  ...ASKED,
-  'response',
-  'structured',
-  'error',
-  'input_tokens',
-  'output_tokens',
-  'tokens_used',
-  'cost_nano',
-  'steps',
-  'finished_at',
-  'erased_at',
-] as const
+export const RECEIPT = columnsOf('invocations', ['given', 'rounds'])
 
 /** Runs that have not ended. */
-const RUNS: BulkTable = { table: 'runs', columns: [...ASKED, 'given', 'project_id', 'owner', 'lease_until'] }
+const RUNS = bulkTable('runs', {
+  without: ['begins_after', 'cancel_requested_at', 'lapses', 'wake_at', 'waits_for'],
+})
 
-const RECEIPTS: BulkTable = { table: 'invocations', columns: [...RECEIPT, 'given', 'rounds'] }
+const RECEIPTS = bulkTable('invocations')
 
 /** A run that goes on is leased to the node that runs it. */
 export const LEASED_RUNS: Leased = { table: 'runs', key: ['id'], until: 'lease_until', condition: "status = 'running'" }
@@ -165,21 +124,6 @@ export function fromRow(row: StoredInvocation): Invocation {
     error: json('error'),
     steps: json('steps'),
   }
-}
-
-/** What the columns of an outcome have while there is none. */
-const NO_OUTCOME = {
-  response: null,
-  structured: 0,
-  error: null,
-  input_tokens: 0,
-  output_tokens: 0,
-  tokens_used: 0,
-  cost_nano: 0,
-  steps: '[]',
-  rounds: null,
-  finished_at: null,
-  erased_at: null,
 }
 
 /** An invocation that has not ended. */

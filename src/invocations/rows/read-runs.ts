@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
+import { columnsOf } from '../../storage/tables.ts'
 import type { Invocation } from '../invocation.ts'
-import { fromRun, RECEIPT } from './invocation-rows.ts'
+import { fromRun } from './invocation-rows.ts'
 
 const DAMAGED = {
   code: 'server_error',
@@ -21,7 +22,7 @@ export async function readRuns(
   return runs
 }
 
-const COLUMNS = [...RECEIPT, 'given', 'rounds'] as const
+const COLUMNS = columnsOf('invocations')
 
 /** The receipt has what is stored of the run, as it is. */
 export async function endDamaged(db: Database, id: string, now: number): Promise<void> {

@@ -4,28 +4,17 @@ import type { LogEntry } from '../../runtime/outcome.ts'
 import type { Step } from '../../runtime/steps.ts'
 import { jsonOf } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
-import type { BulkTable, Write } from '../../storage/journal/rows.ts'
+import { bulkTable } from '../../storage/journal/bulk-table.ts'
+import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import { countAll } from '../../storage/queries/count-rows.ts'
 import type { Tables } from '../../storage/tables.ts'
 
-const COLUMNS = [
-  'request_id',
-  'position',
-  'kind',
-  'attempt',
-  'started_at',
-  'finished_at',
-  'content',
-  'definition',
-] as const
-
-const STEPS: BulkTable = { table: 'steps', columns: COLUMNS }
+const STEPS = bulkTable('steps')
 /** A step that stands for a stored one. The working copy that was stored with the first step stays. */
-const REPLACED_STEPS: BulkTable = {
-  ...STEPS,
-  merge: { key: ['request_id', 'position'], set: ['kind', 'attempt', 'started_at', 'finished_at', 'content'] },
-}
+const REPLACED_STEPS = bulkTable('steps', {
+  merge: { set: ['kind', 'attempt', 'started_at', 'finished_at', 'content'] },
+})
 
 export type KeptSteps = {
   steps: Step[]

@@ -3,7 +3,7 @@ import { notFound } from '../../errors.ts'
 import type { Conversation } from '../../operation/recall.ts'
 import { readable } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
-import type { MemorySummariesTable } from '../../storage/tables/memory-tables.ts'
+import type { Tables } from '../../storage/tables.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 import { fromRow as memoryOf, SHOWN as SHOWN_MEMORY } from '../memory-rows.ts'
 import type { Kept } from '../store.ts'
@@ -11,7 +11,7 @@ import type { SessionSummary } from './summary.ts'
 
 const SHOWN = ['user_id', 'session_id', 'content', 'turns', 'model', 'tokens_used', 'updated_at'] as const
 
-type ShownRow = Pick<MemorySummariesTable, (typeof SHOWN)[number]>
+type ShownRow = Pick<Tables['memory_summaries'], (typeof SHOWN)[number]>
 
 const fromRow = (row: ShownRow): SessionSummary => ({ ...row, user_id: row.user_id === '' ? null : row.user_id })
 
@@ -135,7 +135,7 @@ export async function lastSeqOf(db: Database, session: Conversation): Promise<nu
   return newest?.seq ?? 0
 }
 
-type Written = Omit<MemorySummariesTable, 'agent_seq' | 'user_id' | 'session_id'>
+type Written = Omit<Tables['memory_summaries'], 'agent_seq' | 'user_id' | 'session_id'>
 
 /** Call this after `lockSession`. */
 export async function putSummary(db: Database, session: Conversation, written: Written): Promise<void> {

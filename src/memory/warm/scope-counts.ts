@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
-import type { BulkTable, Row } from '../../storage/journal/rows.ts'
+import { bulkTable } from '../../storage/journal/bulk-table.ts'
+import type { Row } from '../../storage/journal/rows.ts'
 import { listed } from '../memory-filter.ts'
 
 /** The levels are an agent, one of its users, and one session of a user. */
@@ -12,26 +13,10 @@ type Level = (typeof LEVELS)[number]
  * How many memories each scope has and how many terms these have. The counts change with every write and removal.
  * `generation` gets a new value with every removal and change: memories that were read before may be outdated.
  */
-export const SCOPE_COUNTS: BulkTable = {
-  table: 'memory_scopes',
-  columns: [
-    'agent_seq',
-    'level',
-    'user_id',
-    'session_id',
-    'generation',
-    'turns',
-    'notes',
-    'turn_terms',
-    'note_terms',
-    'last_at',
-  ],
-  merge: {
-    key: ['agent_seq', 'level', 'user_id', 'session_id'],
-    add: ['turns', 'notes', 'turn_terms', 'note_terms'],
-    max: ['last_at'],
-  },
-}
+export const SCOPE_COUNTS = bulkTable('memory_scopes', {
+  without: ['facts_through', 'facts_after', 'summary_after'],
+  merge: { add: ['turns', 'notes', 'turn_terms', 'note_terms'], max: ['last_at'] },
+})
 
 /** New memories of one session: the id of the first, how many there are, and how many terms these have. */
 type Added = {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Label, Time } from '../../shapes.ts'
-import type { InvitationsTable } from '../../storage/tables/security-tables.ts'
+import type { Tables } from '../../storage/tables.ts'
 
-export type Invitation = InvitationsTable
+export type Invitation = Tables['invitations']
 
 export const InvitationParams = z.strictObject({ invitation_id: z.string() })
 

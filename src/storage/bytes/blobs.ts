@@ -1,17 +1,19 @@
 import { type ExpressionBuilder, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
-import type { BlobsTable } from '../tables/file-tables.ts'
 import type { Tables } from '../tables.ts'
 
 /** Call this before the first byte is written, so that bytes without a row never exist. */
-export async function insert(db: Database, blob: Pick<BlobsTable, 'id' | 'project_id' | 'kept_in' | 'created_at'>) {
+export async function insert(
+  db: Database,
+  blob: Pick<Tables['blobs'], 'id' | 'project_id' | 'kept_in' | 'created_at'>,
+) {
   await db
     .insertInto('blobs')
     .values({ ...blob, state: 'incoming', sha256: null })
     .execute()
 }
 
-export async function findPlace(db: Database, id: string): Promise<BlobsTable['kept_in'] | undefined> {
+export async function findPlace(db: Database, id: string): Promise<Tables['blobs']['kept_in'] | undefined> {
   const row = await db.selectFrom('blobs').select('kept_in').where('id', '=', id).executeTakeFirst()
   return row?.kept_in
 }
@@ -112,9 +114,9 @@ export async function dropStale(db: Database, before: number, limit: number): Pr
   return Number(numUpdatedRows)
 }
 
-export type DroppedBlob = Pick<BlobsTable, 'id' | 'kept_in'>
+export type DroppedBlob = Pick<Tables['blobs'], 'id' | 'kept_in'>
 
-type DroppedWanted = { before: number; places: readonly BlobsTable['kept_in'][] }
+type DroppedWanted = { before: number; places: readonly Tables['blobs']['kept_in'][] }
 
 /** Dropped blobs in these places, those first that could not be removed for the longest time. */
 export async function listDropped(
@@ -157,7 +159,7 @@ export async function isAnyPostponed(db: Database, until: number): Promise<boole
 }
 
 /** Whether there are dropped blobs in other places than these. */
-export async function isAnyElsewhere(db: Database, places: readonly BlobsTable['kept_in'][]): Promise<boolean> {
+export async function isAnyElsewhere(db: Database, places: readonly Tables['blobs']['kept_in'][]): Promise<boolean> {
   const dropped = db.selectFrom('blobs').select('id').where('state', '=', 'dropped')
   return (await dropped.where('kept_in', 'not in', places).limit(1).executeTakeFirst()) !== undefined
 }

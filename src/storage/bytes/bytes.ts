@@ -3,7 +3,7 @@ import type { NewId } from '../../lib/id.ts'
 import type { Logger } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
-import type { BlobsTable } from '../tables/file-tables.ts'
+import type { Tables } from '../tables.ts'
 import * as blobs from './blobs.ts'
 import {
   type ByteRange,
@@ -29,7 +29,7 @@ export type TakenBytes = {
 /** The bytes of a file, as its row describes them. */
 export type StoredBytes = { blob_id: string; size: number; sha256: string }
 
-type Place = BlobsTable['kept_in']
+type Place = Tables['blobs']['kept_in']
 
 /** What came of removing bytes. A place that is away is asked about one blob, and not about the rest. */
 type Cleared = { gone: string[]; refused: string[]; unanswered: string[]; away: Set<Place>; failure: unknown }

@@ -80,7 +80,7 @@ function compare(a: string, b: string): number {
  * key, which costs more.
  */
 function merged(columns: readonly string[], { key, add = [], max = [], set = [] }: Merge, rows: Value[][]): Value[][] {
-  const positionsOf = (names: string[]) => names.map((name) => columns.indexOf(name))
+  const positionsOf = (names: readonly string[]) => names.map((name) => columns.indexOf(name))
   const [keys, sums, maxima, latest] = [key, add, max, set].map(positionsOf) as [number[], number[], number[], number[]]
   const found: Value[][] = []
   for (const row of rows.toSorted((a, b) => compareAt(keys, a, b))) {

@@ -8,7 +8,7 @@ export type Value = string | number | null
  * value, and columns in `set` get the new one.
  */
 export type Merge = {
-  key: string[]
+  key: readonly string[]
   add?: string[]
   max?: string[]
   set?: string[]

@@ -3,7 +3,7 @@ import { jsonOf } from '../damaged-rows.ts'
 import type { Database } from '../database.ts'
 import type { EndedTable, Ending } from '../journal/rows.ts'
 import { removeRows } from '../queries/remove-rows.ts'
-import type { ClaimsTable } from '../tables/service-tables.ts'
+import type { Tables } from '../tables.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
 /** The right to run a request that carries an Idempotency-Key. Later the row holds the answer. */
@@ -24,7 +24,7 @@ export type Claimed =
   /** The key belongs to another request. */
   | { state: 'other' }
 
-type FoundClaim = Selectable<ClaimsTable>
+type FoundClaim = Selectable<Tables['claims']>
 
 const VALID_MS = 24 * 3_600_000
 
@@ -73,7 +73,7 @@ function find(db: Database, scope: string, key: string): Promise<FoundClaim | un
 }
 
 /** Resolves with undefined when the key has a claim already. */
-function insertClaim(db: Database, claimed: Insertable<ClaimsTable>): Promise<{ owner: string } | undefined> {
+function insertClaim(db: Database, claimed: Insertable<Tables['claims']>): Promise<{ owner: string } | undefined> {
   return db
     .insertInto('claims')
     .values(claimed)
@@ -83,7 +83,7 @@ function insertClaim(db: Database, claimed: Insertable<ClaimsTable>): Promise<{ 
 }
 
 /** Updates no row when another request was faster, or when the owner has answered meanwhile. */
-function takeOver(db: Database, held: FoundClaim, changes: Updateable<ClaimsTable>): Promise<UpdateResult> {
+function takeOver(db: Database, held: FoundClaim, changes: Updateable<Tables['claims']>): Promise<UpdateResult> {
   return db
     .updateTable('claims')
     .set(changes)
@@ -159,5 +159,5 @@ export async function release(db: Database, lease: Lease): Promise<void> {
 /** Removes at most `limit` claims; returns how many it removed. */
 export function removeExpired(db: Database, now: number, limit: number): Promise<number> {
   const which = sql<SqlBool>`created_at <= ${now - VALID_MS} and lease_until <= ${now}`
-  return removeRows(db, 'claims', { which, key: CLAIMS.key, limit })
+  return removeRows(db, 'claims', { which, limit })
 }

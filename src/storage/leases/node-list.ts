@@ -1,7 +1,7 @@
 import type { Logger } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
-import type { NodesTable } from '../tables/service-tables.ts'
+import type { Tables } from '../tables.ts'
 
 /** How often a node tells that it lives, and looks whether the others do. */
 const BEAT_MS = 1_000
@@ -14,7 +14,7 @@ const DEAD_AFTER_MS = 7_000
 const AWAY_MS = 3_000
 const FORGOTTEN_AFTER_MS = 3_600_000
 
-export type NodeState = NodesTable & { status: 'live' | 'silent' }
+export type NodeState = Tables['nodes'] & { status: 'live' | 'silent' }
 
 type Options = {
   storage: Pick<Storage, 'db' | 'engine'>
@@ -133,7 +133,7 @@ export class NodeList {
   }
 
   /** It goes by the time that passes here, and by no clock: clocks are set, and those of nodes differ. */
-  async #judge(others: readonly Pick<NodesTable, 'node' | 'seen_at' | 'taken_over_at'>[]): Promise<void> {
+  async #judge(others: readonly Pick<Tables['nodes'], 'node' | 'seen_at' | 'taken_over_at'>[]): Promise<void> {
     const time = performance.now()
     const wasAway = time - this.#lookedAt > AWAY_MS
     this.#lookedAt = time
@@ -164,7 +164,7 @@ export class NodeList {
     if (numUpdatedRows > 0n) this.#options.log.warn({ node }, 'a node has stopped; its work is being taken over')
   }
 
-  #state(): NodesTable {
+  #state(): Tables['nodes'] {
     const { node, version, commit, now, runsLive } = this.#options
     return {
       node,

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { Tables } from '../tables.ts'
-import { type Removal, removeRows } from './remove-rows.ts'
+import type { TableName, Tables } from '../tables.ts'
+import { removeRows } from './remove-rows.ts'
 
-type OfAgents = { [Table in keyof Tables]: Tables[Table] extends { agent_seq: number } ? Table : never }[keyof Tables]
+type OfAgents = { [Table in TableName]: Tables[Table] extends { agent_seq: number } ? Table : never }[TableName]
 
 const AGENTS_PER_LOOK = 100
 
@@ -30,12 +30,8 @@ export async function missingAgents(db: Database, table: OfAgents): Promise<numb
 }
 
 /** Removes at most `limit` rows of deleted agents; returns how many. */
-export async function removeRowsOfMissingAgents(
-  db: Database,
-  table: OfAgents,
-  removal: Omit<Removal, 'which'>,
-): Promise<number> {
+export async function removeRowsOfMissingAgents(db: Database, table: OfAgents, limit: number): Promise<number> {
   const agents = await missingAgents(db, table)
   if (agents.length === 0) return 0
-  return removeRows(db, table, { ...removal, which: sql`agent_seq in (${sql.join(agents)})` })
+  return removeRows(db, table, { which: sql`agent_seq in (${sql.join(agents)})`, limit })
 }

@@ -1,17 +1,12 @@
 import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
-import type { Tables } from '../tables.ts'
+import { keyOf, type TableName, type Tables } from '../tables.ts'
 
-/** `key`: the columns that name a row. */
-export type Removal = { which: RawBuilder<SqlBool>; key?: readonly string[]; limit: number }
+type Removal = { which: RawBuilder<SqlBool>; limit: number }
 
 /** Removes at most `limit` rows; returns how many. */
-export async function removeRows(
-  db: Database,
-  table: keyof Tables,
-  { which, key = ['id'], limit }: Removal,
-): Promise<number> {
-  const columns = sql.join(key.map((column) => sql.ref(column)))
+export async function removeRows(db: Database, table: TableName, { which, limit }: Removal): Promise<number> {
+  const columns = sql.join(keyOf(table).map((column) => sql.ref(column)))
   const { numAffectedRows } = await sql`
     delete from ${sql.table(table)} where (${columns}) in (
       select ${columns} from ${sql.table(table)} where ${which} limit ${limit}
@@ -23,16 +18,16 @@ export async function removeRows(
  * Removes at most `limit` rows and returns them, inside the caller's transaction. Rows that another transaction has locked
  * stay, so the caller does not wait for the journal.
  */
-export async function takeRows<Table extends keyof Tables>(
+export async function takeRows<Table extends TableName>(
   db: Database,
   table: Table,
-  { which, key, limit }: Required<Removal>,
+  { which, limit }: Removal,
 ): Promise<Selectable<Tables[Table]>[]> {
-  const columns = sql.join(key.map((column) => sql.ref(column)))
+  const columns = sql.join(keyOf(table).map((column) => sql.ref(column)))
   const skipped = engineOf(db) === 'postgres' ? sql`for update skip locked` : sql``
   const taken = sql<SqlBool>`(${columns}) in (select ${columns} from ${sql.table(table)} where ${which} limit ${limit} ${skipped})`
   return (await db
-    .deleteFrom(table as keyof Tables)
+    .deleteFrom(table as TableName)
     .where(taken)
     .returningAll()
     .execute()) as Selectable<Tables[Table]>[]

@@ -1,21 +1,16 @@
 import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Engine } from '../database.ts'
-import { agentSchema } from './agent-schema.ts'
-import { countSchema, fileCountSchema } from './count-schema.ts'
-import { columnTypes } from './engine-columns.ts'
-import { memorySchema } from './memory-schema.ts'
+import { DEFAULT_PROJECT } from '../tables/project-tables.ts'
+import { GENESIS } from '../tables/security-tables.ts'
+import { TABLES } from '../tables.ts'
 import type { Migration } from './migration.ts'
-import { runSchema } from './run-schema.ts'
-import { securitySchema } from './security-schema.ts'
-import { serviceSchema } from './service-schema.ts'
 import { sqliteStatistics } from './sqlite-statistics.ts'
-import { usageSchema } from './usage-schema.ts'
-import { webhookSchema } from './webhook-schema.ts'
+import { schemaStatements } from './statements.ts'
 
 /**
- * Makes every table. The row types stand in `storage/tables/`. Its name tells what it makes, because it changes until the
- * first release: a store that an earlier one made lacks columns which this program reads.
+ * Makes every table as it is described, and the rows that are always there. Its name tells what it makes, because it
+ * changes until the first release: a store that an earlier one made lacks columns which this program reads.
  */
 export const firstSchema: Migration = {
   name: `first-schema-${hash('sha256', [...statementsOf('sqlite'), ...statementsOf('postgres')].join('\n')).slice(0, 12)}`,
@@ -27,19 +22,11 @@ export const firstSchema: Migration = {
 }
 
 function statementsOf(engine: Engine): string[] {
-  const types = columnTypes(engine)
-  const subjects = [
-    agentSchema,
-    runSchema,
-    countSchema,
-    usageSchema,
-    memorySchema,
-    webhookSchema,
-    securitySchema,
-    serviceSchema,
-    fileCountSchema,
+  return [
+    ...schemaStatements(engine, TABLES),
+    `insert into projects (id, name, limits, created_at, updated_at) values ('${DEFAULT_PROJECT}', 'default', '{}', 0, 0)`,
+    `insert into audit_chain (name, seq, hash) values ('head', 0, '${GENESIS}')`,
   ]
-  return subjects.flatMap((schema) => schema(types))
 }
 
 /** Whether a store that had these migrations was made by another first schema than this program's. */

@@ -1,8 +1,18 @@
+import type { TABLES } from '../tables.ts'
+
+type Described = typeof TABLES
+
+type Statistics = {
+  [Name in keyof Described]?: {
+    [Index in Described[Name]['indexNames'] | `sqlite_autoindex_${Name}_1`]?: string
+  }
+}
+
 /**
  * How many rows the values of each index share, as SQLite's `analyze` would find it in a store of a million invocations.
  * SQLite chooses among indexes by these numbers. PostgreSQL collects its own.
  */
-const STATISTICS: Record<string, Record<string, string>> = {
+const STATISTICS: Statistics = {
   invocations: {
     sqlite_autoindex_invocations_1: '1000000 1',
     invocations_by_agent: '1000000 1000000 1',

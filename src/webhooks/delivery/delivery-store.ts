@@ -3,32 +3,14 @@ import { notFound } from '../../errors.ts'
 import { firstIdAt } from '../../lib/id.ts'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
-import type { BulkTable } from '../../storage/journal/rows.ts'
+import { bulkTable } from '../../storage/journal/bulk-table.ts'
 import { anyOf, findAged } from '../../storage/queries/aged-rows.ts'
 import { longPage, type Page, type PageQuery } from '../../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from './delivery.ts'
 
-export const EVENTS: BulkTable = {
-  table: 'events',
-  columns: ['id', 'project_id', 'agent_id', 'request_id', 'user_id', 'body'],
-}
-
-export const DELIVERIES: BulkTable = {
-  table: 'deliveries',
-  columns: [
-    'id',
-    'webhook_id',
-    'event_id',
-    'event',
-    'status',
-    'tries',
-    'attempt_count',
-    'attempts',
-    'next_attempt_at',
-    'created_at',
-  ],
-}
+export const EVENTS = bulkTable('events')
+export const DELIVERIES = bulkTable('deliveries')
 
 export async function find(db: Database, id: string): Promise<Delivery | undefined> {
   const row = await db.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirst()

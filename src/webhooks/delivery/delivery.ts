@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { GuardedFetchCode } from '../../security/outgoing/guarded-error.ts'
 import { Time } from '../../shapes.ts'
-import type { RowWith } from '../../storage/tables/row.ts'
-import type { DeliveriesTable } from '../../storage/tables/webhook-tables.ts'
+import type { RowWith, Tables } from '../../storage/tables.ts'
 import { EventName } from '../webhook.ts'
 
 /** pending → delivered | failed (no attempt is left). Sending it again makes it pending. */
@@ -59,7 +58,7 @@ export const DeliveryWithBody = z
   .meta({ id: 'DeliveryWithBody' })
 
 export type Delivery = RowWith<
-  DeliveriesTable,
+  Tables['deliveries'],
   { event: z.output<typeof EventName>; status: z.output<typeof DeliveryStatus>; attempts: Attempt[] }
 >
 

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { EventType } from '../../events.ts'
 import { Time } from '../../shapes.ts'
-import type { RowWith } from '../../storage/tables/row.ts'
-import type { ListenersTable } from '../../storage/tables/webhook-tables.ts'
+import type { RowWith, Tables } from '../../storage/tables.ts'
 import { DeliveryWithBody } from '../delivery/delivery.ts'
 import { CreateWebhookBody } from '../webhook.ts'
 
@@ -34,4 +33,4 @@ export const ListenerReply = z
  * A listener receives events as a webhook does, but has no address: a client asks for them. It ends when no client has
  * asked for a while.
  */
-export type Listener = RowWith<ListenersTable, { events: (EventType | '*')[] }>
+export type Listener = RowWith<Tables['listeners'], { events: (EventType | '*')[] }>

@@ -53,7 +53,7 @@ const STATEMENT = new RegExp(
 const TYPE = /^(?:export )?type (\w+)[\s\S]*?(?=\n\n|$(?![\s\S]))/gm
 const TYPE_NAME = /\b[A-Z]\w+/g
 const CALLBACK = /\([^()]*\) => /g
-const PROJECT = /\b(?:project_id|ShownAgents|Scope)\b/
+const PROJECT = new RegExp(String.raw`\b(?:project_id|ShownAgents|Scope)\b|\bTables\['(?:${TABLES})'\]`)
 /** The id, the number or the hash of a row: the caller has read it, or has checked it (`uncheckedLookups`). */
 const ROW = /\b(?:\w+_)?(?:ids?|seq|hash)\??(?::|\s*[,}])/
 /** A type that names a type that names a project says so itself. */

@@ -1,6 +1,6 @@
 import type { Updateable } from 'kysely'
 import type { Database } from '../../../src/storage/database.ts'
-import type { RunsTable } from '../../../src/storage/tables/agent-tables.ts'
+import type { Tables } from '../../../src/storage/tables.ts'
 
 /** The columns that only a receipt has. */
 const OUTCOME =
@@ -9,7 +9,7 @@ const OUTCOME =
   )
 
 /** As if a run that has ended had not: its receipt is gone, and it is a run again, with these fields. */
-export async function reopenRun(db: Database, id: string, fields: Updateable<RunsTable>): Promise<void> {
+export async function reopenRun(db: Database, id: string, fields: Updateable<Tables['runs']>): Promise<void> {
   await db.transaction().execute(async (held) => {
     const receipt = await held.selectFrom('invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
     const { project_id } = await held

@@ -1,33 +1,27 @@
-import type { ColumnTypes } from './engine-columns.ts'
+import { integer, text } from '../schema/column.ts'
+import { table } from '../schema/described-table.ts'
 
 /** The tables whose rows are counted for each agent. Every other total is counted by an index when it is asked for. */
 const COUNTED = ['invocations', 'logs'] as const
 
-/** The counts of an agent come and go with it, and triggers change them with the rows that they count. */
-export function countSchema({ engine, integer, text, keyed }: ColumnTypes): string[] {
-  const zeros = COUNTED.map((table) => `(new.seq, '${table}', 0)`).join(', ')
-  const onAgents = `insert into agent_counts (agent_seq, counted, rows) values ${zeros};`
-  return [
-    `create table agent_counts (
-      agent_seq ${integer} not null references agents (seq) on delete cascade,
-      counted ${text} not null,
-      rows ${integer} not null,
-      primary key (agent_seq, counted)
-    ) ${keyed}`,
-    ...(engine === 'postgres'
-      ? [
-          `create function count_agent() returns trigger language plpgsql as $$ begin ${onAgents} return new; end $$`,
-          'create trigger agents_counted after insert on agents for each row execute function count_agent()',
-        ]
-      : [`create trigger agents_counted after insert on agents begin ${onAgents} end`]),
-    ...COUNTED.flatMap(engine === 'postgres' ? postgresTriggers : sqliteTriggers),
-  ]
-}
+const ZEROS = `insert into agent_counts (agent_seq, counted, rows)
+  values ${COUNTED.map((counted) => `(new.seq, '${counted}', 0)`).join(', ')};`
 
-function sqliteTriggers(table: string): string[] {
+const SQLITE_COUNTS = [
+  `create trigger agents_counted after insert on agents begin ${ZEROS} end`,
+  ...COUNTED.flatMap(sqliteTriggers),
+]
+
+const POSTGRES_COUNTS = [
+  `create function count_agent() returns trigger language plpgsql as $$ begin ${ZEROS} return new; end $$`,
+  'create trigger agents_counted after insert on agents for each row execute function count_agent()',
+  ...COUNTED.flatMap(postgresTriggers),
+]
+
+function sqliteTriggers(counted: string): string[] {
   const count = (change: string, by: string, row: string) =>
-    `create trigger ${table}_counted_${change} after ${change} on ${table} begin
-      update agent_counts set rows = rows ${by} where agent_seq = ${row}.agent_seq and counted = '${table}'; end`
+    `create trigger ${counted}_counted_${change} after ${change} on ${counted} begin
+      update agent_counts set rows = rows ${by} where agent_seq = ${row}.agent_seq and counted = '${counted}'; end`
   return [count('insert', '+ 1', 'new'), count('delete', '- 1', 'old')]
 }
 
@@ -35,37 +29,20 @@ function sqliteTriggers(table: string): string[] {
  * They see all rows of a statement at once. Each list has counts of its own, and nodes lock those of one list after those
  * of the other, each in the order of the agents: so they cannot deadlock.
  */
-function postgresTriggers(table: string): string[] {
+function postgresTriggers(counted: string): string[] {
   const count = (change: string, sign: '+' | '-', row: 'new' | 'old') => [
-    `create function count_${table}_${change}() returns trigger language plpgsql as $$ begin
-      perform from agent_counts where agent_seq in (select agent_seq from ${row}_rows) and counted = '${table}'
+    `create function count_${counted}_${change}() returns trigger language plpgsql as $$ begin
+      perform from agent_counts where agent_seq in (select agent_seq from ${row}_rows) and counted = '${counted}'
         order by agent_seq for no key update;
       update agent_counts set rows = agent_counts.rows ${sign} changed.count
         from (select agent_seq, count(*) as count from ${row}_rows group by agent_seq) as changed
-        where agent_counts.agent_seq = changed.agent_seq and agent_counts.counted = '${table}';
+        where agent_counts.agent_seq = changed.agent_seq and agent_counts.counted = '${counted}';
       return null;
     end $$`,
-    `create trigger ${table}_counted_${change} after ${change} on ${table} referencing ${row} table as ${row}_rows
-      for each statement execute function count_${table}_${change}()`,
+    `create trigger ${counted}_counted_${change} after ${change} on ${counted} referencing ${row} table as ${row}_rows
+      for each statement execute function count_${counted}_${change}()`,
   ]
   return [...count('insert', '+', 'new'), ...count('delete', '-', 'old')]
-}
-
-/**
- * How many files a project has, under the user '', and how many each of its users has. The count of the project is always
- * changed first, so transactions that change the counts of one project wait for each other there and cannot deadlock.
- */
-export function fileCountSchema({ engine, integer, text, keyed }: ColumnTypes): string[] {
-  return [
-    `create table file_counts (
-      project_id ${text} not null,
-      user_id ${text} not null,
-      files ${integer} not null,
-      bytes ${integer} not null,
-      primary key (project_id, user_id)
-    ) ${keyed}`,
-    ...(engine === 'postgres' ? POSTGRES_FILE_TRIGGERS : SQLITE_FILE_TRIGGERS),
-  ]
 }
 
 const ADDED = `on conflict (project_id, user_id) do update
@@ -112,3 +89,19 @@ const POSTGRES_FILE_TRIGGERS = [
   'create trigger files_counted_move_away after update of project_id on files for each row execute function discount_file()',
   'create trigger files_counted_move_here after update of project_id on files for each row execute function count_file()',
 ]
+
+export const countTables = {
+  /** How many invocations and log entries an agent has. The counts come and go with it, and triggers write them. */
+  agent_counts: table({ agent_seq: integer.references('agents', 'seq'), counted: text, rows: integer })
+    .keyedBy('agent_seq', 'counted')
+    .also({ sqlite: SQLITE_COUNTS, postgres: POSTGRES_COUNTS }),
+
+  /**
+   * How many files a project has, under the user '', and how many each of its users has. Triggers write it. They always
+   * change the count of the project first, so transactions that change the counts of one project wait for each other there
+   * and cannot deadlock.
+   */
+  file_counts: table({ project_id: text, user_id: text, files: integer, bytes: integer })
+    .keyedBy('project_id', 'user_id')
+    .also({ sqlite: SQLITE_FILE_TRIGGERS, postgres: POSTGRES_FILE_TRIGGERS }),
+}

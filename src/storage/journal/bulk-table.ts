@@ -1,0 +1,19 @@
+import { type ColumnOf, columnsOf, keyOf, type TableName } from '../tables.ts'
+import type { BulkTable, Merge } from './rows.ts'
+
+type Options<Name extends TableName> = {
+  /** Columns that a new row does not have yet. They are null, or have their default. */
+  without?: readonly ColumnOf<Name>[]
+  /** A row whose key exists already is merged into the stored one. */
+  merge?: Omit<Merge, 'key'>
+  after?: BulkTable
+}
+
+/** A described table, as the journal writes it. */
+export function bulkTable<Name extends TableName>(
+  table: Name,
+  { without = [], merge, after }: Options<Name> = {},
+): BulkTable {
+  const columns = columnsOf(table, without)
+  return { table, columns, ...(merge && { merge: { key: keyOf(table), ...merge } }), ...(after && { after }) }
+}

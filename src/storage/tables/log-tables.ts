@@ -1,0 +1,67 @@
+import { integer, json, sequence, smallint, text, time } from '../schema/column.ts'
+import { table } from '../schema/described-table.ts'
+
+/** What runs tell besides their receipts. As in the tables of runs, there is no reference to agents. */
+export const logTables = {
+  logs: table({
+    id: sequence,
+    agent_seq: integer,
+    timestamp: time,
+    /** 0 debug, 1 info, 2 warn, 3 error. */
+    level: smallint,
+    request_id: text,
+    message: text,
+    /** JSON, without the request's id. */
+    metadata: json,
+    /** On PostgreSQL: the transaction that stored it. Followers go by it, because ids become visible in any order. */
+    written_in: integer.default('pg_current_xact_id()::text::bigint').only('postgres'),
+  }).indexes({
+    logs_by_agent: '(agent_seq, timestamp, id, level)',
+    // Most entries are of the level info, which is number 1. The others are found, and counted, without those.
+    logs_not_info: '(agent_seq, timestamp, id, level) where level <> 1',
+    logs_of_request: {
+      postgres: '(request_id, agent_seq)',
+      // The part of the id that its time and its counter make. It grows as the id does, and few requests share it.
+      sqlite: '(substr(request_id, 5, 13))',
+    },
+    logs_by_transaction: { postgres: '(written_in, id)' },
+  }),
+  /**
+   * An agent's invocations in the minute `start` whose durations fell into one bucket. A run adds to one row. Each row is moved into the summaries
+   * and the histograms of its minute and its hour.
+   */
+  recent_metrics: table({
+    agent_seq: integer,
+    start: integer,
+    bucket: integer,
+    count: integer,
+    errors: integer,
+    sum_ms: integer,
+    max_ms: integer,
+  }).keyedBy('agent_seq', 'start', 'bucket'),
+  /**
+   * A summary of an agent's invocations in `minutes` minutes (1 or 60) from `start` on. `start` is in minutes since the
+   * epoch.
+   */
+  metrics: table({
+    agent_seq: integer,
+    minutes: integer,
+    start: integer,
+    count: integer,
+    errors: integer,
+    sum_ms: integer,
+    max_ms: integer,
+  })
+    .keyedBy('agent_seq', 'minutes', 'start')
+    .indexes({ metrics_by_start: '(start)' }),
+  /** The histogram of their durations: how many invocations fell into each bucket. */
+  metric_buckets: table({
+    agent_seq: integer,
+    minutes: integer,
+    start: integer,
+    bucket: integer,
+    count: integer,
+  })
+    .keyedBy('agent_seq', 'minutes', 'start', 'bucket')
+    .indexes({ metric_buckets_by_start: '(start)' }),
+}

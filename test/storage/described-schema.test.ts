@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Database, Engine } from '../../src/storage/database.ts'
+import { openStorage } from '../../src/storage/open-storage.ts'
+import { text } from '../../src/storage/schema/column.ts'
+import { Table } from '../../src/storage/schema/described-table.ts'
+import { MIGRATIONS } from '../../src/storage/schema/migrate.ts'
+import type { Migration } from '../../src/storage/schema/migration.ts'
+import { schemaStatements } from '../../src/storage/schema/statements.ts'
+import { TABLES } from '../../src/storage/tables.ts'
+import { ENGINES } from '../support/service/service.ts'
+import { testPostgres } from '../support/stores/postgres.ts'
+import { storeFolder } from '../support/stores/store-folder.ts'
+import { storedSchema } from '../support/stores/stored-schema.ts'
+
+/** The schema of a store that these migrations have made. */
+async function schemaAfter(engine: Engine, migrations: readonly Migration[]): Promise<string[]> {
+  const data = await storeFolder('test')
+  const database = engine === 'postgres' ? await testPostgres() : undefined
+  const storage = await openStorage({ data, database: { url: database?.url, poolSize: 1 }, migrations })
+  try {
+    return await storedSchema(storage.db)
+  } finally {
+    await storage.close()
+    await database?.drop()
+    await rm(data, { recursive: true })
+  }
+}
+
+function makes(tables: Readonly<Record<string, Table>>): Migration {
+  return migration(async (db, engine) => {
+    for (const statement of schemaStatements(engine, tables)) await sql.raw(statement).execute(db)
+  })
+}
+
+function migration(run: (db: Database, engine: Engine) => Promise<void>): Migration {
+  return { name: 'planted', run: (db, engine) => run(db as unknown as Database, engine) }
+}
+
+function adds(...statements: string[]): Migration {
+  return migration(async (db) => {
+    for (const statement of statements) await sql.raw(statement).execute(db)
+  })
+}
+
+// A column and an index that only a later description has. The column stands among those of today.
+const { id, ...others } = TABLES.persons.columns
+const persons = new Table({ id, nickname: text.default("'none'"), ...others }, TABLES.persons.facts)
+const later = {
+  ...TABLES,
+  persons: persons.indexes({ persons_by_email: '(email)', persons_by_nickname: '(nickname)' }),
+}
+
+for (const engine of ENGINES) {
+  const type = engine === 'postgres' ? 'text collate "C"' : 'text'
+  const column = `alter table persons add column nickname ${type} not null default 'none'`
+  const index = 'create index persons_by_nickname on persons (nickname)'
+
+  describe(`the schema on ${engine}`, () => {
+    test('is after all migrations what the tables describe', async () => {
+      const described = await schemaAfter(engine, [makes(TABLES)])
+      assert.deepEqual(await schemaAfter(engine, MIGRATIONS), described)
+      assert.ok(described.length > 500, 'read the schema')
+    })
+
+    test('is the described one when a migration adds what the description has since', async () => {
+      const described = await schemaAfter(engine, [makes(later)])
+      assert.deepEqual(await schemaAfter(engine, [...MIGRATIONS, adds(column, index)]), described)
+
+      const wrong = [
+        adds(column),
+        adds(column.replace("'none'", "''"), index),
+        adds(column.replace('not null', ''), index),
+        adds(column, index.replace('(nickname)', '(nickname, id)')),
+      ]
+      for (const each of wrong) assert.notDeepEqual(await schemaAfter(engine, [...MIGRATIONS, each]), described)
+    })
+  })
+}
