@@ -1,4 +1,4 @@
-import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
+import type { Configuration, ServerMetadata, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
 import { lazily } from '../../lib/lazily.ts'
 import { CLOCK_SKEW_SECONDS, jose, Unavailable } from '../tokens/bearer-token.ts'
 import { type IdentityProvider, identityProvider } from '../tokens/identity-provider.ts'
@@ -41,8 +41,6 @@ export class IssuerRefusal extends Error {
 }
 
 const ANSWER_TIMEOUT_SECONDS = 5
-/** What the provider publishes of itself is asked for again after this time. */
-const DISCOVERY_MS = 3_600_000
 const MAX_SUBJECT = 255
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -53,7 +51,6 @@ export class OidcIssuer {
   readonly settings: OidcSettings
   readonly #now: () => number
   #provider: IdentityProvider | undefined
-  #known: { configuration: Promise<Configuration>; at: number } | undefined
 
   constructor(settings: OidcSettings, now: () => number) {
     this.settings = settings
@@ -198,35 +195,24 @@ export class OidcIssuer {
 
   async #ask<T>(work: (configuration: Configuration) => Promise<T>): Promise<T> {
     try {
-      return await work(await this.#configuration())
+      const published = (await this.#published().metadata()) as ServerMetadata
+      return await work(configurationOf(published, this.settings))
     } catch (error) {
       if (error instanceof IssuerRefusal || error instanceof IssuerUnavailable) throw error
       if (isRefusal(error)) throw new IssuerRefusal(errorCodeOf(error) ?? 'refused', error)
       throw new IssuerUnavailable(reasonOf(error), { cause: error })
     }
   }
-
-  #configuration(): Promise<Configuration> {
-    if (this.#known && Math.abs(this.#now() - this.#known.at) < DISCOVERY_MS) return this.#known.configuration
-    const configuration = discover(this.settings)
-    const known = { configuration, at: this.#now() }
-    this.#known = known
-    configuration.catch(() => {
-      if (this.#known === known) this.#known = undefined
-    })
-    return configuration
-  }
 }
 
-async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
-  const { discovery, None, clockTolerance, allowInsecureRequests } = openid()
-  const metadata = { [clockTolerance]: CLOCK_SKEW_SECONDS, ...(clientSecret && { client_secret: clientSecret }) }
-  const isPlain = new URL(issuer).protocol === 'http:'
-  return discovery(new URL(issuer), clientId, metadata, clientSecret === undefined ? None() : undefined, {
-    timeout: ANSWER_TIMEOUT_SECONDS,
-    // The operator wrote http:// into the configuration.
-    execute: isPlain ? [allowInsecureRequests] : [],
-  })
+function configurationOf(published: ServerMetadata, { clientId, clientSecret }: OidcSettings): Configuration {
+  const { allowInsecureRequests, clockTolerance, Configuration, None } = openid()
+  const client = { [clockTolerance]: CLOCK_SKEW_SECONDS, ...(clientSecret && { client_secret: clientSecret }) }
+  const configuration = new Configuration(published, clientId, client, clientSecret === undefined ? None() : undefined)
+  configuration.timeout = ANSWER_TIMEOUT_SECONDS
+  // The operator wrote http:// into the configuration.
+  if (new URL(published.issuer).protocol === 'http:') allowInsecureRequests(configuration)
+  return configuration
 }
 
 /** Refusals that say nothing of the person: the operator has to look at the settings of the client. */

@@ -14,7 +14,7 @@ export type ProviderRequest = {
 
 export type ProviderFetch = (url: string, init: ProviderRequest) => Promise<Response>
 
-const ProviderMetadata = z.object({
+const ProviderMetadata = z.looseObject({
   issuer: z.string(),
   jwks_uri: z.string().optional(),
   introspection_endpoint: z.string().optional(),
