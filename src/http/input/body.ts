@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Config } from '../../config.ts'
 import { ApiError, badRequest, invalid } from '../../errors.ts'
 import { isObject } from '../../lib/json.ts'
+import { isKept } from '../../lib/text/kept-number.ts'
 import { within } from '../../lib/work/within.ts'
 import type { Operation } from '../../operation.ts'
-import { endOfNumber, fieldAfter, isLost } from './exact-numbers.ts'
 
 /** The body of a request with such a method is not read. */
 export const UNREAD: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -21,6 +21,10 @@ const CLOSE_BRACKET = 0x5d
 const MINUS = 0x2d
 const ZERO = 0x30
 const NINE = 0x39
+const OF_NUMBER = new Set(Buffer.from('0123456789.eE+-'))
+/** 1e99 has as many. */
+const SURE_CHARACTERS = 4
+const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]/g
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -202,8 +206,10 @@ function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined {
       left[depth] = (left[depth] as number) - 1
       if (left[depth] === 0) throw tooWide(opened[depth] === OPEN_BRACE, limits)
     } else if (byte === MINUS || (byte >= ZERO && byte <= NINE)) {
-      const end = endOfNumber(bytes, i)
-      if (lost === undefined && isLost(bytes, i, end)) lost = i
+      let end = i + 1
+      while (OF_NUMBER.has(bytes[end] as number)) end++
+      // JavaScript keeps every number of so few characters.
+      if (lost === undefined && end - i > SURE_CHARACTERS && !isKept(bytes.toString('latin1', i, end))) lost = i
       i = end - 1
     }
   }
@@ -220,4 +226,19 @@ function tooWide(hasNames: boolean, { elements }: JsonLimits): ApiError {
       ? `The body contains an object with more than ${MAX_FIELDS} fields.`
       : `The body contains a list with more than ${elements} elements.`,
   )
+}
+
+/** The field at which the given beginning of a JSON text stops, as a path of names and indexes: `context.amounts.2`. */
+function fieldAfter(json: string): string {
+  const path: (string | number)[] = []
+  for (const [token] of json.matchAll(TOKEN)) {
+    const last = path.at(-1)
+    if (token === '{') path.push('')
+    else if (token === '[') path.push(0)
+    else if (token === '}' || token === ']') path.pop()
+    else if (token !== ',') {
+      if (typeof last === 'string') path[path.length - 1] = JSON.parse(token) as string
+    } else if (typeof last === 'number') path[path.length - 1] = last + 1
+  }
+  return path.join('.') || '(body)'
 }
