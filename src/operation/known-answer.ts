@@ -1,6 +1,6 @@
 /**
- * An answer that is remembered and given to many requests. The rendered reply is remembered too: then to get an agent
- * takes 38 µs of this process instead of 140, and to list agents 40 instead of 177.
+ * An answer that is remembered and given to many requests. The rendered reply is remembered too: to get an agent then
+ * takes 81 µs of CPU instead of 140, and to list agents 91 instead of 151.
  */
 export class KnownAnswer<T> {
   readonly answer: T

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
 import type { ApiError } from '../../errors.ts'
+import { csvOf } from '../../lib/text/csv.ts'
 import { formatTime } from '../../lib/time.ts'
 import { Accepted, type Mode } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
@@ -10,7 +11,6 @@ import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import { readBody } from '../input/body.ts'
 import { prefers, readIdempotencyKey } from '../input/request-headers.ts'
 import { queryReader } from '../input/validate.ts'
-import { csvWriter, wantsCsv } from './csv-writer.ts'
 import type { Dialect, Rendered, Route, SentEvent, Writer } from './dialect.ts'
 import { isOpenaiClient, openaiFileQuery, openaiFileWriter } from './openai-files.ts'
 
@@ -157,4 +157,31 @@ function renderEvent({ id, event, data }: SentEvent): string {
 
 function replayEvents({ answer: { streams } }: Operation, { body }: Rendered): StreamEvent[] {
   return streams?.replay?.((JSON.parse(body) as { data: never }).data) ?? []
+}
+
+/** Whether the client wants the items of a reply as CSV. */
+function wantsCsv(accept: string | undefined, format: unknown): boolean {
+  return format === 'csv' || (format === undefined && prefers(accept, 'text/csv'))
+}
+
+/** Writes the items in one field of the reply as CSV. */
+function csvWriter(field: string, writer: Writer): Writer {
+  return {
+    ...writer,
+    reply(operation, result) {
+      const shape = operation.answer.data as z.ZodObject
+      const rows = (shape.parse(result) as Record<string, Record<string, unknown>[]>)[field] ?? []
+      const names = Object.keys(rows[0] ?? namesIn(shape, field))
+      const body = csvOf(rows, names)
+      return { status: operation.answer.status ?? 200, headers: { 'Content-Type': 'text/csv; charset=utf-8' }, body }
+    },
+  }
+}
+
+/** What every item has. */
+function namesIn(shape: z.ZodObject, field: string): object {
+  const items = shape.shape[field]
+  const item = items instanceof z.ZodArray ? items.element : undefined
+  const fields = item instanceof z.ZodObject ? Object.entries(item.shape) : []
+  return Object.fromEntries(fields.filter(([, value]) => !(value instanceof z.ZodOptional)))
 }

@@ -1,12 +1,14 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { type ApiError, unavailable } from '../../errors.ts'
+import { ApiError, unavailable } from '../../errors.ts'
 import { within } from '../../lib/work/within.ts'
 import { readBytes, UNREAD } from '../input/body.ts'
 import type { Edge } from '../pipeline/edge.ts'
 import { preflightAnswer } from '../pipeline/guards/cors.ts'
+import { reportRefusal } from '../pipeline/report-refusal.ts'
 import type { Arrived } from '../pipeline/request.ts'
+import { toApiError } from '../pipeline/to-api-error.ts'
 import { answerRaw, connectRefusal, parserError } from './connections/broken-request.ts'
 import type { Connections } from './connections/connections.ts'
 import { limitHandles } from './connections/handle-limit.ts'
@@ -16,12 +18,15 @@ import type { EarlyServer } from './early-server.ts'
 import type { Endpoint } from './endpoint.ts'
 import { arrive, badTarget, type Front, letIn, lostId, openFront } from './front.ts'
 import { addOpenRoutes } from './open-routes.ts'
-import { addProtectedResources } from './protected-resource.ts'
-
-import { answerFailure } from './replies/answer-failure.ts'
+import { addProtectedResources, withChallenge } from './protected-resource.ts'
 import { answerRequest, answerUpload } from './replies/answer-request.ts'
-import { send } from './replies/send.ts'
+import { send, sendEarly } from './replies/send.ts'
 import type { FoundPath, Router } from './router.ts'
+
+/** How long a client may go on sending what is dropped. It may have no key at all. */
+const DROPPED_FOR_MS = 2_000
+/** The same for a client that may upload, and whose file is too large. */
+const FILE_DROPPED_FOR_MS = 30_000
 
 export type Server = {
   /** Answers every request from now on. Returns the service's address. */
@@ -136,4 +141,26 @@ function refuse({ edge, requests }: Front, connections: Connections, socket: Soc
     requests.unreadable(socket, request_id, error.status)
     answerRaw(socket, error, request_id)
   })
+}
+
+/** Answers every request that fails, wherever it failed. */
+function answerFailure(front: Front, error: unknown, arrived: Arrived, response: ServerResponse): void {
+  const { audit, config, log } = front.edge.parts
+  const { request_id, headers, dialect, message } = arrived
+  // The client is gone, so this is no failure of the service, and is not logged as one.
+  const isCutOff = error === message.errored
+  const apiError = isCutOff
+    ? new ApiError('request_timeout', 'The request ended before its body was complete.')
+    : toApiError(error, log, request_id)
+  reportRefusal(audit, arrived, apiError)
+  front.requests.count(arrived, apiError.status)
+  if (!front.requests.all && apiError.status >= 500) front.requests.answered(arrived, apiError.status)
+  if (response.headersSent) return void response.destroy()
+  // What else arrives on this connection belongs to this body: no other request is read from it.
+  if (!message.complete) headers['Connection'] = 'close'
+  const refusal = dialect.error(apiError, request_id)
+  const answer = apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal
+  if (message.complete || message.destroyed || UNREAD.has(message.method ?? '')) return send(response, headers, answer)
+  const isLargeFile = arrived.route?.operation.input?.upload === true && apiError.code === 'payload_too_large'
+  sendEarly(response, headers, answer, isLargeFile ? FILE_DROPPED_FOR_MS : DROPPED_FOR_MS)
 }

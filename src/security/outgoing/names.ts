@@ -39,7 +39,8 @@ const LOOPBACK = [
 
 /**
  * Finds the addresses of names in the hosts file, or by asking a name server. The system's own look-up is not used: it
- * cannot be cancelled, and only four can run at a time in the whole process.
+ * can't be cancelled and occupies a thread that files and encryption need too, so one agent's slow names would stop
+ * the calls of all agents. A name server's client reads no hosts file and no search domains, so these are read here.
  */
 export class Names {
   readonly #nameservers: readonly string[] | undefined

@@ -1,6 +1,9 @@
 type Owner = { held: number; waiting: Set<() => void> }
 
-/** Gives each owner a few places at a time. A call without a place waits only for other calls of the same owner. */
+/**
+ * Gives each owner a few places at a time. A call without a place waits only for other calls of the same owner: a
+ * `FairRoom` has a fixed number of places, which agents with slow names could use up together.
+ */
 export class PerOwnerLimit {
   readonly #perOwner: number
   readonly #owners = new Map<string, Owner>()

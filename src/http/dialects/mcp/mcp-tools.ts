@@ -8,13 +8,13 @@ import type {
 import { z } from 'zod'
 import { badRequest, notFound } from '../../../errors.ts'
 import { isObject } from '../../../lib/json.ts'
+import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import { covers } from '../../../security/permissions.ts'
 import { validate } from '../../input/validate.ts'
 import type { NamedAgent } from '../dialect.ts'
 import type { MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { contentOfFiles } from './answer-files.ts'
-import { progressReporter } from './report-progress.ts'
 
 /** What the protocol says of one call of a tool. */
 export type ToolRequest = {
@@ -27,6 +27,8 @@ export type ToolRequest = {
 /** No agent has this name: their names have no underscore. */
 const SEARCH_MEMORY = 'search_memory'
 const PAGE = 100
+/** Progress with text is sent at most this often. */
+const PROGRESS_INTERVAL_MS = 100
 
 const Attached = z.strictObject({
   file_id: z.string().optional().describe('ID of an uploaded file'),
@@ -165,4 +167,29 @@ function schemaOf(shape: z.ZodType): Tool['inputSchema'] {
 
 function textOf(text: string) {
   return { type: 'text' as const, text }
+}
+
+/** Tells a client how its call goes on: what the agent says, and which tools it calls. */
+function progressReporter(
+  progressToken: ProgressToken,
+  notify: (notification: Notification) => Promise<void>,
+): (event: StreamEvent) => void {
+  let progress = 0
+  let told_at = Number.NEGATIVE_INFINITY
+  let unsaid = ''
+  const tell = (message: string) => {
+    told_at = performance.now()
+    progress += 1
+    // A client that has gone cannot be told. The run hears of that in another way.
+    notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => {})
+  }
+  return ({ event, data }) => {
+    if (event === 'tool_call') return tell(`Calling the tool ${(data as { name: string }).name}`)
+    if (event === 'waiting') return tell((data as { reason?: string }).reason ?? 'Waiting for a person to decide')
+    if (event !== 'delta') return
+    unsaid += (data as { text: string }).text
+    if (performance.now() - told_at < PROGRESS_INTERVAL_MS) return
+    tell(unsaid)
+    unsaid = ''
+  }
 }

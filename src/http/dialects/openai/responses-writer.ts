@@ -19,9 +19,9 @@ import { TextPieces } from './text-pieces.ts'
 type Begun = { request_id: string; background: boolean; given: Omit<Given, 'history'> | null; created_at: number }
 
 /**
- * Writes one response: whole, or as events, which are numbered from 0. A stream that is taken up again is told from its
- * beginning and cut into the same pieces, so its events have the same numbers. Those up to `startingAfter` are left
- * out.
+ * Writes one response: whole, or as events, which are numbered from 0. OpenAI's clients require the numbers and resume a
+ * background response with `starting_after`. A resumed stream is written from its beginning and cut into the same
+ * pieces, so its events have the same numbers. Those up to `startingAfter` are left out.
  */
 export class ResponsesWriter implements Writer {
   readonly #begun: Begun
