@@ -1,3 +1,5 @@
+import { within } from '../lib/work/within.ts'
+
 /**
  * One number of an instrument. Its name is the instrument's name; that of a histogram also has `_bucket`, `_sum` or
  * `_count`.
@@ -123,22 +125,16 @@ export class Telemetry {
           instrument instanceof Counter || instrument instanceof Buckets || instrument instanceof BusiestCounter,
       )
       .map((instrument) => instrument.read())
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<[]>((resolve) => {
-      timer = setTimeout(resolve, READ_WITHIN_MS, [])
-    })
     const gauges = this.#gauges.map(async ({ name, help, type, read }): Promise<Reading> => {
+      const reading = Promise.resolve().then(read)
       // A gauge that cannot be read now, for example because the database is gone, must not hide the others.
-      const reading = Promise.resolve()
-        .then(read)
-        .catch(() => [])
-      const found = await Promise.race([reading, late])
+      const found = await within(READ_WITHIN_MS, reading, () => new Error(`${name} was not read in time`)).catch(
+        () => [],
+      )
       const values = typeof found === 'number' ? [{ labels: {}, value: found }] : found
       return { name, help, type, samples: values.map((sample) => ({ name, ...sample })) }
     })
-    const readings = await Promise.all(gauges)
-    clearTimeout(timer)
-    return [...counted, ...readings]
+    return [...counted, ...(await Promise.all(gauges))]
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError, StillRunning } from '../../../errors.ts'
+import { waitAtMost } from '../../../lib/work/wait-at-most.ts'
 import type { Parts } from '../../../operation/parts.ts'
 import type { Database } from '../../../storage/database.ts'
 import * as claims from '../../../storage/leases/claims.ts'
@@ -161,7 +162,7 @@ export class Idempotency {
     const left = deadline - performance.now()
     if (left <= 0) throw keyInUse()
     const here = this.#requests.find(id)
-    if (here) return Promise.race([here.ended, delay(left, undefined, { ref: false })])
+    if (here) return waitAtMost(here.ended, left)
     if (stopping.aborted) throw serviceStops()
     await delay(POLL_MS, undefined, { ref: false })
   }

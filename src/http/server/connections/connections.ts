@@ -1,7 +1,8 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import { type Socket, Server as TcpServer } from 'node:net'
-import { setTimeout as delay, setImmediate as nextPass } from 'node:timers/promises'
+import { setImmediate as nextPass } from 'node:timers/promises'
 import { TLSSocket, Server as TlsServer } from 'node:tls'
+import { waitAtMost } from '../../../lib/work/wait-at-most.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 
 // An import would read everything that the module can do, and so load Node's web client, which takes long.
@@ -162,7 +163,7 @@ export class Connections {
     // Node's own close() would cut idle connections at once.
     const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()))
     const force = setTimeout(() => this.#closeAll(), drainMs)
-    await Promise.race([closed, delay(lingerMs, undefined, { ref: false })])
+    await waitAtMost(closed, lingerMs)
     // Requests that have already arrived are read at the end of this pass. Then their connections are not idle.
     await nextPass()
     server.close()
