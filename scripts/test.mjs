@@ -1,17 +1,19 @@
-// npm test [-- part of a file name …] [-- --only] [-- --test-name-pattern=…]
+// npm test [-- part of a file name …] [-- --only] [-- --test-name-pattern=…] [-- --slowest] [-- --keep-durations]
 // npm run test:all adds test/whole: what packs, installs, walks through whole documents or takes long. It runs on both
 // engines what npm test runs on one, unless --once is given, as in CI.
 // A few processes run side by side and take one file after the other from a common list.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { chromiumPath } from '../test/support/console/chromium.ts'
+import { keepTimes, longestFirst, rememberTimes } from '../test/support/running/durations.ts'
 import { writeFileList } from '../test/support/running/file-list.ts'
 import { PATIENCE } from '../test/support/running/patience.ts'
+import { slowestFiles } from '../test/support/running/slowest.ts'
 import { TEST_LIMIT_MS } from '../test/support/running/time-limit.ts'
 import { childEnv } from '../test/support/service/child.ts'
 import { pgbouncerPath } from '../test/support/stores/pgbouncer.ts'
@@ -23,57 +25,23 @@ const RUN_LIMIT_MS = 40 * 60_000 * PATIENCE
 /** Two more than there are processors: tests wait for other processes, for the disk and for time. */
 const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 2))
 
-/** The files that take longest begin first: one that begins last would be waited for alone. */
-const LONGEST = [
-  'budgets-hold',
-  'usage-million',
-  'console-pages',
-  'docs',
-  'growth',
-  'package',
-  'runs-asked-again',
-  'deploy',
-  'cli-story',
-  'uploads-memory',
-  'stalls',
-  'runs-killed',
-  'console-people',
-  'properties',
-  'chaos',
-  'crash',
-  'many-projects',
-  'approvals-survive',
-  'console-long-activity',
-  'console-projects',
-  'console-agent',
-  'slow-readers',
-  'console-deployments',
-  'uploads-killed',
-  'alerts',
-  'webhook-dispatch',
-  'every-operation',
-  'project-walls',
-  'fair-projects',
-  'people-ways',
-  'waiting-for-room',
-  'lost-calls',
-  'schedules',
-  'audit',
-  'storage',
-  'invocations-queue',
-]
+/** Fewer files are seen to be slow as they run. */
+const MANY_FILES = 20
 
 const root = dirname(import.meta.dirname)
 const isAll = process.argv.includes('--all')
 const isOnce = process.argv.includes('--once')
-const options = process.argv.slice(2).filter((arg) => arg.startsWith('-') && !['--all', '--once'].includes(arg))
+const isSlowest = process.argv.includes('--slowest')
+const isKept = process.argv.includes('--keep-durations')
+const OWN_OPTIONS = new Set(['--all', '--once', '--slowest', '--keep-durations'])
+const options = process.argv.slice(2).filter((arg) => arg.startsWith('-') && !OWN_OPTIONS.has(arg))
 const names = process.argv.slice(2).filter((arg) => !arg.startsWith('-'))
 
-const files = globSync('test/**/*.test.ts', { cwd: root })
-  .filter((file) =>
+const files = longestFirst(
+  globSync('test/**/*.test.ts', { cwd: root }).filter((file) =>
     names.length === 0 ? isAll || !file.startsWith('test/whole/') : names.some((name) => file.includes(name)),
-  )
-  .toSorted((one, other) => rankOf(one) - rankOf(other) || (one < other ? -1 : 1))
+  ),
+)
 if (files.length === 0) stop(`no test file has ${names.join(' or ')} in its name`)
 
 const { DATABASE_URL, REDIS_URL, MOORAGE_TEST_POSTGRES, MOORAGE_TEST_REDIS, CI } = process.env
@@ -103,11 +71,6 @@ process.exitCode = await run().finally(async () => {
   await ownPostgres?.close()
   rmSync(folder, { recursive: true, force: true })
 })
-
-function rankOf(file) {
-  const rank = LONGEST.findIndex((name) => file.endsWith(`/${name}.test.ts`))
-  return rank < 0 ? LONGEST.length : rank
-}
 
 function stop(message) {
   console.error(message)
@@ -141,7 +104,13 @@ async function run() {
   delete env.NODE_USE_ENV_PROXY
   env.NO_PROXY = env.no_proxy = ['127.0.0.1', 'localhost', '::1', process.env.NO_PROXY ?? process.env.no_proxy].join()
 
-  const flags = [`--test-concurrency=${SIDE_BY_SIDE}`, `--test-timeout=${TEST_LIMIT_MS}`, '--test-reporter=spec']
+  const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout']
+  const slowest = join(folder, 'slowest-tests.txt')
+  if (isSlowest) {
+    const reporter = pathToFileURL(join(root, 'test/support/running/slowest.ts')).href
+    reporters.push(`--test-reporter=${reporter}`, `--test-reporter-destination=${slowest}`)
+  }
+  const flags = [`--test-concurrency=${SIDE_BY_SIDE}`, `--test-timeout=${TEST_LIMIT_MS}`, ...reporters]
   const filters = options.map((option) => (option === '--only' ? '--test-only' : option))
   // A process group of its own, so that stopping it also stops what the tests started.
   const child = spawn(process.execPath, ['--test', ...flags, ...filters, ...entries], {
@@ -161,8 +130,17 @@ async function run() {
 
   const [code] = await once(child, 'exit')
   clearTimeout(deadline)
+  tellTimes(list.times())
+  if (isSlowest) console.log(readFileSync(slowest, 'utf8'))
   for (const line of list.cutShort()) console.error(line)
   return code ?? 1
+}
+
+function tellTimes(times) {
+  // What a pattern or `only` leaves of a file says nothing of the file.
+  if (options.length === 0) rememberTimes(times)
+  if (isKept) keepTimes()
+  if (times.length >= MANY_FILES || isSlowest) console.log(`\n${slowestFiles(times).join('\n')}`)
 }
 
 /** What each process runs. */

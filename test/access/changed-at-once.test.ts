@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onBothEngines } from '../support/service/service.ts'
 
@@ -30,7 +31,7 @@ onBothEngines('what is changed at the same time', (service) => {
 
   test('what is measured meanwhile is not set back by a change', async () => {
     const path = await newProject()
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const measure = db
       .updateTable('projects')
       .set({ stored_bytes: 4711 })

@@ -5,6 +5,7 @@ import { updateLastUsed } from '../../src/keys/store.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { sha256 } from '../../src/security/digest.ts'
 import { isWellFormedKey } from '../../src/security/key-format.ts'
+import { partsOf } from '../support/inside.ts'
 import { onBothEngines } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf, later, namesOf } from '../support/slices/resources.ts'
 
@@ -275,7 +276,7 @@ onBothEngines('keys', (service) => {
     })
 
     test('last_used_at of many keys is written together, and never goes back', async () => {
-      const { parts } = service().app
+      const parts = partsOf(service())
       const ids = await Promise.all(Array.from({ length: 20 }, async () => (await create({ role: 'viewer' })).id))
       const at = Date.now()
       const write = (time: number) => updateLastUsed(parts.storage.db, new Map(ids.map((id) => [id, time])))
@@ -286,7 +287,7 @@ onBothEngines('keys', (service) => {
 
     test('last_used_at that could not be written is written the next time', async () => {
       const { id, secret } = await create({ role: 'viewer' })
-      const { parts } = service().app
+      const parts = partsOf(service())
       const keys = keyVerifier(parts)
       assert.equal((await keys.verify(sha256(secret)))?.key.id, id)
       await sql`alter table keys rename column last_used_at to away`.execute(parts.storage.db)

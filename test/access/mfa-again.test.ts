@@ -11,7 +11,7 @@ for (const engine of ENGINES) {
       t.after(stop)
       const other = await service.beside()
       t.after(() => other.stop())
-      other.advance(service.app.parts.now() - other.app.parts.now())
+      other.advance(service.now() - other.now())
       const key = (await service.call('POST', '/v1/keys', { body: { name: 'test', role: 'admin' } })).body.data
       const app = await enrol(service, key.id)
       const security = { mfa: { enabled: true, requiredFor: ['invoke'] } }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PersonTab } from '../support/console/person-tab.ts'
+import { wakeJobs } from '../support/inside.ts'
 import { newSigningKey, signToken, startIdentityProvider } from '../support/outside/identity-provider.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
@@ -39,7 +40,7 @@ for (const engine of ANY_ENGINE) {
           service.advance(days * DAY)
           const end = await new PersonTab(() => service).signInAs(partner, '1', {}, 'partner')
           assert.equal(end, '/#sign-in-failed=no_role', 'the role counts for the key only')
-          service.app.jobs.wake()
+          wakeJobs(service)
           assert.equal(await whether(), 200)
         }
         // The partner was asked less than a week ago throughout.

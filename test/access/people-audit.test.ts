@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PersonTab, signInDevice } from '../support/console/person-tab.ts'
+import { wakeJobs } from '../support/inside.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, inProject, type Service, withService } from '../support/service/service.ts'
@@ -29,7 +30,7 @@ async function toldOf(service: Service, action: string) {
 async function sweptUntil(what: string, service: Service, look: () => Promise<boolean>): Promise<void> {
   await until(what, async () => {
     service.advance(HOUR)
-    service.app.jobs.wake()
+    wakeJobs(service)
     return look()
   })
 }
@@ -95,7 +96,7 @@ for (const engine of ANY_ENGINE) {
         }
         const entry = { action: 'signIn', times: 1, address: '127.0.0.1' }
         // Refusals are counted by the minute: here one has begun.
-        service.advance(MINUTE - (service.app.parts.now() % MINUTE))
+        service.advance(MINUTE - (service.now() % MINUTE))
         assert.equal(await new PersonTab(() => service).signInAs(issuer, 'bob'), '/#sign-in-failed=no_role')
         await until('it is told', async () => (await refused()).length === 1)
         assert.deepEqual(await refused(), [{ ...entry, code: 'forbidden' }])

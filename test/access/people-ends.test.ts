@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sendHalf } from '../support/clients/half-sent.ts'
 import { PersonTab } from '../support/console/person-tab.ts'
+import { storeOf } from '../support/inside.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
 import { ANY_ENGINE, inProject, type Reply, type Service } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
@@ -22,7 +23,7 @@ for (const engine of ANY_ENGINE) {
         await tab.signInAs(issuer, 'ada')
         const [session] = (await service.call('GET', '/v1/console-sessions')).body.data
         await other.signInAs(issuer, 'ada')
-        const damage = service.app.parts.storage.db.updateTable('console_sessions').set({ issuer_tokens: 'damaged' })
+        const damage = storeOf(service).updateTable('console_sessions').set({ issuer_tokens: 'damaged' })
         await damage.where('id', '=', session.id).execute()
         service.advance(11 * MINUTE)
         const reply = await tab.ask('GET', '/v1/agents')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PersonTab, signInDevice } from '../support/console/person-tab.ts'
+import { storeOf, wakeJobs } from '../support/inside.ts'
 import { type Account, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, type Service } from '../support/service/service.ts'
@@ -62,9 +63,9 @@ for (const engine of ANY_ENGINE) {
         assert.equal(await left.tab.isIn(), false)
         assert.equal((await service.call('DELETE', `/v1/console-sessions/${session_id}`)).status, 404)
         assert.ok(!issuer.asked.includes('POST /token/revocation'), 'the key needs what the provider gave')
-        service.app.jobs.wake()
+        wakeJobs(service)
         await askedAfter(service, 6 * DAY)
-        service.app.jobs.wake()
+        wakeJobs(service)
         assert.equal(await closed.tab.isIn(), false)
         for (const { secret } of [left, closed]) assert.equal(await statusOf(service, secret), 200)
 
@@ -77,8 +78,8 @@ for (const engine of ANY_ENGINE) {
         }
         await until('what no key needs is swept', async () => {
           service.advance(60 * MINUTE)
-          service.app.jobs.wake()
-          const rows = await service.app.parts.storage.db.selectFrom('console_sessions').select('id').execute()
+          wakeJobs(service)
+          const rows = await storeOf(service).selectFrom('console_sessions').select('id').execute()
           return rows.length === 0
         })
       })
@@ -126,7 +127,7 @@ test('a key whose provider gives no refresh token counts for `keepRoles`', async
     assert.equal(await statusOf(service, secret), 200)
     await until('the role has ended, and the key with it', async () => {
       service.advance(2 * DAY)
-      service.app.jobs.wake()
+      wakeJobs(service)
       return (await statusOf(service, secret)) === 401
     })
   })

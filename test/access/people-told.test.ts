@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PersonTab } from '../support/console/person-tab.ts'
+import { wakeJobs } from '../support/inside.ts'
 import { newSigningKey } from '../support/outside/identity-provider.ts'
 import { startToldIssuer, type ToldIssuer } from '../support/outside/told-issuer.ts'
 import { until } from '../support/running/until.ts'
@@ -78,7 +79,7 @@ for (const engine of ANY_ENGINE) {
 
         await until('a role of which nothing is said ends when keepRoles is over', async () => {
           service.advance(2 * DAY)
-          service.app.jobs.wake()
+          wakeJobs(service)
           return (await keyStatus()) === 401
         })
       }))

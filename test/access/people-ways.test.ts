@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { newShell } from '../support/clients/cli.ts'
 import { enrol } from '../support/clients/mfa.ts'
 import { PersonTab } from '../support/console/person-tab.ts'
+import { wakeJobs } from '../support/inside.ts'
 import { type Account, type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
@@ -276,7 +277,7 @@ test('what a person has scheduled stops with their role; one person is not two w
     service.advance(12 * MINUTE)
     await tab.ask('GET', '/v1/agents')
     service.advance(3 * MINUTE)
-    service.app.jobs.wake()
+    wakeJobs(service)
     await until('the schedule is disabled', async () => {
       const { data } = (await service.call('GET', `/v1/agents/hello/schedules/${body.data.id}`)).body
       return !data.enabled

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PersonTab } from '../support/console/person-tab.ts'
+import { wakeJobs } from '../support/inside.ts'
 import { type Account, type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
 import { ENGINES, inProject, type Service, startService } from '../support/service/service.ts'
@@ -149,13 +150,13 @@ for (const engine of ENGINES) {
       await tab.ask('DELETE', '/console/session')
       issuer.isDown = true
       service.advance(6 * DAY)
-      service.app.jobs.wake()
+      wakeJobs(service)
       assert.equal(await whether(), 200)
       service.advance(2 * DAY)
       await until('the role has ended, and the key with it', async () => {
         // The hourly look that was asked for on the sixth day may have ended only now.
         service.advance(60 * MINUTE)
-        service.app.jobs.wake()
+        wakeJobs(service)
         return (await whether()) === 401
       })
       issuer.isDown = false
@@ -182,7 +183,7 @@ for (const engine of ENGINES) {
       await shop.call('PUT', `/v1/people/${person.id}/role`, { body: { role: 'viewer' } })
       await assert.rejects(stream.text())
       service.advance(15 * MINUTE)
-      service.app.jobs.wake()
+      wakeJobs(service)
       await until('the schedule is disabled', async () => {
         const { data } = (await shop.call('GET', `/v1/agents/seller/schedules/${body.data.id}`)).body
         return !data.enabled

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -172,7 +173,7 @@ onManyNodes(
         body: { message: 'go', every: '1m' },
       })
       service().advance(61_000)
-      service().app.jobs.wake()
+      wakeJobs(service())
       await until('the tick is skipped', async () => {
         const { body } = await project.call('GET', `/v1/agents/${agent}/schedules/${made.data.id}`)
         return body.data.skipped > 0

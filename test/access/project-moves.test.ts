@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sendHalf } from '../support/clients/half-sent.ts'
+import { storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
@@ -51,7 +52,7 @@ onAnyEngine(
       await until('it runs', () => held.count() === 1)
       await move()
       held.release()
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const run = db.selectFrom('all_invocations').select('status').where('id', '=', asked.body.data.request_id)
       await until('the run has ended', async () => (await run.executeTakeFirstOrThrow()).status === 'completed')
       const { body } = await service().call('GET', `/v1/listeners/${id}`, { key })

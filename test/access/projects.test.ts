@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { enrol } from '../support/clients/mfa.ts'
+import { storeOf } from '../support/inside.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
@@ -240,7 +241,7 @@ onAnyEngine(
       assert.equal((await doomed.call('GET', '/v1/agents')).status, 400)
       const [arrival] = await inbox.first(1)
       assert.deepEqual(JSON.parse(arrival?.body ?? '').data, { project_id: id, name: 'doomed' })
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       await until('its runs are gone', async () => {
         const { rows } = await db
           .selectFrom('all_invocations')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { rowsOf } from '../support/inside.ts'
 import { untilHolds } from '../support/running/until.ts'
 import { betweenNodes, onManyNodes, type Service } from '../support/service/service.ts'
 import { createWebhook, listDeliveries } from '../support/slices/webhooks.ts'
@@ -239,7 +240,7 @@ onManyNodes(
       const shown = await service().call('GET', '/v1/agents/secretive')
       assert.equal(shown.text.includes(clientSecret), false)
       assert.equal(service().log().includes(clientSecret), false)
-      const rows = await service().app.parts.storage.db.selectFrom('agents').selectAll().execute()
+      const rows = await rowsOf(service(), 'agents')
       assert.equal(JSON.stringify(rows).includes(clientSecret), false)
     })
   },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
 import { type Authenticator, asHost, authenticator, enrol } from '../support/clients/mfa.ts'
+import { storeOf } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { betweenNodes, onManyNodes } from '../support/service/service.ts'
 
@@ -211,7 +212,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
 
     test('an authenticator app that knows nothing of us makes them', async () => {
       const totp = new TOTP({ secret: Secret.fromBase32(app.secret), digits: 6, period: 30, algorithm: 'SHA1' })
-      assert.equal(await update(totp.generate({ timestamp: service().app.parts.now() })), 200)
+      assert.equal(await update(totp.generate({ timestamp: service().now() })), 200)
     })
 
     test('a wrong one is refused, and one of another key', async () => {
@@ -233,7 +234,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     betweenNodes(engine)('one code sent twenty times at once, to two nodes, counts once', async () => {
       const code = app.code()
       const other = await service().beside()
-      other.advance(service().app.parts.now() - other.app.parts.now())
+      other.advance(service().now() - other.now())
       const statuses = await Promise.all(
         Array.from({ length: 20 }, async (_, i) => {
           const { status } = await (i % 2 ? other : service()).call('PATCH', `/v1/agents/${name}`, {
@@ -290,7 +291,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.ok(body.error.retry_after > 240 && body.error.retry_after <= 300, String(body.error.retry_after))
       const factor = await service().call('GET', `/v1/keys/${key.id}/mfa`)
       assert.equal(factor.body.data.status, 'active')
-      assert.ok(Date.parse(factor.body.data.locked_until) > service().app.parts.now())
+      assert.ok(Date.parse(factor.body.data.locked_until) > service().now())
       assert.equal((await service().call('GET', '/v1/agents', { key: key.secret })).status, 200)
       service().advance(300_000)
       assert.equal((await send()).status, 200)
@@ -438,7 +439,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(replay.headers.get('idempotent-replayed'), 'true')
       assert.equal(replay.body.data.secret, secret)
 
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const tables = ['key_factors', 'claims', 'audit_log', 'keys'] as const
       for (const table of tables) {
         const rows = JSON.stringify(await db.selectFrom(table).selectAll().execute())
@@ -478,7 +479,7 @@ onManyNodes(
     })
 
     test('a token has no second factor, so it cannot', async () => {
-      const iat = Math.floor(service().app.parts.now() / 1000)
+      const iat = Math.floor(service().now() / 1000)
       const token = await signJwt({ role: 'admin', iat, exp: iat + 600 })
       await service().call('POST', '/v1/agents', { body: { name: 'kept' } })
       const { status, body } = await service().call('DELETE', '/v1/agents/kept', {

@@ -107,7 +107,7 @@ describe('OAuth 2.0 of the service', () => {
     assert.equal((await ask(token, 'PATCH', `/v1/webhooks/${id}`, { description: 'seen' })).status, 200)
     const { secret } = await createKey(service, {
       role: 'developer',
-      expires_at: new Date(service.app.parts.now() + 3_600_000).toISOString(),
+      expires_at: new Date(service.now() + 3_600_000).toISOString(),
     })
     assert.equal((await ask(secret, 'POST', '/v1/webhooks', { url, events: ['*'] })).status, 201)
   })
@@ -190,7 +190,7 @@ describe('OAuth 2.0 of the service', () => {
   test('403 to make a key with an opaque token that does not say when it ends', async () => {
     const scope = 'read:agents manage:agents'
     idp.opaque.set('opaque-endless', { active: true, client_id: 'moorage', sub: 'bob', scope })
-    for (const expires_at of [undefined, new Date(service.app.parts.now() + 60_000).toISOString()]) {
+    for (const expires_at of [undefined, new Date(service.now() + 60_000).toISOString()]) {
       const { status, error } = await ask('opaque-endless', 'POST', '/v1/keys', {
         name: 'k',
         role: 'viewer',

@@ -5,6 +5,7 @@ import { cache } from '../../src/lib/cache.ts'
 import { announce } from '../../src/storage/database.ts'
 import { openMemo } from '../../src/storage/memo.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { partsOf, storageOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { onBothEngines, type Service, startService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -126,7 +127,8 @@ onBothStores('what is remembered', (opened) => {
 onBothEngines('a snapshot of a project', (started) => {
   test('is found again until something of it changes, and not with what changes in another project', async () => {
     const service = started()
-    const { findProject, memo, storage } = service.app.parts
+    const storage = storageOf(service)
+    const { findProject, memo } = partsOf(service)
     const { id: other } = (await service.call('POST', '/v1/projects', { body: { name: 'other' } })).body.data
     const holds = async (ref: string, change: () => Promise<unknown>) => {
       await until('changes are heard of', () => storage.hears())

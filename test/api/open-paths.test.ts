@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { touch } from '../../src/storage/stored-settings.ts'
 import { assertStandardHeaders } from '../support/clients/raw.ts'
+import { inTransaction } from '../support/inside.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine, type Service, startService } from '../support/service/service.ts'
@@ -66,7 +67,7 @@ onAnyEngine('GET /readyz', (service) => {
   test('503 with the reason, soon, while the store does not take writes; 200 when it does again', async () => {
     const held = Promise.withResolvers<void>()
     const holds = Promise.withResolvers<void>()
-    const stalled = service().app.parts.storage.transaction(async (db) => {
+    const stalled = inTransaction(service(), async (db) => {
       await touch(db, 'ready', 'held')
       holds.resolve()
       await held.promise

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { announce } from '../../src/storage/database.ts'
 import { newShell, type Shell } from '../support/clients/cli.ts'
+import { inTransaction, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, NOWHERE, startLocalServer } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
@@ -330,7 +331,7 @@ onManyNodes(
       await setLocal(service(), 'broken')
       await createAgent(service(), 'uses-lasting', { model: 'lasting/tiny' })
       await createAgent(service(), 'uses-broken', { model: 'broken/tiny' })
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const sealed = db.selectFrom('providers').select('api_key').where('name', '=', 'lasting')
       const { api_key } = await sealed.executeTakeFirstOrThrow()
       // Sealed for its own name: the key of another provider does not open under this one.
@@ -384,7 +385,7 @@ test('an address that is not public is refused, with the setting that would allo
       paid_by: 'service',
     }
     const times = { created_at: 0, updated_at: 0 }
-    await service.app.parts.storage.transaction(async (db) => {
+    await inTransaction(service, async (db) => {
       await db
         .insertInto('providers')
         .values({ ...row, ...times })
@@ -404,7 +405,7 @@ test('one that moorage.yaml got later is shown as such, and can still be deleted
     async (service) => {
       const times = { paid_by: 'service', created_at: 0, updated_at: 0 }
       const row = { project_id: 'prj_default', name: 'both', type: 'openai', base_url: null, api_key: null, ...times }
-      await service.app.parts.storage.db.insertInto('providers').values(row).execute()
+      await storeOf(service).insertInto('providers').values(row).execute()
       const { body } = await service.call('GET', '/v1/providers')
       assert.deepEqual(
         body.data.map(({ name, source, overridden }: Record<string, unknown>) => ({ name, source, overridden })),
@@ -428,7 +429,7 @@ test('409 for one provider too many; replacing one still works', () =>
       created_at: 0,
       updated_at: 0,
     }))
-    await service.app.parts.storage.db.insertInto('providers').values(rows).execute()
+    await storeOf(service).insertInto('providers').values(rows).execute()
     assert.equal((await put(service, 'one-more', { type: 'openai' })).status, 409)
     assert.equal((await put(service, 'p1', { type: 'openai' })).status, 200)
   }))

@@ -8,6 +8,7 @@ import { type Sweepable, sweep } from '../../src/storage/jobs/sweep.ts'
 import type { Write } from '../../src/storage/journal/rows.ts'
 import * as claims from '../../src/storage/leases/claims.ts'
 import * as usage from '../../src/usage/store.ts'
+import { partsOf, wakeJobs } from '../support/inside.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import { until as untilTrue } from '../support/running/until.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -21,7 +22,7 @@ const HOUR = 60 * MINUTE
 onAnyEngine(
   'retention',
   (service) => {
-    const parts = () => service().app.parts
+    const parts = () => partsOf(service())
     const newAgent = async (name: string) => {
       const { body } = await service().call('POST', '/v1/agents', { body: { name } })
       return agents.get(parts().storage.db, body.data.id)
@@ -69,7 +70,7 @@ onAnyEngine(
       assert.deepEqual([await count('logs', seq), await count('recent_metrics', seq)], [2_501, 2])
 
       service().advance(1.01 * HOUR)
-      service().app.jobs.wake()
+      wakeJobs(service())
       await retentionEnded(now())
       assert.deepEqual(
         [await count('logs', seq), await count('metrics', seq), await count('metric_buckets', seq)],
@@ -104,7 +105,7 @@ onAnyEngine(
       await untilStatus(service(), decided.path, 'completed')
       await retentionEnded(now())
       service().advance(5 * HOUR)
-      service().app.jobs.wake()
+      wakeJobs(service())
       await retentionEnded(now())
       for (const path of [decided.path, decided.approval]) assert.equal((await service().call('GET', path)).status, 404)
       const { body } = await service().call('GET', '/v1/approvals?status=pending', { key })
@@ -120,11 +121,11 @@ onAnyEngine(
         return replies.map(({ status }) => status)
       }
       service().advance(HOUR + 1_000)
-      service().app.jobs.wake()
+      wakeJobs(service())
       await retentionEnded(now())
       assert.deepEqual(await isThere(), [200, 200], 'what came of it is kept for its time from the end on')
       service().advance(5 * HOUR)
-      service().app.jobs.wake()
+      wakeJobs(service())
       await retentionEnded(now())
       assert.deepEqual(await isThere(), [404, 404])
     })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import { inTransaction, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { onBothEngines, type Service, withService } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
@@ -56,17 +57,16 @@ async function storageOf(service: Service) {
 }
 
 /** What a new service has counted of itself. */
-async function keptIn({ app }: Service) {
-  const { db } = app.parts.storage
+async function keptIn(node: Service) {
+  const db = storeOf(node)
   const find = () => db.selectFrom('settings').select('value').where('name', '=', 'store_sizes').executeTakeFirst()
   await until('it was counted', async () => (await find()) !== undefined)
   return JSON.parse((await find())?.value ?? '')
 }
 
 /** The database itself writes the rows. */
-async function addAgents({ app }: Service): Promise<void> {
-  const { storage } = app.parts
-  await storage.transaction((db) =>
+async function addAgents(node: Service): Promise<void> {
+  await inTransaction(node, (db) =>
     sql
       .raw(`insert into agents (id, project_id, name, status, definition, own_memory, created_at, updated_at)
         with recursive counted(i) as (select 1 union all select i + 1 from counted where i < ${MANY})

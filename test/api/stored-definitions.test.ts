@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { announce } from '../../src/storage/database.ts'
+import { inTransaction } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
 
@@ -18,7 +19,7 @@ const OLD = {
 
 async function storeAs(service: Service, agent: string, definition: object) {
   const text = JSON.stringify(definition)
-  await service.app.parts.storage.transaction(async (db) => {
+  await inTransaction(service, async (db) => {
     await db.updateTable('agents').set({ definition: text }).where('id', '=', agent).execute()
     await db.updateTable('versions').set({ definition: text }).where('agent_id', '=', agent).execute()
     await announce(db, 'agents')

@@ -4,6 +4,7 @@ import { find } from '../../src/agents/store.ts'
 import { findApproval, settleApproval } from '../../src/invocations/approvals/approval-store.ts'
 import { cancelRun } from '../../src/invocations/cancel-run.ts'
 import { lock } from '../../src/invocations/queue/queue-store.ts'
+import { partsOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ENGINES, type Service } from '../support/service/service.ts'
@@ -26,7 +27,7 @@ for (const engine of ENGINES) {
     })
 
     test('its receipt has the decision, which was stored first', async () => {
-      const { parts } = service.app
+      const parts = partsOf(service)
       const { db } = parts.storage
       const agent_id = await newAgent(service, { model: 'local/tiny', tools: refundingAgent(till).tools })
       model.reply({ calls: [1, 2].map((amount) => ({ name: 'refund', arguments: { order: 'two', amount } })) })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { asHost } from '../support/clients/mfa.ts'
+import { wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
@@ -152,7 +153,7 @@ onAnyEngine(
           const runner = await keyOf({ permissions })
           assert.equal((await own.call('POST', `${schedule}/run`, { key: runner })).status, 202)
           own.advance(3_600_000)
-          own.app.jobs.wake()
+          wakeJobs(own)
           const runs = await until('both runs wait', async () => {
             const { body } = await own.call('GET', `/v1/agents/${agent}/invocations?status=waiting`)
             return body.data.length === 2 && body.data

@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { verifySignature } from '../../sdk/webhook.ts'
 import { MIGRATIONS, migrate } from '../../src/storage/schema/migrate.ts'
 import type { Migration } from '../../src/storage/schema/migration.ts'
+import { storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -167,10 +168,10 @@ for (const engine of ANY_ENGINE) {
           }
         },
       }
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       await migrate(db, engine, [...MIGRATIONS, grow])
       await service.restart()
-      const migrated = await service.app.parts.storage.db.selectFrom('migrations').select('name').execute()
+      const migrated = await storeOf(service).selectFrom('migrations').select('name').execute()
       assert.deepEqual(
         migrated.map(({ name }) => name),
         [...MIGRATIONS, grow].map(({ name }) => name),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { allEvents, readEvents } from '../support/clients/sse.ts'
+import { wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { inTime } from '../support/running/attempts.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -253,7 +254,7 @@ onAnyEngine(
         try {
           const late = await decide(service(), approval, key, APPROVE)
           assert.equal(late.status, 409, late.text)
-          service().app.jobs.wake()
+          wakeJobs(service())
           const { response } = await untilStatus(service(), path, 'completed')
           assert.equal(response, 'Said: No person decided in time, so it was not called')
           const { body } = await service().call('GET', approval)

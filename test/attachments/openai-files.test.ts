@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { gathered, openaiClient } from '../support/clients/openai.ts'
+import { storeOf } from '../support/inside.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -55,7 +56,7 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
       made.push((await client.files.create({ file: await toFile(Buffer.from(name), name), purpose: 'user_data' })).id)
     }
     const [whole = '', damaged = ''] = made
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     // A year before the first one.
     await db.updateTable('files').set({ created_at: -70_000_000_000_000 }).where('id', '=', damaged).execute()
     const ids = new Set((await gathered(client.files.list())).map(({ id }) => id))

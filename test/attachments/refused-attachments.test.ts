@@ -4,14 +4,14 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onBothEngines, type Reply } from '../support/service/service.ts'
+import { onAnyEngine, type Reply } from '../support/service/service.ts'
 import { untilStored } from '../support/slices/files.ts'
 import { idsOf } from '../support/slices/resources.ts'
 
 const NOTE = Buffer.from('Berth 4 is closed').toString('base64')
 const ATTACHED = { attachments: [{ data: NOTE, media_type: 'text/plain', name: 'note.txt' }] }
 
-onBothEngines(
+onAnyEngine(
   'a run that is refused leaves no attachments',
   (service) => {
     const invoke = (agent: string, more: object = ATTACHED) =>

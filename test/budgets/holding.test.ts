@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { storeOf } from '../support/inside.ts'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -66,11 +67,7 @@ for (const engine of ENGINES) {
     const agentWith = (max_output_tokens: number, more = {}) =>
       newAgent(service, { model: MODEL, limits: { max_output_tokens }, ...more })
     const eventsOf = async (agent: string) => {
-      const rows = await service.app.parts.storage.db
-        .selectFrom('events')
-        .select('body')
-        .where('agent_id', '=', agent)
-        .execute()
+      const rows = await storeOf(service).selectFrom('events').select('body').where('agent_id', '=', agent).execute()
       return rows.map(({ body }) => JSON.parse(body).type as string).filter((type) => type.startsWith('budget'))
     }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { wakeJobs } from '../support/inside.ts'
 import { type EmbeddingServer, startEmbeddingServer } from '../support/outside/embedding-server.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
@@ -34,7 +35,7 @@ for (const engine of ANY_ENGINE) {
       until(`the embedder reads ${text}`, () => {
         if (read().includes(text)) return true
         service.advance(LATER_MS)
-        service.app.jobs.wake()
+        wakeJobs(service)
         return false
       })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { listUntold } from '../../src/budgets/desk/counter-store.ts'
+import { storageOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { ENGINES, inProject, type Service } from '../support/service/service.ts'
@@ -17,7 +18,7 @@ for (const engine of ENGINES) {
       before(async () => {
         const settings = { ...LOCAL_TOOLS, MOORAGE_BUDGETS__COUNT_REPORTED_USAGE: String(countReported) }
         ;({ service, model, stop } = await startWithModel(engine, settings))
-        remote = await startRemote(() => service.app.parts.now())
+        remote = await startRemote(() => service.now())
         await setRemoteSecret(service)
       })
       after(async () => {
@@ -94,7 +95,8 @@ for (const engine of ENGINES) {
           assert.equal(usage.status, 200, usage.text)
           assert.ok(usage.body.data.totals.priced_cost_usd >= most)
         }
-        const { storage, now } = service.app.parts
+        const storage = storageOf(service)
+        const { now } = service
         await listUntold(storage.db, now(), 1_000)
         for (const done of [`/v1/budgets/${id}`, path]) assert.equal((await service.call('DELETE', done)).status, 200)
       })

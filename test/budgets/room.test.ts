@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { listUntold } from '../../src/budgets/desk/counter-store.ts'
 import * as budgets from '../../src/budgets/store.ts'
 import { spenderOf } from '../../src/operation/spending.ts'
+import { partsOf, storageOf, storeOf } from '../support/inside.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -50,7 +51,9 @@ for (const engine of ENGINES) {
       })
 
     test('calls under many budgets, each for many users, get room, and so do calls of other projects beside them', async () => {
-      const { spending, storage, newId, now } = service.app.parts
+      const storage = storageOf(service)
+      const { now } = service
+      const { spending, newId } = partsOf(service)
       const newProject = async (name: string) =>
         (await service.call('POST', '/v1/projects', { body: { name } })).body.data.id as string
       const [crowded, other] = [await newProject('crowded'), await newProject('other')]
@@ -103,7 +106,7 @@ for (const engine of ENGINES) {
       assert.equal((await invoke(agent)).status, 200)
       const slow = await slowCall(other, { user_id })
       const { resets_at } = (await service.call('GET', `/v1/budgets/${usedUp}`)).body.data
-      const seconds = Math.floor((Date.parse(resets_at) - service.app.parts.now()) / 1000)
+      const seconds = Math.floor((Date.parse(resets_at) - service.now()) / 1000)
       const asked_at = performance.now()
       const { status, body } = await invoke(agent, { user_id })
       assert.equal(status, 429, JSON.stringify(body))
@@ -123,7 +126,7 @@ for (const engine of ENGINES) {
       })
       await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 1000 }, thresholds: [] })
       const told = async () => {
-        const events = service.app.parts.storage.db.selectFrom('events').select('body').where('agent_id', '=', agent)
+        const events = storeOf(service).selectFrom('events').select('body').where('agent_id', '=', agent)
         return (await events.execute()).map(({ body }) => JSON.parse(body).data?.used)
       }
       assert.equal((await invoke(agent, {}, 'x'.repeat(3000))).status, 429)
@@ -147,7 +150,8 @@ for (const engine of ENGINES) {
     })
 
     test('counters without news do not stand before one that has reached a threshold', async () => {
-      const { storage, now } = service.app.parts
+      const storage = storageOf(service)
+      const { now } = service
       const id = await budget({ scope: { type: 'user' }, limit: { tokens: 100 }, thresholds: [50, 80] })
       const counter = (subject: string, used: number, told: number) => ({
         budget_id: id,
@@ -178,7 +182,7 @@ for (const engine of ENGINES) {
     test('no call holds less than nothing, whatever it says that it needs', async () => {
       const agent_id = await agentWith(10)
       const id = await budget({ scope: { type: 'agent', id: agent_id }, limit: { tokens: 1000 } })
-      const { spending } = service.app.parts
+      const { spending } = partsOf(service)
       const meter = spending.meter(spenderOf({ project_id: 'prj_default', agent_id, purpose: 'test' }))
       for (const strange of [-1e9, Number.NaN, 0.5]) {
         const call = { model: MODEL, attempt: null, step: null, max_output_tokens: strange }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { DOORS } from '../support/clients/doors.ts'
+import { storeOf } from '../support/inside.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
@@ -36,7 +37,7 @@ for (const engine of ENGINES) {
     const invoke = (agent: string, context = {}, headers = {}) =>
       service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the sea?', context }, headers })
     const agentWith = (limits = {}) => newAgent(service, { model: MODEL, limits })
-    const db = () => service.app.parts.storage.db
+    const db = () => storeOf(service)
 
     test('a run is counted, and 429 when no more may be made', async () => {
       const agent = await agentWith()

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import { tendCounters } from '../../src/budgets/desk/tend-counters.ts'
 import { spenderOf } from '../../src/operation/spending.ts'
+import { databaseUrl, partsOf, storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { startService } from '../support/service/service.ts'
@@ -27,7 +28,7 @@ describe('a reservation whose commit is not answered, because the connection to 
       t.after(() => service.stop())
       const direct = await service.beside({ DATABASE_URL: database.url })
       t.after(() => direct.stop())
-      const { db } = direct.app.parts.storage
+      const db = storeOf(direct)
       const agent_id = await newAgent(service)
       const body = { name: 'test', per: 'ever', scope: { type: 'agent', id: agent_id }, limit: { tokens: 1_000 } }
       const budget = await service.call('POST', '/v1/budgets', { body })
@@ -42,9 +43,7 @@ describe('a reservation whose commit is not answered, because the connection to 
         if (isReserved) service.advance(passes)
         return isReserved
       })
-      const meter = service.app.parts.spending.meter(
-        spenderOf({ project_id: 'prj_default', agent_id, purpose: 'test' }),
-      )
+      const meter = partsOf(service).spending.meter(spenderOf({ project_id: 'prj_default', agent_id, purpose: 'test' }))
       const call = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
       const begun = meter.begin({ ...call, mostInputTokens: () => 10 })
       if (passes > 0) {
@@ -65,7 +64,8 @@ describe('a reservation whose commit is not answered, because the connection to 
 test('what a dead node held is counted while another node writes to the same sums: neither waits for the other', async (t) => {
   const service = await startService('postgres')
   t.after(() => service.stop())
-  const { spending, storage } = service.app.parts
+  const storage = storageOf(service)
+  const { spending } = partsOf(service)
   const body = { name: 'test', per: 'ever', scope: { type: 'project' }, limit: { tokens: 1_000 } }
   const budget = (await service.call('POST', '/v1/budgets', { body })).body.data.id as string
   const planned = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
@@ -79,13 +79,13 @@ test('what a dead node held is counted while another node writes to the same sum
   await begin()
   await storage.db.updateTable('ledger').set({ lease_until: 0 }).where('status', '=', 'reserved').execute()
 
-  const other = new pg.Client({ connectionString: service.app.parts.config.database.url })
+  const other = new pg.Client({ connectionString: databaseUrl(service) })
   await other.connect()
   try {
     // An entry of the journal locks the counters first, and then the sums.
     await other.query('begin')
     await other.query('update budget_counters set used = used')
-    const tended = tendCounters(service.app.parts, () => new Set())
+    const tended = tendCounters(partsOf(service), () => new Set())
     await until('the counters are waited for', async () => (await lockWaiters(other, 'budget_counters')) > 0)
     await other.query('update usage_sums set calls = calls')
     await other.query('commit')

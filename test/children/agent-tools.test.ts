@@ -5,7 +5,7 @@ import { allEvents } from '../support/clients/sse.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { inProject, onBothEngines } from '../support/service/service.ts'
+import { inProject, onAnyEngine } from '../support/service/service.ts'
 import { callerOf, childrenOf, named } from '../support/slices/agent-tools.ts'
 import { approver, decide, refundingAgent, startTill, type Till, untilStatus } from '../support/slices/approvals.ts'
 
@@ -13,7 +13,7 @@ type Data = Record<string, unknown>
 
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
 
-onBothEngines(
+onAnyEngine(
   'agents as tools',
   (service) => {
     const invoke = (agent: string, body: object, headers: Record<string, string> = {}) =>

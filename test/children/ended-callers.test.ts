@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
 import { endUnownedRun } from '../../src/invocations/effects/end-unowned-run.ts'
 import * as invocations from '../../src/invocations/store.ts'
+import { loseRun, partsOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, NOWHERE } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { loseRun } from '../support/service/lose-run.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
 import { ENGINES, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
@@ -40,7 +40,7 @@ for (const engine of ENGINES) {
     })
     beforeEach(() => model.reset())
 
-    const db = () => service.app.parts.storage.db
+    const db = () => storeOf(service)
     const pathOf = ({ agent_id, request_id }: Omit<Run, 'status'>) => `/v1/agents/${agent_id}/invocations/${request_id}`
     const start = async (agent_id: string, message = 'Ahoy') => {
       const asked = { body: { message }, headers: { Prefer: 'respond-async' } }
@@ -64,7 +64,8 @@ for (const engine of ENGINES) {
       const search = async (t: TestContext) => {
         const other = engine === 'postgres' ? await service.beside() : undefined
         t.after(() => other?.stop())
-        for (const node of [service, other]) node?.app.jobs.wake()
+        wakeJobs(service)
+        if (other) wakeJobs(other)
       }
       const timesCancelled = async ({ agent_id }: Run) => {
         const { body } = await service.call('GET', `/v1/agents/${agent_id}/logs?level=warn`)
@@ -108,7 +109,7 @@ for (const engine of ENGINES) {
         const root = await start(await newAgent(service, callerOf('cashier-late')))
         const cashier = await calledBy(root, 'waiting')
         await fail(root)
-        const asked = db().updateTable('runs').set({ cancel_requested_at: service.app.parts.now() })
+        const asked = db().updateTable('runs').set({ cancel_requested_at: service.now() })
         await asked.where('id', '=', cashier.request_id).execute()
         await search(t)
         await untilStatus(service, pathOf(cashier), 'cancelled')
@@ -156,7 +157,7 @@ for (const engine of ENGINES) {
       const agent_id = await newAgent(service, refundingAgent(till))
       const run = await start(agent_id)
       await untilStatus(service, pathOf(run), 'waiting')
-      const { parts } = service.app
+      const parts = partsOf(service)
       const { seq } = await db().selectFrom('agents').select('seq').where('id', '=', agent_id).executeTakeFirstOrThrow()
       const found = { ...(await invocations.get(db(), seq, run.request_id)), status: 'running' as const }
       const error = { code: 'server_error', message: 'Its node seemed dead' } as const

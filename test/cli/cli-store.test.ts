@@ -18,6 +18,7 @@ import { after, before, describe, test } from 'node:test'
 import { survey } from '../../src/webhooks/delivery/delivery-queue.ts'
 import { newShell, type Shell, shellOfNobody } from '../support/clients/cli.ts'
 import { authenticator } from '../support/clients/mfa.ts'
+import { databaseUrl, partsOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine, onBothEngines, startService, withService } from '../support/service/service.ts'
@@ -29,7 +30,7 @@ onBothEngines("moorage keys on the server's own machine", (service, engine) => {
   let env: Record<string, string>
   before(() => {
     shell = newShell()
-    const { url } = service().app.parts.config.database
+    const url = databaseUrl(service())
     env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
   })
   after(() => shell.remove())
@@ -94,7 +95,7 @@ onBothEngines("moorage keys on the server's own machine", (service, engine) => {
 onAnyEngine('moorage audit verify', (service) => {
   test('exit code 1 for a chain that does not hold, in words and as JSON', async () => {
     const shell = newShell()
-    const { parts } = service().app
+    const parts = partsOf(service())
     const { url } = parts.config.database
     const env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
     const verify = (...args: string[]) => shell.moorage(['audit', 'verify', ...args], { env })
@@ -251,7 +252,7 @@ describe('moorage backup and restore', () => {
         assert.equal(refused.body.error.code, 'agent_paused', refused.text)
         assert.match(refused.body.error.message, /Restored from the backup of 20/)
         pass(copy, 3_600_000)
-        assert.deepEqual(await survey(copy.app.parts.storage.db), [], 'nothing is to be sent')
+        assert.deepEqual(await survey(storeOf(copy)), [], 'nothing is to be sent')
         const resumed = await copy.call('POST', '/v1/resume', { key: original.admin, body: { scope: 'service' } })
         assert.equal(resumed.status, 200, resumed.text)
         assert.equal((await ask()).status, 200)
@@ -328,7 +329,7 @@ onAnyEngine('moorage doctor', (service) => {
   test('finds a healthy service healthy', async (t) => {
     const shell = newShell(service())
     t.after(() => shell.remove())
-    const { url } = service().app.parts.config.database
+    const url = databaseUrl(service())
     const env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
     const { code, stdout, stderr } = await shell.moorage(['doctor', '--json'], { env })
     assert.equal(code, 0, stdout + stderr)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
+import { databaseUrl } from '../support/inside.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ANY_ENGINE, type Service } from '../support/service/service.ts'
@@ -45,7 +46,7 @@ for (const engine of ANY_ENGINE) {
     })
 
     test('a price that is set later is applied to the past, and one that is lowered says less', async () => {
-      const { url } = service.app.parts.config.database
+      const url = databaseUrl(service)
       const reprice = async (input: number) => {
         const env = {
           MOORAGE_DATA: service.data,

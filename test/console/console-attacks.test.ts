@@ -4,6 +4,7 @@ import { METHODS } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { asHost } from '../support/clients/mfa.ts'
 import { ConsoleTab } from '../support/console/console-tab.ts'
+import { storeOf } from '../support/inside.ts'
 import { TLS_SETTINGS, tlsCall } from '../support/outside/tls.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine, type Service, startService } from '../support/service/service.ts'
@@ -271,8 +272,8 @@ onAnyEngine(
       const { tab, key } = await signedIn()
       const [name, secret] = tab.cookie.split('=')
       const { body } = await service().call('GET', `/v1/console-sessions?key_id=${key.id}`)
-      const { hash } = await service()
-        .app.parts.storage.db.selectFrom('console_sessions')
+      const { hash } = await storeOf(service())
+        .selectFrom('console_sessions')
         .select('hash')
         .where('key_id', '=', key.id)
         .executeTakeFirstOrThrow()

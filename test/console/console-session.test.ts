@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { removeExpired } from '../../src/console/store.ts'
 import { asHost, enrol } from '../support/clients/mfa.ts'
 import { ConsoleTab } from '../support/console/console-tab.ts'
+import { storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { betweenNodes, onManyNodes, withService } from '../support/service/service.ts'
 import { createAgent, createKey, later } from '../support/slices/resources.ts'
@@ -305,7 +306,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     const { tab, key } = await signedIn()
     const link = await asHost(service(), 'POST', '/v1/console-links', { key_id: key.id })
     const secret = tab.cookie.split('=')[1] as string
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const stored = JSON.stringify([
       await db.selectFrom('console_sessions').selectAll().execute(),
       await db.selectFrom('console_links').selectAll().execute(),
@@ -336,7 +337,8 @@ onManyNodes('the console: sign-in', (service, engine) => {
   test('sessions and links that have ended are removed from the store, and no others', async () => {
     const { tab, key } = await signedIn({ role: 'viewer' })
     await asHost(service(), 'POST', '/v1/console-links', { key_id: key.id })
-    const { storage, now } = service().app.parts
+    const storage = storageOf(service())
+    const { now } = service()
     const left = async () => {
       const rows = await Promise.all(
         (['console_sessions', 'console_links'] as const).map((table) =>

@@ -5,6 +5,7 @@ import { callbackOf } from '../../src/invocations/callbacks/callback.ts'
 import { takeUpRuns } from '../../src/invocations/tend-runs.ts'
 import * as callbacks from '../../src/webhooks/callback-store.ts'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
+import { partsOf } from '../support/inside.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -219,7 +220,7 @@ onAnyEngine(
       const client = await connectA2a(service(), 'pilot')
       const { id: request_id } = (await client.sendMessage(saying('ahoy'))) as Task
       const { body } = await service().call('GET', '/v1/agents/pilot')
-      const { parts } = service().app
+      const parts = partsOf(service())
       const run = { project_id: 'prj_default', agent_id: body.data.id, request_id }
       const { callback } = callbackOf({ url: inbox.url, format: 'a2a' }, run, parts)
       await parts.storage.transaction((db) => callbacks.insert(db, callback))
@@ -232,7 +233,7 @@ onAnyEngine(
 
     test('one whose task is not kept any more goes too', async () => {
       const { body } = await service().call('GET', '/v1/agents/pilot')
-      const { parts } = service().app
+      const parts = partsOf(service())
       const run = { project_id: 'prj_default', agent_id: body.data.id, request_id: 'req_that_is_gone' }
       const { callback } = callbackOf({ url: `${NOWHERE}/`, format: 'event' }, run, parts)
       await parts.storage.transaction((db) => callbacks.insert(db, callback))

@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { storeOf } from '../support/inside.ts'
 import { inOneAttempt, inTime } from '../support/running/attempts.ts'
 import { until } from '../support/running/until.ts'
 import { onOneEngine, type Service } from '../support/service/service.ts'
@@ -283,8 +284,8 @@ onOneEngine(
 
     test('the folder and the files in it are for the service alone', async () => {
       const id = await uploaded(service(), 'private')
-      const { blob_id } = await service()
-        .app.parts.storage.db.selectFrom('files')
+      const { blob_id } = await storeOf(service())
+        .selectFrom('files')
         .select('blob_id')
         .where('id', '=', id)
         .executeTakeFirstOrThrow()

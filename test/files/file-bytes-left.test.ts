@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { stopApp, storeOf } from '../support/inside.ts'
 import { type S3Server, startS3Server } from '../support/outside/s3-server.ts'
 import { until } from '../support/running/until.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
@@ -27,7 +28,7 @@ for (const engine of ENGINES) {
       const service = await startService(engine)
       try {
         const withBucket = async (story: (node: Service) => Promise<void>) => {
-          await service.app.stop()
+          await stopApp(service)
           const node = await service.beside(s3.settings)
           await story(node).finally(() => node.stop())
           await service.restart()
@@ -79,7 +80,7 @@ for (const engine of ENGINES) {
         s3.locked.clear()
         await ranAgain(service, 'retention', HOUR)
         await until('the bytes are gone', () => s3.objects.size === 0)
-        const { db } = service.app.parts.storage
+        const db = storeOf(service)
         await until('the rows are gone', async () => (await db.selectFrom('files').select('id').execute()).length === 0)
       } finally {
         await service.stop()

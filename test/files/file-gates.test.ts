@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { idsOf } from '../support/slices/resources.ts'
 
 const INSIDE = { 'X-Forwarded-For': '192.0.2.10' }
 const OUTSIDE = { 'X-Forwarded-For': '203.0.113.5' }
 
-onBothEngines(
+onAnyEngine(
   'files of agents with a gate of their own',
   (service) => {
     const ask = (method: string, path: string, headers: Record<string, string>, body?: object) =>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as files from '../../src/files/store.ts'
+import { storeOf, wakeJobs } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
@@ -68,7 +69,7 @@ onBothEngines(
       const deleted = await service().call('DELETE', `/v1/projects/${project.body.data.id}?name=two`)
       assert.equal(deleted.status, 200, deleted.text)
       await untilStored(service(), before)
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       assert.deepEqual(await db.selectFrom('files').selectAll().where('id', '=', b).execute(), [])
     })
 
@@ -169,7 +170,7 @@ onBothEngines(
     })
 
     const countsOf = async (name: string, user_id: string) => {
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const project = db.selectFrom('projects').select('id as project_id').where('name', '=', name)
       const { project_id } = await project.executeTakeFirstOrThrow()
       const counts = [await files.count(db, { project_id }), await files.count(db, { project_id, user_id })]
@@ -222,7 +223,7 @@ onBothEngines(
 
       const countsIn = async (project: string, user_id?: string) => {
         const { id } = (await service().call('GET', `/v1/projects/${project}`)).body.data
-        const { db } = service().app.parts.storage
+        const db = storeOf(service())
         return Object.values(await files.count(db, { project_id: id, ...(user_id && { user_id }) }))
       }
       assert.deepEqual(
@@ -261,7 +262,7 @@ onBothEngines(
       const measured = await makeProject('measured', { stored_bytes: 500 })
       await uploaded(measured, Buffer.alloc(600, 1))
       service().advance(61_000)
-      service().app.jobs.wake()
+      wakeJobs(service())
       await until('the project is measured', async () => {
         const { body } = await service().call('GET', '/v1/projects/measured')
         return body.data.stored_bytes === 600

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
+import { wakeJobs } from '../support/inside.ts'
 import { type S3Server, startS3Server } from '../support/outside/s3-server.ts'
 import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
@@ -58,7 +59,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(list.body.data, [])
       s3.failures = 0
       service.advance(700_000)
-      service.app.jobs.wake()
+      wakeJobs(service)
       await until('what could not be removed is removed later', () => s3.objects.size === 0)
       assert.doesNotMatch(service.log(), /the-secret-of-the-bucket/)
     })

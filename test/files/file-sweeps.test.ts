@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openFiles } from '../../src/files/attached-files.ts'
+import { partsOf, storageOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
 import { inProject, onBothEngines } from '../support/service/service.ts'
@@ -30,7 +31,8 @@ onBothEngines(
     })
 
     test('what the process left of an upload when it died is removed after two hours, and not before', async () => {
-      const { bytes, storage } = service().app.parts
+      const storage = storageOf(service())
+      const { bytes } = partsOf(service())
       const cut = await bytes.take('prj_default', pieces('never kept'))
       const kept = await uploaded(service(), 'kept')
       await sweep(HOUR + 60_000)
@@ -46,7 +48,8 @@ onBothEngines(
     })
 
     test('bytes that were swept up while their upload went on make no file', async () => {
-      const { bytes, storage } = service().app.parts
+      const storage = storageOf(service())
+      const { bytes } = partsOf(service())
       const late = await bytes.take('prj_default', pieces('too late'))
       await sweep(3 * HOUR)
       await untilStored(service(), 0)
@@ -55,7 +58,7 @@ onBothEngines(
     })
 
     test('what a tool made goes if its process died before the step was stored, and stays if a receipt names it', async () => {
-      const { parts } = service().app
+      const parts = partsOf(service())
       const { body } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } })
       const { request_id } = body.data
       const of = { project_id: 'prj_default', user_id: null, agent_id: 'agt_1' }

@@ -63,6 +63,19 @@ describe('the house', () => {
     assert.deepEqual([...ofServer, ...loaded.filter((file) => file === 'node:http' || file === 'pg')], [])
   })
 
+  test('tests reach into a running service in one place', () => {
+    const tests = filesOf(fileURLToPath(new URL('..', import.meta.url)), ['.ts'])
+    const inside = /\bapp\.(parts|jobs)\b|\.app\.stop\b|\bparts\b[^\n]*\.app\b/
+    const readers = tests.filter(({ text }) => inside.test(text) && /\/service\.ts'/.test(text))
+    assert.deepEqual(
+      readers.map(({ file }) => file),
+      [],
+      'take it through test/support/inside.ts',
+    )
+    const verbs = tests.find(({ file }) => file === 'support/inside.ts')
+    assert.match(verbs?.text ?? '', inside, 'looked for the right words')
+  })
+
   test('the environment is read in the configuration only', () => {
     const readers = sources.filter(({ text }) => /\bprocess\s*(\?\.|\.)\s*env\b|node:process/.test(text))
     assert.deepEqual(

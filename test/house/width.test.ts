@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { Session } from 'node:inspector/promises'
 import { test } from 'node:test'
+import { partsOf } from '../support/inside.ts'
 import { startService } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -20,11 +21,11 @@ test(`an echo run takes ${MOST.lookups} look-ups, ${MOST.files} files, ${MOST.fu
     assert.equal(reply.status, 200, await reply.text())
   }
   const lookups = () => {
-    const { samples } = service.app.parts.telemetry.lookups.read()
+    const { samples } = partsOf(service).telemetry.lookups.read()
     return samples.reduce((sum, { value }) => sum + value, 0)
   }
   let rows = 0
-  const { journal } = service.app.parts
+  const { journal } = partsOf(service)
   const { commit } = journal
   journal.commit = (entry) => {
     rows += entry.writes.length

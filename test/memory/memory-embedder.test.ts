@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { embeddingEndpoint } from '../../src/runtime/embedders/embeddings.ts'
+import { stopApp, storeOf, wakeJobs } from '../support/inside.ts'
 import { conceptsIn, type EmbeddingServer, startEmbeddingServer } from '../support/outside/embedding-server.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { startModelServer } from '../support/outside/model-server.ts'
@@ -23,14 +24,14 @@ async function untilLater(service: Service, what: string, holds: () => boolean |
   await until(what, async () => {
     if (await holds()) return true
     service.advance(LATER_MS)
-    service.app.jobs.wake()
+    wakeJobs(service)
     return false
   })
 }
 
 /** Moves the clock on and waits until every memory has a vector of the model. */
 async function embedded(service: Service, model: string): Promise<void> {
-  const { db } = service.app.parts.storage
+  const db = storeOf(service)
   const missing = () =>
     db
       .selectFrom('memories')
@@ -106,7 +107,7 @@ for (const engine of ANY_ENGINE) {
     })
 
     test('what is forgotten leaves no vector', async () => {
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       const count = async () => (await db.selectFrom('memory_vectors').select('memory_seq').execute()).length
       const agent = await newAgent(service)
       const earlier = await count()
@@ -166,7 +167,7 @@ for (const engine of ANY_ENGINE) {
 
     test('a memory that changes while it is embedded is found by what it says now', async () => {
       const agent = await newAgent(service)
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       const vectors = (id: string) =>
         db
           .selectFrom('memory_vectors')
@@ -179,7 +180,7 @@ for (const engine of ANY_ENGINE) {
       await writeMemory(service, agent, [{ content: 'A hound' }])
       const { id } = (await service.call('GET', `/v1/agents/${agent}/memory`)).body.data[0]
       service.advance(LATER_MS)
-      service.app.jobs.wake()
+      wakeJobs(service)
       const response = await asked.promise
       await service.call('PATCH', `/v1/agents/${agent}/memory/${id}`, { body: { content: 'A vehicle' } })
       const embedding = conceptsIn('A hound')
@@ -225,7 +226,7 @@ for (const engine of ANY_ENGINE) {
       const agent = await newAgent(service)
       await writeMemory(service, agent, [{ content: 'An old automobile' }])
       await embedded(service, 'concepts-1:5')
-      await service.app.stop()
+      await stopApp(service)
       const node = await service.beside({ MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-2' })
       try {
         assert.deepEqual(await found(node, agent, { query: 'car' }), [], 'vectors of two models are not compared')

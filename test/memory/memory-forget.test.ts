@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import * as agents from '../../src/agents/store.ts'
 import { indexWaiting } from '../../src/memory/full-text/fts5.ts'
 import * as memories from '../../src/memory/store.ts'
+import { partsOf, storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -40,7 +41,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
 
     test('nothing of it stays in the index', async () => {
       const agent = await newAgent(service())
-      const { storage } = service().app.parts
+      const storage = storageOf(service())
       const indexed = async () => {
         await indexWaiting(storage.db)
         const { rows } =
@@ -112,7 +113,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
     test('its memory is gone at once, and removed in the background', async () => {
       const agent = await newAgent(service(), { name: 'shortlived' })
       const keeper = await newAgent(service())
-      const { seq } = await agents.get(service().app.parts.storage.db, agent)
+      const { seq } = await agents.get(storeOf(service()), agent)
       await writeMemory(service(), agent, [{ content: 'last words', context: { user_id: 'anna' } }])
       await writeMemory(service(), keeper, [{ content: 'lasting words' }])
       await service().call('DELETE', `/v1/agents/${agent}`)
@@ -122,7 +123,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
       const again = await newAgent(service(), { name: 'shortlived' })
       assert.deepEqual(await found(service(), again, { query: 'words' }), [])
       const left = () =>
-        service().app.parts.storage.db.selectFrom('memories').select('content').where('agent_seq', '=', seq).execute()
+        storeOf(service()).selectFrom('memories').select('content').where('agent_seq', '=', seq).execute()
       await until('nothing is left', async () => (await left()).length === 0)
       assert.deepEqual(await found(service(), keeper, { query: 'words' }), ['lasting words'])
     })
@@ -130,7 +131,8 @@ onAnyEngine('what memory keeps and forgets', (service) => {
 
   test('what was rolled back is not found, what committed beside it is', async () => {
     const agent = await newAgent(service())
-    const { storage, newId } = service().app.parts
+    const storage = storageOf(service())
+    const { newId } = partsOf(service())
     const { seq } = await agents.get(storage.db, agent)
     const write = (i: number) =>
       storage.transaction(async (db) => {

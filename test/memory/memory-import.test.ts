@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { readImport } from '../../src/cli/import/read-import.ts'
 import { newShell, type Shell } from '../support/clients/cli.ts'
+import { storageOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { type Service, startService } from '../support/service/service.ts'
 import { writeMemory } from '../support/slices/memory.ts'
@@ -147,7 +148,7 @@ describe('moorage memory import and rebuild', () => {
   test('rebuild counts anew, on the store itself', async () => {
     const agent = await newAgent(service)
     await writeMemory(service, agent, [{ content: 'one', context: { user_id: 'vera' } }])
-    const { storage } = service.app.parts
+    const storage = storageOf(service)
     await storage.transaction((db) => db.updateTable('memory_scopes').set({ notes: 77 }).execute())
     const { code, stderr } = await shell.moorage(['memory', 'rebuild', '--data', service.data])
     assert.equal(code, 0, stderr)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
 import { recount } from '../../src/memory/warm/scope-counts.ts'
+import { inTransaction, storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, onBothEngines, type Service } from '../support/service/service.ts'
 import { found, writeMemory } from '../support/slices/memory.ts'
@@ -127,7 +128,7 @@ onBothEngines('memories one by one', (service, engine) => {
       ])
       for (const { status, text } of await Promise.all(requests)) assert.ok([200, 404].includes(status), text)
       const kept = await countsOf(service(), agent)
-      await service().app.parts.storage.transaction((db) => recount(db, 'anew'))
+      await inTransaction(service(), (db) => recount(db, 'anew'))
       assert.deepEqual(kept, await countsOf(service(), agent))
       assert.equal((await contents(`${agent}/memory`)).total, 3)
       assert.equal((await contents(`${agent}/memory?kind=turn`)).total, 3)
@@ -192,8 +193,8 @@ onBothEngines('memories one by one', (service, engine) => {
   })
 })
 
-async function countsOf({ app }: Service, agent: string) {
-  const { db } = app.parts.storage
+async function countsOf(node: Service, agent: string) {
+  const db = storeOf(node)
   const { seq } = await agents.get(db, agent)
   return db
     .selectFrom('memory_scopes')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
 import type { Found } from '../../src/operation/recall.ts'
+import { partsOf, storageOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { FREE_METER } from '../support/service/free-meter.ts'
 import { onBothEngines } from '../support/service/service.ts'
@@ -14,7 +15,8 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     return reply.body.data as { response: string; request_id: string }
   }
   const store = async (agent: string) => {
-    const { recall, storage } = service().app.parts
+    const storage = storageOf(service())
+    const { recall } = partsOf(service())
     return { memory: recall, agent_seq: (await agents.get(storage.db, agent)).seq }
   }
   const echo = { model: 'builtin/echo' }

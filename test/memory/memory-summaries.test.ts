@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { storageOf, storeOf, wakeJobs } from '../support/inside.ts'
 import type { ModelServer, SeenRequest } from '../support/outside/model-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
@@ -31,10 +32,11 @@ for (const engine of ANY_ENGINE) {
     /** One run may have begun before; the next has not. */
     const summarize = async () => {
       for (let i = 0; i < 2; i++) {
-        const { now, storage } = service.app.parts
+        const storage = storageOf(service)
+        const { now } = service
         service.advance(ROUND_MS)
         const asked = now()
-        service.app.jobs.wake()
+        wakeJobs(service)
         await until('the summaries were looked after', async () => {
           const job = await storage.db.selectFrom('jobs').selectAll().where('kind', '=', 'summaries').executeTakeFirst()
           return job !== undefined && job.owner === null && job.run_at > asked
@@ -237,11 +239,7 @@ for (const engine of ANY_ENGINE) {
       await forgets('DELETE', `/v1/agents/${agent}/memory?user_id=cleo&session_id=s`)
       await forgets('DELETE', '/v1/users/cleo')
       assert.deepEqual(
-        await service.app.parts.storage.db
-          .selectFrom('memory_summaries')
-          .selectAll()
-          .where('user_id', '=', 'cleo')
-          .execute(),
+        await storeOf(service).selectFrom('memory_summaries').selectAll().where('user_id', '=', 'cleo').execute(),
         [],
       )
     })

@@ -7,6 +7,7 @@ import { LiveRuns } from '../../src/runtime/following/live-runs.ts'
 import type { NodeWire } from '../../src/runtime/following/node-message.ts'
 import { RemoteRuns } from '../../src/runtime/following/remote-runs.ts'
 import { readEvents, type SseEvent } from '../support/clients/sse.ts'
+import { liveRun, partsOf, storageOf, wireOf } from '../support/inside.ts'
 import { type SpeakingModel, startSpeakingModel } from '../support/outside/speaking-model.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
@@ -64,7 +65,7 @@ describe('a run of another node', () => {
     const speech = await model.next()
     say = (text) => (text === undefined ? speech.finish() : speech.say(text))
     const { request_id } = body.data
-    const [runner, follower] = here.app.parts.live.find(request_id) ? [here, there] : [there, here]
+    const [runner, follower] = liveRun(here, request_id) ? [here, there] : [there, here]
     return { request_id, runner, follower, path: `/v1/agents/teller/invocations/${request_id}/stream` }
   }
   const open = ({ url, admin }: Service, path: string, headers: Record<string, string> = {}) =>
@@ -83,7 +84,7 @@ describe('a run of another node', () => {
     await hears(LONG)
     // This is longer than the other node believes that it is followed, unless it is told so again.
     const repeated: string[] = []
-    runner.app.parts.storage.wire?.onMessage((message) => message.includes('"follow"') && repeated.push(message))
+    wireOf(runner)?.onMessage((message) => message.includes('"follow"') && repeated.push(message))
     for (let said = 1; said <= 4; said++) {
       clock.pass(5_000)
       await until('the other node is told so', () => repeated.length === said)
@@ -151,7 +152,8 @@ describe('a run of another node', () => {
 
   test('goes on here when its node has died and this one has taken the run over', async () => {
     const { path, follower, request_id } = await begin()
-    const { live, storage } = follower.app.parts
+    const storage = storageOf(follower)
+    const { live } = partsOf(follower)
     const agents = storage.db.selectFrom('agents').select('id').where('name', '=', 'teller')
     const agent = await agents.executeTakeFirstOrThrow()
     say('Once ')
@@ -170,7 +172,8 @@ describe('a run of another node', () => {
 
   test('is cancelled once it has really stopped, not as soon as its node is told', async () => {
     const { request_id, runner, follower } = await begin()
-    const { live, storage } = runner.app.parts
+    const storage = storageOf(runner)
+    const { live } = partsOf(runner)
     const askedAt = async () => {
       const asked = storage.db.selectFrom('runs').select('cancel_requested_at').where('id', '=', request_id)
       return (await asked.executeTakeFirst())?.cancel_requested_at

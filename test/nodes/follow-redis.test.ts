@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { readEvents } from '../support/clients/sse.ts'
+import { liveRun, wireOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { type HeldRuns, holdRuns } from '../support/service/held-runs.ts'
@@ -34,7 +35,7 @@ describe('what runs say, with Redis', () => {
       await createAgent(here, 'teller', held.agent)
       await until('both nodes listen', () => countListeners(redis.url, 2))
       const carried: string[] = []
-      here.app.parts.storage.wire?.onMessage((message) => carried.push(message))
+      wireOf(here)?.onMessage((message) => carried.push(message))
       await followElsewhere(here, there, held)
       assert.deepEqual(carried, [])
     } finally {
@@ -61,7 +62,7 @@ describe('what runs say, with Redis', () => {
       const own = carried.filter((message) => !STRANGE.includes(message))
       assert.ok(own.length > 0)
       assert.ok(!own.some((message) => /marzipan|teller|req_|follow/.test(message)), own.join('\n'))
-      for (const message of STRANGE) await here.app.parts.storage.wire?.publish(message)
+      for (const message of STRANGE) await wireOf(here)?.publish(message)
       const second = await holdRuns(t)
       await here.call('PATCH', '/v1/agents/teller', { body: second.agent })
       await followElsewhere(here, there, second)
@@ -117,7 +118,7 @@ async function followElsewhere(
   const headers = { Prefer: 'respond-async' }
   const { body } = await here.call('POST', '/v1/agents/teller/invoke', { body: { message: 'go' }, headers })
   const { request_id } = body.data
-  const runs = () => [here, there].find(({ app }) => app.parts.live.find(request_id))
+  const runs = () => [here, there].find((node) => liveRun(node, request_id))
   const runner = await until('the run', runs)
   const follower = runner === here ? there : here
   const path = `/v1/agents/teller/invocations/${request_id}/stream`

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { Agent, get, type RequestOptions } from 'node:http'
 import { describe, test } from 'node:test'
+import { stopApp } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until, untilCounted } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
@@ -17,7 +18,7 @@ describe('a service that is stopped', () => {
       const [running, streaming] = [invoke(), invoke({ Accept: 'text/event-stream' })]
       await until('both run', () => held.count() === 2)
       const started = performance.now()
-      const stopped = service.app.stop()
+      const stopped = stopApp(service)
       held.release()
       const { status, headers, body } = await running
       assert.deepEqual([status, body.data?.response], [200, 'at last'])
@@ -48,14 +49,14 @@ describe('a service that is stopped', () => {
       }
     })
     await untilCounted('replies', 500, () => answered)
-    await service.app.stop()
+    await stopApp(service)
     // After its last reply a client may try to connect again: then nobody is there.
     for (const end of await Promise.all(ends)) assert.equal(end, 'close')
   })
 
   test('twice is once', () =>
     withService('sqlite', async (service) => {
-      await Promise.all([service.app.stop(), service.app.stop()])
+      await Promise.all([stopApp(service), stopApp(service)])
     }))
 })
 

@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
 import pg from 'pg'
+import { databaseUrl, storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, onBothEngines } from '../support/service/service.ts'
 
 onBothEngines('two nodes that write for the same agents', (service, engine) => {
   betweenNodes(engine)('do not deadlock, whichever of them has runs of the one and logs of the other', async () => {
     const seqOf = async (id: string) => {
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       return (await db.selectFrom('agents').select('seq').where('id', '=', id).executeTakeFirstOrThrow()).seq
     }
     const [one, other] = [await seqOf(await newAgent(service())), await seqOf(await newAgent(service()))]
     const connect = async () => {
-      const client = new pg.Client({ connectionString: service().app.parts.config.database.url })
+      const client = new pg.Client({ connectionString: databaseUrl(service()) })
       await client.connect()
       return client
     }

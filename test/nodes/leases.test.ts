@@ -4,6 +4,7 @@ import { buildParts } from '../../src/build-parts.ts'
 import { localFetch } from '../../src/cli/connect/local-store.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { announce } from '../../src/storage/database.ts'
+import { inTransaction, liveRun, liveRuns, partsOf, storageOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
@@ -18,7 +19,7 @@ const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ rep
 onBothEngines(
   'the lease of a run',
   (service) => {
-    const db = () => service().app.parts.storage.db
+    const db = () => storeOf(service())
     const invoke = (agent: string, headers: Record<string, string> = {}) =>
       service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
     const rowOf = (id: string) => db().selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
@@ -30,11 +31,7 @@ onBothEngines(
     ) => db().updateTable('runs').set(fields).where('id', '=', id).execute()
     /** The run that is under way, once it is stored. */
     const stored = async (agent: string) => {
-      const run = await until('the stored run', () =>
-        service()
-          .app.parts.live.ofAgent(agent)
-          .find(({ lease }) => lease),
-      )
+      const run = await until('the stored run', () => liveRuns(service(), agent).find(({ lease }) => lease))
       return run.request_id
     }
 
@@ -42,9 +39,9 @@ onBothEngines(
       const agent = await newAgent(service(), slow(60_000))
       const reply = invoke(agent)
       const id = await stored(agent)
-      const { now } = service().app.parts
+      const { now } = service()
       await change(id, { lease_until: now() + 5_000 })
-      service().app.jobs.wake()
+      wakeJobs(service())
       await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > now() + 20_000)
       await service().call('POST', `/v1/agents/${agent}/invocations/${id}/cancel`)
       assert.equal((await reply).status, 409)
@@ -56,7 +53,7 @@ onBothEngines(
       const reply = invoke(agent)
       const id = await stored(agent)
       await change(id, { lease_until: 1 })
-      service().app.jobs.wake()
+      wakeJobs(service())
       await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > 1)
       held.release()
       assert.equal((await reply).status, 200)
@@ -68,7 +65,7 @@ onBothEngines(
       const reply = invoke(agent)
       const id = await stored(agent)
       await change(id, { owner: 'another node' })
-      service().app.jobs.wake()
+      wakeJobs(service())
       const { status, body } = await reply
       assert.equal(status, 409)
       assert.equal(body.error.message, 'Another node has ended the invocation.')
@@ -93,11 +90,11 @@ onBothEngines(
       const id = body.data.request_id
       await until('the tool was called', () => calls === 1)
       await change(id, { owner: 'another node' })
-      service().app.jobs.wake()
-      await until('it has stopped', () => service().app.parts.live.find(id) === undefined)
+      wakeJobs(service())
+      await until('it has stopped', () => liveRun(service(), id) === undefined)
       assert.equal((await receiptOf(id)).status, 'running')
       await change(id, { lease_until: 1 })
-      service().app.jobs.wake()
+      wakeJobs(service())
       await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
       assert.equal(calls, 2)
     })
@@ -107,7 +104,8 @@ onBothEngines(
       const { body } = await invoke(agent, { Prefer: 'respond-async' })
       const id = body.data.request_id
       await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
-      const { live, storage } = service().app.parts
+      const storage = storageOf(service())
+      const { live } = partsOf(service())
       await until('it is left', () => live.find(id) === undefined)
       const stopping = live.start(id, agent)
       stopping.cancel()
@@ -146,7 +144,7 @@ onBothEngines(
       await until('the tool was called', () => calls === 1)
       // Another node found its lease over, and put it back into the queue.
       await change(id, { status: 'queued', owner: null, lease_until: null, lapses: 1 })
-      await service().app.parts.storage.transaction((trx) => announce(trx, 'queue'))
+      await inTransaction(service(), (trx) => announce(trx, 'queue'))
       await until('it is taken again', async () => (await receiptOf(id)).status === 'running')
       answer.resolve()
       await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
@@ -164,7 +162,7 @@ onBothEngines(
             body: JSON.stringify({ message: 'go' }),
           })
           const run = await until('the stored run', () => local.parts.live.all().find(({ lease }) => lease))
-          const { now } = service().app.parts
+          const { now } = service()
           await change(run.request_id, { lease_until: now() + 5_000 })
           t.mock.timers.tick(10_000)
           await until('it is renewed', async () => ((await rowOf(run.request_id)).lease_until ?? 0) > now() + 20_000)
@@ -182,8 +180,8 @@ onBothEngines(
 describe('a SQLite store whose service was killed', () => {
   test('is free of its leases when the next one starts; what the command line holds stays its own', LIMIT, () =>
     withService('sqlite', async (service) => {
-      const { db } = service.app.parts.storage
-      const { now } = service.app.parts
+      const db = storeOf(service)
+      const { now } = service
       const held = { owner: 'service:dead', lease_until: now() + 25_000 }
       const rows = { dead: held, cli: { ...held, owner: 'cli:alive' } }
       const ids: Record<string, string> = {}
@@ -199,7 +197,7 @@ describe('a SQLite store whose service was killed', () => {
         .execute()
 
       await service.restart()
-      const store = service.app.parts.storage.db
+      const store = storeOf(service)
       const statusOf = async (name: string) =>
         (
           await store
@@ -219,8 +217,8 @@ describe('a SQLite store whose service was killed', () => {
 })
 
 /** The host's command line, on the store of a service that runs. */
-async function openBeside({ app }: Service) {
-  const { config } = app.parts
+async function openBeside(node: Service) {
+  const { config } = partsOf(node)
   const log = createLog({ ...config.log, level: 'silent' }, { write() {} })
   const { parts, close } = await buildParts(config, { kind: 'cli', log })
   return { parts, close, fetch: localFetch(parts) }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { firstSchema } from '../../src/storage/schema/first-schema.ts'
+import { databaseUrl, nodeOf, partsOf, rowsOf, stopApp, storeOf } from '../support/inside.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
 import { startService, withService } from '../support/service/service.ts'
@@ -28,11 +29,11 @@ test('nodes of one database see each other; one that was killed falls silent, is
   const mortal = await startChildService(t, 'postgres', {
     ...MASTER_KEY,
     MOORAGE_INIT_KEY: survivor.admin,
-    DATABASE_URL: survivor.app.parts.config.database.url ?? '',
+    DATABASE_URL: databaseUrl(survivor),
   })
   await untilHolds(async () => assert.equal((await nodes()).length, 2))
   const [own, other] = await nodes()
-  assert.equal(own?.node, survivor.app.parts.node)
+  assert.equal(own?.node, nodeOf(survivor))
   for (const { status, version, busy_percent, memory_bytes } of [own, other] as Node[]) {
     assert.deepEqual([status, version], ['live', other?.version])
     assert.ok(busy_percent >= 0 && busy_percent <= 100 && memory_bytes > 10_000_000)
@@ -63,12 +64,12 @@ test('nodes of one database see each other; one that was killed falls silent, is
 test('nodes show which version and commit each of them runs', async (t) => {
   const first = await startService('postgres', MASTER_KEY)
   t.after(() => first.stop())
-  const shared = { MOORAGE_INIT_KEY: first.admin, DATABASE_URL: first.app.parts.config.database.url ?? '' }
+  const shared = { MOORAGE_INIT_KEY: first.admin, DATABASE_URL: databaseUrl(first) }
   const next = { version: '0.2.0', commit: 'c0ffee'.padEnd(40, '0') }
   const second = await startService('postgres', { ...MASTER_KEY, ...shared }, {}, { version: next })
   t.after(() => second.stop())
   for (const [service, own] of [
-    [first, first.app.parts.version],
+    [first, partsOf(first).version],
     [second, next],
   ] as const) {
     const { body } = await service.call('GET', '/v1/system')
@@ -76,8 +77,8 @@ test('nodes show which version and commit each of them runs', async (t) => {
     assert.deepEqual({ version, commit }, own)
     const shown = nodes.map((one: Node) => [one.node, { version: one.version, commit: one.commit }])
     assert.deepEqual(Object.fromEntries(shown), {
-      [first.app.parts.node]: first.app.parts.version,
-      [second.app.parts.node]: next,
+      [nodeOf(first)]: partsOf(first).version,
+      [nodeOf(second)]: next,
     })
     assert.deepEqual(schema, { current: firstSchema.name, supported_from: firstSchema.name })
     const lines = service.log().split('\n')
@@ -92,7 +93,7 @@ test('a death is logged once, by one node, and not again when another one starts
     const node = await startService('postgres', {
       ...MASTER_KEY,
       MOORAGE_INIT_KEY: first.admin,
-      DATABASE_URL: first.app.parts.config.database.url ?? '',
+      DATABASE_URL: databaseUrl(first),
     })
     t.after(() => node.stop())
     return node
@@ -102,8 +103,8 @@ test('a death is logged once, by one node, and not again when another one starts
   /** What a node that was killed leaves. */
   const leaveDead = (node: string) => {
     const told = { version: '0.1.0', commit: null, runs_live: 0, busy_percent: 0, memory_bytes: 0, taken_over_at: null }
-    const time = first.app.parts.now()
-    return first.app.parts.storage.db
+    const time = first.now()
+    return storeOf(first)
       .insertInto('nodes')
       .values({ node, ...told, started_at: time, seen_at: time })
       .execute()
@@ -117,7 +118,7 @@ test('a death is logged once, by one node, and not again when another one starts
   nodes.push(await join())
   // Whoever judges the second one would judge the first one again before it.
   await leaveDead('service:two')
-  await until('all three have noticed', () => nodes.every(({ app }) => app.parts.nodes.live === 3))
+  await until('all three have noticed', () => nodes.every((node) => partsOf(node).nodes.live === 3))
   await until('the death is logged', () => told('service:two').length > 0)
   assert.deepEqual([told('service:one').length, told('service:two').length], [1, 1])
 })
@@ -127,11 +128,11 @@ test('a node that stops leaves at once', async () => {
   const second = await startService('postgres', {
     ...MASTER_KEY,
     MOORAGE_INIT_KEY: first.admin,
-    DATABASE_URL: first.app.parts.config.database.url ?? '',
+    DATABASE_URL: databaseUrl(first),
   })
   const count = async () => (await first.call('GET', '/v1/system')).body.data.nodes.length
   await until('both are there', async () => (await count()) === 2)
-  await second.app.stop()
+  await stopApp(second)
   assert.equal(await count(), 1)
   await second.stop()
   await first.stop()
@@ -144,6 +145,6 @@ test('a SQLite store has one node, which writes nothing for that', async () => {
       nodes.map((one: Node) => [one.node, one.status]),
       [[node, 'live']],
     )
-    assert.deepEqual(await service.app.parts.storage.db.selectFrom('nodes').selectAll().execute(), [])
+    assert.deepEqual(await rowsOf(service, 'nodes'), [])
   })
 })

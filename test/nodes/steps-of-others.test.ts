@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NodeWire } from '../../src/runtime/following/node-message.ts'
 import { StepsElsewhere } from '../../src/runtime/remote-agent/steps-elsewhere.ts'
+import { databaseUrl, wireOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { startChildService } from '../support/service/child-service.ts'
 import { startService } from '../support/service/service.ts'
@@ -91,7 +92,7 @@ test('a remote agent asks any node, and the token of a run that is over counts f
   )
 
   const sent: string[] = []
-  first.app.parts.storage.wire?.onMessage((message) => sent.push(message))
+  wireOf(first)?.onMessage((message) => sent.push(message))
   const replies: number[] = []
   for (let i = 0; i < 10; i += 1) replies.push((await ask(last as Call, 'late')).status)
   assert.deepEqual(replies.slice(0, 5), [409, 409, 409, 409, 409])
@@ -109,7 +110,7 @@ test('a node that stands still for some seconds is asked again, and then does th
   const node = await startChildService(t, 'postgres', {
     ...settings,
     MOORAGE_INIT_KEY: asked.admin,
-    DATABASE_URL: asked.app.parts.config.database.url ?? '',
+    DATABASE_URL: databaseUrl(asked),
   })
   type Call = { steps_url: string; steps_token: string }
   const { server, agent } = await startRawRemote<Call>(asked, async (response, { steps_url, steps_token }) => {

@@ -25,7 +25,7 @@ for (const engine of ANY_ENGINE) {
       })
       ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
       await setRemoteSecret(service)
-      remote = await startRemote(() => service.app.parts.now())
+      remote = await startRemote(() => service.now())
     })
     after(async () => {
       await stop()

@@ -19,7 +19,7 @@ for (const engine of ENGINES) {
     before(async () => {
       ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
       await setRemoteSecret(service)
-      remote = await startRemote(() => service.app.parts.now())
+      remote = await startRemote(() => service.now())
     })
     after(async () => {
       await stop()

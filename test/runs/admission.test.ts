@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { storeOf } from '../support/inside.ts'
 import { startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -76,7 +77,7 @@ for (const engine of ANY_ENGINE) {
     })
 
     test('so are those for queued runs when the store could not say which may begin', async () => {
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       await sql`alter table versions rename to away`.execute(db)
       let queued: Reply
       try {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
+import { loseRun, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { loseRun } from '../support/service/lose-run.ts'
 import { onBothEngines } from '../support/service/service.ts'
 import { callerOf, named } from '../support/slices/agent-tools.ts'
 import { approver, decide, refundingAgent, startTill, startWaiting, untilStatus } from '../support/slices/approvals.ts'
@@ -45,7 +45,7 @@ onBothEngines(
       const agent = await newAgent(service(), answering(0))
       for (const { request_id, path } of [await begin(agent), await inBackground(agent)]) {
         assert.deepEqual(causes(await untilStatus(service(), path, 'completed')), ['1 start'])
-        const { db } = service().app.parts.storage
+        const db = storeOf(service())
         const row = db.selectFrom('invocations').select('attempts').where('id', '=', request_id)
         assert.deepEqual(await row.executeTakeFirst(), { attempts: null })
         assert.doesNotMatch(await printed(agent, request_id), /Resumed|Attempt \d/)

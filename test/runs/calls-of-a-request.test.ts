@@ -13,6 +13,7 @@ import { runAuthorised } from '../../src/http/pipeline/run-authorised.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
+import { partsOf } from '../support/inside.ts'
 import { onOneEngine, type Service } from '../support/service/service.ts'
 
 /** A dialect of another kind of client: a reply is bare text. */
@@ -34,7 +35,8 @@ const wanted: CallRequest = {
   writer,
 }
 
-function openPipeline({ app: { parts } }: Service) {
+function openPipeline(node: Service) {
+  const parts = partsOf(node)
   const access = openAccess(parts)
   const once = new Idempotency(parts)
   const edge = {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { partsOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -64,7 +65,7 @@ onAnyEngine(
 
     test('whose receivers hold every place does not hold up the delivery of another', async (t) => {
       const [noisy, quiet] = [await newProject(service(), 'loud'), await newProject(service(), 'calm')]
-      const { maxInFlight, maxPerEndpoint } = service().app.parts.config.webhooks
+      const { maxInFlight, maxPerEndpoint } = partsOf(service()).config.webhooks
       const gate = Promise.withResolvers<void>()
       t.after(() => gate.resolve())
       let ended = 0

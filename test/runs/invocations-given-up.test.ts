@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { stepWrite } from '../../src/invocations/steps/step-store.ts'
 import { writeRows } from '../../src/storage/journal/write-rows.ts'
+import { storeOf, wakeJobs } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -10,7 +11,7 @@ import { reopenRun } from '../support/stores/moved-run.ts'
 onAnyEngine('a background invocation that is given up', (service) => {
   /** A run as a node that died during its last attempt left it. */
   const plant = async ({ lease_until }: { lease_until: number }) => {
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const agent_id = await newAgent(service())
     const { body: queued } = await service().call('POST', `/v1/agents/${agent_id}/invoke`, {
       body: { message: 'hi', context: { user_id: 'ada' } },
@@ -28,7 +29,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
       const rows = await db.selectFrom('events').select('body').execute()
       return rows.map(({ body }) => JSON.parse(body)).filter((event) => event.agent_id === agent_id)
     }
-    service().app.jobs.wake()
+    wakeJobs(service())
     return { agent_id, request_id, receipt, events }
   }
 
@@ -43,7 +44,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
     })
     const receipt = async () => (await service().call('GET', `${path}/invocations/${body.data.request_id}`)).body.data
     await until('the run has ended', async () => (await receipt()).status === 'completed')
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     await db.updateTable('versions').set({ definition: '{' }).where('agent_id', '=', agent_id).execute()
     const lost = { status: 'running', owner: 'a dead node', lease_until: 1, lapses: 9 }
     const { request_id } = body.data
@@ -59,7 +60,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
     const { error, steps, tokens_used } = await receipt()
     assert.equal(error.message, 'The service gave up on this run after several attempts.')
     assert.deepEqual([steps.length, tokens_used], [1, 12], 'what it has done and used stays')
-    const { db: reopened } = service().app.parts.storage
+    const reopened = storeOf(service())
     const left = await reopened.selectFrom('steps').select('request_id').where('request_id', '=', request_id).execute()
     assert.deepEqual(left, [])
   })
@@ -104,7 +105,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
       assert.equal((await receipt()).status, 'running')
       assert.deepEqual(await events(), [])
       service().advance(90_000)
-      service().app.jobs.wake()
+      wakeJobs(service())
       await until('failed', async () => (await receipt()).status === 'failed')
       assert.equal((await events()).length, 1)
     })

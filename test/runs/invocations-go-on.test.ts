@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { nodeOf, partsOf, stopApp, storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -16,7 +17,7 @@ const ENDLESS = answering(60_000)
 async function begin(service: Service, fields: object) {
   const agent = await newAgent(service, fields)
   const key = randomUUID()
-  const db = () => service.app.parts.storage.db
+  const db = () => storeOf(service)
   return {
     send: (to = service, message = 'go'): Promise<Reply> =>
       to.call('POST', `/v1/agents/${agent}/invoke`, { body: { message }, headers: { 'Idempotency-Key': key } }),
@@ -44,10 +45,10 @@ async function begin(service: Service, fields: object) {
 }
 
 /** Half a minute passes in which nobody renews the leases of runs. */
-async function endLeases({ app }: Service): Promise<void> {
-  const { db } = app.parts.storage
+async function endLeases(node: Service): Promise<void> {
+  const db = storeOf(node)
   await db.updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running').execute()
-  app.jobs.wake()
+  wakeJobs(node)
 }
 
 function assertGoesOn({ status, body, text }: Reply): void {
@@ -96,7 +97,7 @@ onManyNodes(
 
     test('when anything else fails once it is stored', async () => {
       const { send, runs } = await begin(service(), calling())
-      const { events } = service().app.parts
+      const { events } = partsOf(service())
       const { writes } = events
       events.writes = () => Promise.reject(new Error('broken'))
       const first = await send()
@@ -131,7 +132,8 @@ onManyNodes(
       await service().restart()
       assertGoesOn(await first)
       const [request_id = ''] = await runs()
-      const { node, live } = service().app.parts
+      const node = nodeOf(service())
+      const { live } = partsOf(service())
       const second = send()
       const follows = async () => live.find(request_id) && (await findClaim())?.owner.startsWith(node)
       await until('a retry follows it', follows)
@@ -169,7 +171,7 @@ onManyNodes(
       const other = await service().beside()
       try {
         await answerSoon(other)
-        await service().app.stop()
+        await stopApp(service())
         assertGoesOn(await first)
         const stopped = performance.now()
         const again = await send(other)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { allEvents } from '../support/clients/sse.ts'
+import { liveRuns } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -58,7 +59,7 @@ onAnyEngine(
         assert.equal(status, 409)
         assert.ok(['agent_paused', 'conflict'].includes(body.error.code))
       }
-      assert.equal(service().app.parts.live.ofAgent(agent).length, 0)
+      assert.equal(liveRuns(service(), agent).length, 0)
     })
 
     describe('GET …/stream', () => {
@@ -102,7 +103,7 @@ onAnyEngine(
         body: '{"message":"go"}',
         signal: hangUp.signal,
       }).catch(() => {})
-      await until('the run', () => service().app.parts.live.ofAgent(agent).length === 1)
+      await until('the run', () => liveRuns(service(), agent).length === 1)
       hangUp.abort()
       await gone
       await service().restart()

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import pg from 'pg'
+import { databaseUrl, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -41,7 +42,7 @@ onBothEngines(
     })
 
     const loseClaim = async (key: string) => {
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const { numUpdatedRows } = await db
         .updateTable('claims')
         .set({ owner: 'another node' })
@@ -107,7 +108,7 @@ onBothEngines(
       const known = randomUUID()
       const { text: answer } = await invoke(service(), agent, { 'Idempotency-Key': known })
       await service().call('PATCH', `/v1/agents/${agent}`, { body: { script: { rules: [{ fail: 'no luck' }] } } })
-      const other = new pg.Client({ connectionString: service().app.parts.config.database.url })
+      const other = new pg.Client({ connectionString: databaseUrl(service()) })
       await other.connect()
       try {
         const key = randomUUID()

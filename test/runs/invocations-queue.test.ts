@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import * as invocations from '../../src/invocations/store.ts'
+import { inTransaction, liveRuns, storageOf, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { PATIENCE } from '../support/running/patience.ts'
@@ -31,8 +32,8 @@ async function queueMany(service: Service, agent: string, total: number): Promis
 }
 
 /** The agent's invocations as they are stored, in the order of their ids. */
-async function rowsOf({ app }: Service, agent_id: string) {
-  const { db } = app.parts.storage
+async function runsOf(node: Service, agent_id: string) {
+  const db = storeOf(node)
   const { seq } = await db.selectFrom('agents').select('seq').where('id', '=', agent_id).executeTakeFirstOrThrow()
   return db.selectFrom('all_invocations').selectAll().where('agent_seq', '=', seq).orderBy('id').execute()
 }
@@ -48,8 +49,8 @@ onBothEngines(
       const agent = await newAgent(service(), oneAtATime)
       const TOTAL = 50
       const ids = await queueMany(service(), agent, TOTAL)
-      await until('all have run', async () => countOf(await rowsOf(service(), agent), 'completed') === TOTAL)
-      const rows = await rowsOf(service(), agent)
+      await until('all have run', async () => countOf(await runsOf(service(), agent), 'completed') === TOTAL)
+      const rows = await runsOf(service(), agent)
       assert.deepEqual(
         rows.map(({ id }) => id),
         ids,
@@ -71,9 +72,9 @@ onBothEngines(
       const other = await newAgent(service())
       await queueMany(service(), crowd, 20)
       await queueMany(service(), other, 10)
-      await until('the ten are done', async () => countOf(await rowsOf(service(), other), 'completed') === 10)
-      await until('one of the crowd runs', async () => countOf(await rowsOf(service(), crowd), 'running') === 1)
-      assert.equal(countOf(await rowsOf(service(), crowd), 'queued'), 19)
+      await until('the ten are done', async () => countOf(await runsOf(service(), other), 'completed') === 10)
+      await until('one of the crowd runs', async () => countOf(await runsOf(service(), crowd), 'running') === 1)
+      assert.equal(countOf(await runsOf(service(), crowd), 'queued'), 19)
       await service().call('DELETE', `/v1/agents/${crowd}`)
     })
 
@@ -86,9 +87,9 @@ onBothEngines(
         const id = await queue(service(), agent)
         held.release()
         assert.equal((await answered).status, 200)
-        const freed = service().app.parts.now()
+        const freed = service().now()
         const started = await until('the queued one has begun', async () => {
-          return (await rowsOf(service(), agent)).find((each) => each.id === id)?.started_at
+          return (await runsOf(service(), agent)).find((each) => each.id === id)?.started_at
         })
         assert.ok(started - freed < TOLD_MS, `${started - freed} ms after the place was free`)
       }))
@@ -98,14 +99,14 @@ onBothEngines(
         inOneAttempt(async () => {
           const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
           const [first, second = ''] = await queueMany(service(), agent, 2)
-          await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
-          await service().app.parts.storage.transaction(async (db) => {
+          await until('one runs', async () => countOf(await runsOf(service(), agent), 'running') === 1)
+          await inTransaction(service(), async (db) => {
             await db.selectFrom('runs').select('id').where('id', '=', second).forUpdate().execute()
             await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
-            await until('its place is free', () => service().app.parts.live.ofAgent(agent).length === 0)
+            await until('its place is free', () => liveRuns(service(), agent).length === 0)
             await delay(300)
           })
-          const isRunning = async () => countOf(await rowsOf(service(), agent), 'running') === 1
+          const isRunning = async () => countOf(await runsOf(service(), agent), 'running') === 1
           await until('the second runs', isRunning, TOLD_MS / PATIENCE)
           await service().call('DELETE', `/v1/agents/${agent}`)
         }))
@@ -114,13 +115,13 @@ onBothEngines(
     test('do not run once their agent is paused: they are cancelled, as what runs is', async () => {
       const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
       await queueMany(service(), agent, 3)
-      await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+      await until('one runs', async () => countOf(await runsOf(service(), agent), 'running') === 1)
       await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
       await until('all have ended', async () =>
-        (await rowsOf(service(), agent)).every(({ finished_at }) => finished_at),
+        (await runsOf(service(), agent)).every(({ finished_at }) => finished_at),
       )
       assert.deepEqual(
-        (await rowsOf(service(), agent)).map(({ status, response }) => [status, response]),
+        (await runsOf(service(), agent)).map(({ status, response }) => [status, response]),
         [
           ['cancelled', null],
           ['cancelled', null],
@@ -133,14 +134,15 @@ onBothEngines(
       const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
       await service().call('POST', `/v1/agents/hello/invoke`, { body: { message: 'go' } })
       await queueMany(service(), agent, 2)
-      await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
-      const { storage, now } = service().app.parts
+      await until('one runs', async () => countOf(await runsOf(service(), agent), 'running') === 1)
+      const storage = storageOf(service())
+      const { now } = service()
       const tomorrow = now() + 24 * 3_600_000
       assert.ok((await invocations.remove(storage.db, tomorrow, 1_000)) > 0)
       // Runs of the tests before may end meanwhile.
       await until('nothing more goes', async () => (await invocations.remove(storage.db, tomorrow, 1_000)) === 0)
       assert.deepEqual(
-        (await rowsOf(service(), agent)).map(({ status }) => status),
+        (await runsOf(service(), agent)).map(({ status }) => status),
         ['running', 'queued'],
       )
       await service().call('DELETE', `/v1/agents/${agent}`)
@@ -149,9 +151,9 @@ onBothEngines(
     test('begin when their agent is given more places', async () => {
       const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
       await queueMany(service(), agent, 3)
-      await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+      await until('one runs', async () => countOf(await runsOf(service(), agent), 'running') === 1)
       await service().call('PATCH', `/v1/agents/${agent}`, { body: { limits: { max_concurrency: 3 } } })
-      await until('three run', async () => countOf(await rowsOf(service(), agent), 'running') === 3)
+      await until('three run', async () => countOf(await runsOf(service(), agent), 'running') === 3)
       await service().call('DELETE', `/v1/agents/${agent}`)
     })
   },
@@ -163,12 +165,12 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     withService(engine, async (service) => {
       const agent = await newAgent(service, { ...slow(60_000), ...oneAtATime })
       const ids = await queueMany(service, agent, 4)
-      await until('one runs', async () => countOf(await rowsOf(service, agent), 'running') === 1)
+      await until('one runs', async () => countOf(await runsOf(service, agent), 'running') === 1)
       // A run that has no step yet goes on with what the agent is by then.
       await service.call('PATCH', `/v1/agents/${agent}`, { body: slow(1) })
       await service.restart()
-      await until('all have run', async () => countOf(await rowsOf(service, agent), 'completed') === 4)
-      const rows = await rowsOf(service, agent)
+      await until('all have run', async () => countOf(await runsOf(service, agent), 'completed') === 4)
+      const rows = await runsOf(service, agent)
       const begun = rows.toSorted((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0)).map(({ id }) => id)
       assert.deepEqual(begun, ids)
     }))

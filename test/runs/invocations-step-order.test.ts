@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allEvents, type SseEvent } from '../support/clients/sse.ts'
+import { storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -22,7 +23,7 @@ async function withTools(engine: Engine, limits: object, use: (world: World) => 
     if (name === 'a') aHasAnswered.resolve()
   })
   const run = async (service: Service) => {
-    const { db } = service.app.parts.storage
+    const db = storeOf(service)
     const http = (name: string) => ({ type: 'http', name, url: `${tools.url}/${name}` })
     const fields = { model: 'local/tiny', tools: [http('a'), http('b')], limits }
     const agent = await newAgent(service, fields)
@@ -110,7 +111,7 @@ for (const engine of MANY_NODES.filter((each) => each === 'postgres')) {
 for (const engine of ANY_ENGINE) {
   test(`a run goes on after steps among which one is missing, on ${engine}`, () =>
     withTools(engine, {}, async ({ service, model, called, queue, receiptOf, rowsOf }) => {
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       model.reply(BOTH, { breaks: 'silence' }, { text: ['done'] })
       const id = await queue()
       await until('three steps', async () => (await rowsOf(id)).length === 3)
@@ -118,7 +119,7 @@ for (const engine of ANY_ENGINE) {
       // An earlier release has left it so, and was killed.
       await db.deleteFrom('steps').where('request_id', '=', id).where('position', '=', 1).execute()
       await db.updateTable('runs').set({ owner: 'service:dead', lease_until: 0 }).where('id', '=', id).execute()
-      service.app.jobs.wake()
+      wakeJobs(service)
       await until('the end', async () => (await receiptOf(id)).finished_at !== null)
       assert.deepEqual([(await receiptOf(id)).status, called.toSorted()], ['completed', ['a', 'a', 'b']])
     }))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { readSamples } from '../support/clients/prometheus.ts'
+import { liveRuns, rowsOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -80,7 +81,7 @@ for (const engine of ANY_ENGINE) {
       // Every call carries a key of its own: the number of its step.
       const keys = seen.map(({ headers }) => headers['idempotency-key'])
       assert.deepEqual(keys, [`${receipt.request_id}-2`, `${receipt.request_id}-4`])
-      const left = await service.app.parts.storage.db.selectFrom('steps').selectAll().execute()
+      const left = await rowsOf(service, 'steps')
       assert.deepEqual(left, [], 'the receipt tells them now')
     })
 
@@ -119,13 +120,13 @@ for (const engine of ANY_ENGINE) {
       model.reply({ status: 429, headers: { 'retry-after-ms': '3600000.5' } }, { text: ['At last'] })
       const path = await queue('patient')
       await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
-      await until('no process works on it', () => service.app.parts.live.all().length === 0)
+      await until('no process works on it', () => liveRuns(service).length === 0)
       const waiting = await receiptOf(path)
       assert.equal(waiting.steps[0].kind, 'wait')
       assert.equal((await service.call('GET', '/v1/agents/patient/invocations?status=waiting')).body.data.length, 1)
       // Nearly all of the hour passes at once, and the rest by itself.
       service.advance(3_599_000)
-      service.app.jobs.wake()
+      wakeJobs(service)
       const { status, response, duration_ms, steps } = await ended(path)
       assert.deepEqual([status, response], ['completed', 'At last'])
       assert.ok(duration_ms < 3_000_000, 'the wait is not work')
@@ -160,7 +161,7 @@ for (const engine of ANY_ENGINE) {
       answers.resolve()
       await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
       service.advance(3_600_000)
-      service.app.jobs.wake()
+      wakeJobs(service)
       const { response, duration_ms, tokens_used, steps } = await ended(path)
       assert.deepEqual([response, tokens_used], ['At last', 30])
       assert.deepEqual(
@@ -179,7 +180,7 @@ for (const engine of ANY_ENGINE) {
       model.reply({ calls: [{ name: 'read', arguments: {} }] }, { breaks: 'silence' }, { text: ['Made it'] })
       model.holdNext(answers.promise)
       const path = await queue('tenacious')
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       const change = (row: object) =>
         db
           .updateTable('runs')
@@ -192,7 +193,7 @@ for (const engine of ANY_ENGINE) {
       answers.resolve()
       await until('it has got on', () => model.requests.length === 2)
       await change({ owner: 'a dead node', lease_until: 0 })
-      service.app.jobs.wake()
+      wakeJobs(service)
       const { status, response, attempts } = await ended(path)
       assert.deepEqual([status, response, attempts.length], ['completed', 'Made it', 2])
     })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { allEvents, readEvents } from '../support/clients/sse.ts'
+import { liveRun, liveRuns } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -228,7 +229,7 @@ onAnyEngine(
           hangUp.abort()
           await assert.rejects(reply)
           if (begun === 2) held.release()
-          await until('its end', async () => service().app.parts.live.ofAgent(agent).length === 0)
+          await until('its end', async () => liveRuns(service(), agent).length === 0)
           const { body } = await service().call('GET', `/v1/agents/${agent}/invocations?limit=1`)
           return body.data[0].status
         }
@@ -407,7 +408,7 @@ onAnyEngine(
         const { status, body } = await service().call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
         assert.equal(status, 200)
         assert.equal(body.data.status, 'cancelled')
-        assert.equal(service().app.parts.live.ofAgent(agent).length, 0)
+        assert.equal(liveRuns(service(), agent).length, 0)
         const again = await service().call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
         assert.equal(again.body.data.status, 'cancelled')
 
@@ -486,7 +487,7 @@ onAnyEngine(
     test('deleting an agent cancels what it runs', async () => {
       const { agent, request_id } = await startSlowRun(service())
       assert.equal((await service().call('DELETE', `/v1/agents/${agent}`)).status, 200)
-      await until('the end of the run', async () => service().app.parts.live.find(request_id) === undefined)
+      await until('the end of the run', async () => liveRun(service(), request_id) === undefined)
       assert.equal((await service().call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).status, 404)
     })
   },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { allEvents } from '../support/clients/sse.ts'
+import { liveRuns, partsOf, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
 import { until } from '../support/running/until.ts'
@@ -73,8 +74,8 @@ for (const engine of ENGINES) {
       await takeTurns()
       assert.equal(streamed.hasAnswered, false)
       assert.equal(toolCalls, 0)
-      assert.deepEqual(service.app.parts.live.agents(), [agent])
-      assert.equal(service.app.parts.live.ofAgent(agent)[0]?.began, undefined, 'nobody can follow it')
+      assert.deepEqual(partsOf(service).live.agents(), [agent])
+      assert.equal(liveRuns(service, agent)[0]?.began, undefined, 'nobody can follow it')
       assert.deepEqual(await list(agent), [])
       await letGo()
       const events = await allEvents(await streamed.reply)
@@ -109,7 +110,7 @@ for (const engine of ENGINES) {
         await takeBack()
         assert.deepEqual(await list(agent), [])
         assert.equal(toolCalls, 0)
-        assert.equal(service.app.parts.live.all().length, 0)
+        assert.equal(liveRuns(service).length, 0)
         const calls = await until('the call is in the ledger', async () => {
           const { body } = await service.call('GET', `/v1/usage?agent_id=${agent}&group_by=agent`)
           return body.data.rows?.[0] ?? body.data[0]
@@ -144,7 +145,7 @@ for (const engine of ENGINES) {
       model.holdNext(asked.promise)
       const sent = invoke(agent)
       await until('the model is asked', () => model.requests[0])
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       const lines = await db.selectFrom('ledger').select('status').where('agent_id', '=', agent).execute()
       assert.deepEqual(lines, [{ status: 'reserved' }])
       asked.resolve()
@@ -158,7 +159,7 @@ for (const engine of ENGINES) {
       const near = await clerk({ tools: [{ type: 'mcp', url: mcp.url }] })
       const letGo = await holdStore(t, service)
       const sent = [invoke(far), invoke(near)]
-      await until('both have begun', () => service.app.parts.live.all().length === 2)
+      await until('both have begun', () => liveRuns(service).length === 2)
       await takeTurns()
       assert.deepEqual([remote.calls(), mcp.seen.length, model.requests.length], [0, 0, 0])
       await letGo()

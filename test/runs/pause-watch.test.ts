@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
 import { PauseWatch } from '../../src/pauses/pause-watch.ts'
 import { DEFAULT_PROJECT } from '../../src/storage/tables/project-tables.ts'
+import { partsOf, storageOf } from '../support/inside.ts'
 import { startService } from '../support/service/service.ts'
 
 test('a run that begins after the end of a pause is not stopped by a node that still reads of the pause', async (t) => {
@@ -10,7 +11,7 @@ test('a run that begins after the end of a pause is not stopped by a node that s
   t.after(() => service.stop())
   assert.equal((await service.call('POST', '/v1/pause', { body: { reason: 'a loop' } })).status, 200)
 
-  const { storage } = service.app.parts
+  const storage = storageOf(service)
   const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let reads = 0
   const slowAtFirst: KyselyPlugin = {
@@ -24,7 +25,7 @@ test('a run that begins after the end of a pause is not stopped by a node that s
     },
   }
   const slow = { ...storage, db: storage.db.withPlugin(slowAtFirst) }
-  const watch = new PauseWatch({ findProject: service.app.parts.findProject, storage: slow })
+  const watch = new PauseWatch({ findProject: partsOf(service).findProject, storage: slow })
   const checking = watch.check()
   await read.promise
   assert.equal((await service.call('POST', '/v1/resume', { body: {} })).status, 200)

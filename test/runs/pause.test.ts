@@ -5,6 +5,7 @@ import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
 import { DOORS } from '../support/clients/doors.ts'
 import { allEvents } from '../support/clients/sse.ts'
+import { liveRuns, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer, SeenRequest } from '../support/outside/model-server.ts'
 import { inTime } from '../support/running/attempts.ts'
@@ -136,7 +137,7 @@ for (const engine of ANY_ENGINE) {
         body: JSON.stringify({ message: 'go' }),
       }).then(allEvents)
       const call = await asked
-      await until('the first words', async () => service.app.parts.live.all()[0]?.told.characters)
+      await until('the first words', async () => liveRuns(service)[0]?.told.characters)
       await pause()
       await hungUp(call)
       const events = await streaming
@@ -284,7 +285,7 @@ for (const engine of ANY_ENGINE) {
       const path = `/v1/agents/${agent}/invocations/${request_id}/approvals/${approvals[0].call_id}`
       const decided = await service.call('POST', path, { key, body: { decision: 'approve' } })
       assert.equal(decided.status, 200, decided.text)
-      service.app.jobs.wake()
+      wakeJobs(service)
       assert.equal((await receiptOf(agent, request_id)).status, 'queued')
       // A run of a project that is not paused overtakes it.
       await service.call('POST', '/v1/projects', { body: { name: `free-${engine}` } })
@@ -386,10 +387,10 @@ for (const engine of ANY_ENGINE) {
       const agent = await newAgent(service)
       await pause()
       const { body } = await service.call('POST', `/v1/agents/${agent}/schedules`, {
-        body: { at: new Date(service.app.parts.now() + HOUR).toISOString(), message: 'tick', catch_up: 'one' },
+        body: { at: new Date(service.now() + HOUR).toISOString(), message: 'tick', catch_up: 'one' },
       })
       service.advance(HOUR + 1)
-      service.app.jobs.wake()
+      wakeJobs(service)
       const path = `/v1/agents/${agent}/schedules/${body.data.id}`
       assert.equal((await service.call('GET', path)).body.data.last_request_id, null)
       await resume()
@@ -407,7 +408,7 @@ for (const engine of ANY_ENGINE) {
       const { request_id } = (await answer).body.data
       await service.restart()
       assert.deepEqual((await invoke(agent)).body.error, { code: 'agent_paused', message: PAUSED })
-      service.app.jobs.wake()
+      wakeJobs(service)
       assert.equal((await receiptOf(agent, request_id)).status, 'waiting')
       await resume()
       assert.equal((await ended(agent, request_id)).response, 'A whole answer')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Client } from 'pg'
 import { allEvents } from '../support/clients/sse.ts'
+import { liveRuns, partsOf, stopApp } from '../support/inside.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import {
@@ -61,8 +62,7 @@ const invokes =
   (message, headers = {}) =>
     service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers })
 
-const runs = (service: Service, count: number) =>
-  until(`${count} run`, () => service.app.parts.live.all().length === count)
+const runs = (service: Service, count: number) => until(`${count} run`, () => liveRuns(service).length === count)
 
 /** Whatever was sent before has arrived once something that was sent after it has been answered. */
 async function arrived(service: Service): Promise<void> {
@@ -112,7 +112,7 @@ for (const engine of MANY_NODES) {
       return withHeldAgent(engine, { headers }, async (service, invoke, { reply, answer }) => {
         const retry = invoke('late', headers)
         await arrived(service)
-        const stopped = service.app.stop()
+        const stopped = stopApp(service)
         answer()
         await stopped
         assert.deepEqual([(await reply).status, (await reply).text], [200, (await retry).text])
@@ -125,7 +125,7 @@ for (const engine of MANY_NODES) {
         const { body } = await reply
         const other = await service.beside()
         try {
-          await service.app.stop()
+          await stopApp(service)
           const path = `/v1/agents/slow/invocations/${body.data.request_id}`
           const isDone = async () => (await other.call('GET', path)).body.data.status === 'completed'
           await until('it has completed', isDone)
@@ -167,7 +167,7 @@ describe('a run that does not end by itself', () => {
       async (service, invoke) => {
         const streaming = invoke('endless', { Accept: 'text/event-stream' })
         await runs(service, 1)
-        await service.app.stop()
+        await stopApp(service)
         const { error } = lastEvent((await streaming).text, 'error')
         assert.deepEqual(error, { code: 'unavailable', message: STOPPED, retry_after: 1 })
       },
@@ -192,7 +192,7 @@ describe('a run that was only taken when the service stopped', () => {
   test('has not begun: it begins with the next service', () =>
     withService('postgres', async (service) => {
       await createAgent(service, 'slow', { limits: { max_concurrency: 1 } })
-      const { parts } = service.app
+      const parts = partsOf(service)
       const held = new Client({ connectionString: parts.config.database.url })
       await held.connect()
       try {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
+import { databaseUrl, storeOf } from '../support/inside.ts'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
@@ -214,7 +215,7 @@ onManyNodes(
       await setFor(service(), 'BROKEN', 'breaks')
       await createCaller(service(), 'lasting', 'LASTING')
       await createCaller(service(), 'broken', 'BROKEN')
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const { value } = await db
         .selectFrom('secrets')
         .select('value')
@@ -260,7 +261,7 @@ test('409 for one secret too many; replacing one still works', () =>
       created_at: 0,
       updated_at: 0,
     }))
-    await service.app.parts.storage.db.insertInto('secrets').values(rows).execute()
+    await storeOf(service).insertInto('secrets').values(rows).execute()
     assert.equal((await put(service, 'ONE_MORE', body)).status, 409)
     assert.equal((await put(service, 'S1', body)).status, 200)
     assert.equal((await service.call('GET', '/v1/secrets?limit=1')).body.pagination.total, 500)
@@ -301,7 +302,7 @@ onManyNodes('moorage secrets', (service) => {
   })
 
   test('works on the store itself where no key is configured; the service notices', async () => {
-    const { url } = service().app.parts.config.database
+    const url = databaseUrl(service())
     const env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
     const host = newShell()
     const { code, stderr } = await host.moorage(['secrets', 'set', 'LOCAL', '--hosts', 'a.example'], {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createClient } from '../../sdk/client.ts'
 import type { Fetch } from '../../sdk/request.ts'
+import { storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
@@ -78,7 +79,7 @@ for (const engine of ENGINES) {
       const shown = attachments.map((one) => ({ ...one, shown_as: 'text', note: null }))
       assert.deepEqual((await run(id)).attachments, shown)
       service.advance(24 * HOUR)
-      service.app.jobs.wake()
+      wakeJobs(service)
       const tick = await until('the tick has its run', async () => {
         const { body } = await service.call('GET', `/v1/agents/hello/invocations?schedule_id=${id}&limit=1`)
         return body.data[0]?.scheduled_at && body.data[0].status === 'completed' ? body.data[0] : undefined
@@ -114,7 +115,7 @@ for (const engine of ENGINES) {
       const { file_id } = (await receipt('hello', request_id)).attachments[0]
       const { id } = await created([{ file_id }])
       // As retention does.
-      await service.app.parts.storage.db.deleteFrom('invocations').where('id', '=', request_id).execute()
+      await storeOf(service).deleteFrom('invocations').where('id', '=', request_id).execute()
       await sweep()
       assert.equal((await download(service, file_id)).bytes.toString(), 'the plan')
       await service.call('DELETE', `/v1/agents/hello/schedules/${id}`)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { announce } from '../../src/storage/database.ts'
+import { inTransaction, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { onTheWall } from '../support/running/wall-clock.ts'
 import { ANY_ENGINE, type Service, withService } from '../support/service/service.ts'
@@ -16,7 +17,7 @@ for (const engine of ANY_ENGINE) {
 }
 
 async function goThroughTheYear(service: Service): Promise<void> {
-  const goTo = (time: number) => service.advance(time - service.app.parts.now())
+  const goTo = (time: number) => service.advance(time - service.now())
   goTo(Date.parse('2027-01-01T12:00:00Z'))
   await createAgent(service, 'calendar')
   const ids = await createSchedules(service)
@@ -24,7 +25,7 @@ async function goThroughTheYear(service: Service): Promise<void> {
     // On Sunday evening the tick of the night before is made up for.
     const evening = Date.parse('2027-01-03T20:00:00Z') + week * WEEK
     goTo(evening)
-    await service.app.parts.storage.transaction((db) => announce(db, 'schedules'))
+    await inTransaction(service, (db) => announce(db, 'schedules'))
     await until(`week ${week}`, () => haveTicked(service, evening))
   }
   for (const [zone, wall] of Object.entries(ZONES)) {
@@ -59,14 +60,13 @@ async function createSchedules(service: Service): Promise<Map<string, string>> {
 }
 
 /** Whether the next tick of every schedule is in the future. */
-async function haveTicked({ app }: Service, now: number): Promise<boolean> {
-  const { parts } = app
-  const rows = await parts.storage.db.selectFrom('schedules').select('next_at').execute()
+async function haveTicked(node: Service, now: number): Promise<boolean> {
+  const rows = await storeOf(node).selectFrom('schedules').select('next_at').execute()
   return rows.every(({ next_at }) => next_at !== null && next_at > now)
 }
 
-async function ticksOf({ app }: Service, schedule_id: string): Promise<number[]> {
-  const rows = await app.parts.storage.db
+async function ticksOf(node: Service, schedule_id: string): Promise<number[]> {
+  const rows = await storeOf(node)
     .selectFrom('all_invocations')
     .select('scheduled_at')
     .where('schedule_id', '=', schedule_id)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
+import { stopApp, storeOf, wakeJobs } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { betweenNodes, onAnyEngine, type Reply, type Service, withService } from '../support/service/service.ts'
@@ -34,7 +35,7 @@ async function runsOf(service: Service, agent: string, id: string): Promise<Rece
 /** Moves the clock, and lets the service notice it as if the time had passed. */
 function pass(service: Service, ms: number): void {
   service.advance(ms)
-  service.app.jobs.wake()
+  wakeJobs(service)
 }
 
 async function untilEnded(service: Service, agent: string, id: string, count: number): Promise<Receipt[]> {
@@ -45,8 +46,8 @@ async function untilEnded(service: Service, agent: string, id: string, count: nu
 }
 
 /** Once a day, about half an hour after now. */
-function halfAnHourLater({ app }: Service) {
-  const time = new Date(app.parts.now() + HOUR / 2)
+function halfAnHourLater(node: Service) {
+  const time = new Date(node.now() + HOUR / 2)
   return { cron: `${time.getUTCMinutes()} ${time.getUTCHours()} * * *`, timezone: 'UTC' }
 }
 
@@ -190,7 +191,7 @@ onAnyEngine('schedules', (service, engine) => {
 
   test('one at a time comes once, and is done', async () => {
     await createAgent(service(), 'once')
-    const at = new Date(service().app.parts.now() + HOUR).toISOString()
+    const at = new Date(service().now() + HOUR).toISOString()
     const { id } = await createSchedule(service(), 'once', { at })
     pass(service(), HOUR)
     await untilEnded(service(), 'once', id, 1)
@@ -254,7 +255,7 @@ onAnyEngine('schedules', (service, engine) => {
     const { body: longer } = await patch('steady', id, { every: '3h' })
     assert.ok(Date.parse(longer.data.next_at) >= Date.parse(next_at) + HOUR + MINUTE, 'another interval begins now')
 
-    const at = new Date(service().app.parts.now() + HOUR).toISOString()
+    const at = new Date(service().now() + HOUR).toISOString()
     const once = await createSchedule(service(), 'steady', { at })
     pass(service(), HOUR)
     await untilEnded(service(), 'steady', once.id, 1)
@@ -276,7 +277,7 @@ onAnyEngine('schedules', (service, engine) => {
     for (const { id } of made) {
       const { missed, last_missed_reason } = await until('the next tick', async () => {
         const schedule = await getSchedule(service(), 'waiting', id)
-        return Date.parse(schedule.next_at) > service().app.parts.now() && schedule
+        return Date.parse(schedule.next_at) > service().now() && schedule
       })
       assert.deepEqual([missed, last_missed_reason], [1, 'agent_paused'])
     }
@@ -296,7 +297,7 @@ onAnyEngine('schedules', (service, engine) => {
     await untilHolds(async () => {
       const { missed, last_missed_reason, next_at } = await getSchedule(service(), 'resting', id)
       assert.deepEqual([missed, last_missed_reason], [3, 'agent_paused'])
-      assert.ok(Date.parse(next_at) > service().app.parts.now())
+      assert.ok(Date.parse(next_at) > service().now())
     })
     assert.deepEqual(await runsOf(service(), 'resting', id), [])
     pass(service(), HOUR)
@@ -315,7 +316,7 @@ onAnyEngine('schedules', (service, engine) => {
     assert.equal((await service().call('POST', path, once)).body.data.request_id, reply.body.data.request_id)
     const [run] = await untilEnded(service(), 'tried', schedule.id, 1)
     assert.deepEqual([run?.scheduled_at, run?.created_by, run?.door], [null, key_id, 'api'])
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const events = await db.selectFrom('events').select('body').where('body', 'like', `%${run?.request_id}%`).execute()
     assert.deepEqual(
       events.map((event) => JSON.parse(event.body).data.schedule_id),
@@ -375,8 +376,8 @@ onAnyEngine('schedules', (service, engine) => {
     await createAgent(service(), 'passing')
     await createSchedule(service(), 'passing', { every: '1h' })
     await service().call('DELETE', '/v1/agents/passing')
-    const { total } = await service()
-      .app.parts.storage.db.selectFrom('schedules')
+    const { total } = await storeOf(service())
+      .selectFrom('schedules')
       .innerJoin('agents', 'agents.id', 'schedules.agent_id')
       .select((row) => row.fn.countAll<number>().as('total'))
       .where('agents.name', '=', 'passing')
@@ -401,7 +402,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await createAgent(service, 'away')
         const none = await createSchedule(service, 'away', { every: '1h' })
         const one = await createSchedule(service, 'away', { every: '1h', catch_up: 'one' })
-        await service.app.stop()
+        await stopApp(service)
         service.advance(5 * HOUR + 10 * MINUTE)
         await service.restart()
         const [run] = await untilEnded(service, 'away', one.id, 1)
@@ -422,7 +423,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         const other = await service.beside()
         try {
           await createAgent(service, 'shared')
-          const at = new Date(service.app.parts.now() + HOUR).toISOString()
+          const at = new Date(service.now() + HOUR).toISOString()
           const made = await Promise.all(Array.from({ length: 20 }, () => createSchedule(other, 'shared', { at })))
           for (const node of [service, other]) pass(node, HOUR)
           for (const { id } of made) await untilEnded(other, 'shared', id, 1)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as webhooks from '../../src/webhooks/store.ts'
 import { signingSecrets } from '../../src/webhooks/webhook.ts'
+import { keyringOf, storageOf } from '../support/inside.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
 import { type Service, startService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -80,7 +81,9 @@ describe('what another node does at the same moment', () => {
     const { id, secret } = await createWebhook(service, { url: 'https://example.com/' })
     const rotate = () => service.call('POST', `/v1/webhooks/${id}/rotate-secret`)
     const replies = await meanwhile(service, `select id from webhooks where id = '${id}' for update`, rotate, rotate)
-    const { storage, keyring, now } = service.app.parts
+    const storage = storageOf(service)
+    const keyring = keyringOf(service)
+    const { now } = service
     const signing = signingSecrets(await webhooks.get(storage.db, id), keyring, now())
     assert.deepEqual(signing.toSorted(), [secret, ...replies.map(({ body }) => body.data.secret)].toSorted())
   })

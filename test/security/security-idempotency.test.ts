@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import type { Rendered } from '../../src/http/dialects/dialect.ts'
 import { Idempotency } from '../../src/http/pipeline/idempotency/idempotency.ts'
 import { head, sendRaw } from '../support/clients/raw.ts'
+import { partsOf, storeOf } from '../support/inside.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
 import { betweenNodes, onBothEngines, type Reply, type Service } from '../support/service/service.ts'
@@ -177,7 +178,7 @@ onBothEngines('idempotency', (service, engine) => {
     /** Leases end by this clock, which stands still unless a test moves it; they are renewed as real time passes. */
     let time = Date.now()
     const node = (waitMs = 10_000) =>
-      new Idempotency({ ...service().app.parts, now: () => time, leaseMs: LEASE_MS, waitMs })
+      new Idempotency({ ...partsOf(service()), now: () => time, leaseMs: LEASE_MS, waitMs })
     const request = (key: string) => ({
       request_id: 'req_1',
       scope: 'key_test',
@@ -265,8 +266,8 @@ onBothEngines('idempotency', (service, engine) => {
   })
 })
 
-async function claimOf({ app }: Service, key: string) {
-  return app.parts.storage.db.selectFrom('claims').selectAll().where('key', '=', key).executeTakeFirst()
+async function claimOf(node: Service, key: string) {
+  return storeOf(node).selectFrom('claims').selectAll().where('key', '=', key).executeTakeFirst()
 }
 
 async function isClaimed(service: Service, key: string): Promise<boolean> {

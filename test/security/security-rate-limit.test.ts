@@ -49,7 +49,7 @@ describe('rate limits', () => {
       const { headers } = await self(secret)
       assert.equal(headers.get('x-ratelimit-limit'), '60')
       remaining.push(Number(headers.get('x-ratelimit-remaining')))
-      const reset = Number(headers.get('x-ratelimit-reset')) - service.app.parts.now() / 1000
+      const reset = Number(headers.get('x-ratelimit-reset')) - service.now() / 1000
       assert.ok(reset >= 0 && reset <= 101, `reset in ${reset} s`)
     }
     assert.equal(remaining[0], 60, 'a burst of 100 is there, 60 are shown')
@@ -98,7 +98,7 @@ describe('rate limits', () => {
       time += jump
       const { status, headers, body } = await self(secret)
       if (status === 429) assert.ok(body.error.retry_after >= 1 && body.error.retry_after <= 2, body.error.retry_after)
-      const reset = Number(headers.get('x-ratelimit-reset')) - service.app.parts.now() / 1000
+      const reset = Number(headers.get('x-ratelimit-reset')) - service.now() / 1000
       assert.ok(reset >= 0 && reset <= 11, `reset in ${reset} s`)
     }
   })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { announce } from '../../src/storage/database.ts'
+import { inTransaction, storageOf, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -27,7 +28,7 @@ onBothEngines(
 
     /** The nodes forget what they remember, as they do after a restart. */
     const damage = (table: string, column: string, id: string, key = 'id') =>
-      service().app.parts.storage.transaction(async (db) => {
+      inTransaction(service(), async (db) => {
         const of = sql`${sql.ref(key)} = ${id}`
         await sql`update ${sql.table(table)} set ${sql.ref(column)} = ${BROKEN} where ${of}`.execute(db)
         for (const change of ['agents', 'keys', 'webhooks', 'secrets'] as const) await announce(db, change)
@@ -103,7 +104,7 @@ onBothEngines(
       told(problem)
 
       // It is queued again, as if its node had died, and comes before the next one.
-      const { storage } = service().app.parts
+      const storage = storageOf(service())
       await reopenRun(storage.db, one, { status: 'queued' })
       const headers = { Prefer: 'respond-async' }
       const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
@@ -123,19 +124,12 @@ onBothEngines(
       const { path: one } = await startWaiting(service(), agent, 'damaged-1')
       const { path: two } = await startWaiting(service(), agent, 'damaged-2')
       const [id = '', other = ''] = [one, two].map((path) => path.split('/').at(-1))
-      const approvals = await service()
-        .app.parts.storage.db.selectFrom('approvals')
-        .select(['id', 'request_id'])
-        .execute()
+      const approvals = await storeOf(service()).selectFrom('approvals').select(['id', 'request_id']).execute()
       const approval = approvals.find(({ request_id }) => request_id === id)?.id ?? ''
       await damage('approvals', 'arguments', approval)
       await refused(`${one}/approvals/call_1`, message('approval', approval, 'arguments'))
       assert.deepEqual(await shown(`/v1/approvals?agent_id=${agent}`, [id, other], 'request_id'), [other])
-      const [step] = await service()
-        .app.parts.storage.db.selectFrom('steps')
-        .selectAll()
-        .where('request_id', '=', id)
-        .execute()
+      const [step] = await storeOf(service()).selectFrom('steps').selectAll().where('request_id', '=', id).execute()
       assert.ok(step)
       await damage('steps', 'content', id, 'request_id')
       await refused(one, message('step of', id, 'content'))
@@ -180,11 +174,11 @@ onBothEngines(
       const problem = message('schedule', one.id, 'context')
       await refused(`/v1/agents/${agent}/schedules/${one.id}`, problem)
       assert.deepEqual(await shown(`/v1/agents/${agent}/schedules`, [one.id, other.id]), [other.id])
-      const { storage } = service().app.parts
+      const storage = storageOf(service())
       await storage.transaction(async (db) => {
         await db
           .updateTable('schedules')
-          .set({ next_at: service().app.parts.now() - 1_000 })
+          .set({ next_at: service().now() - 1_000 })
           .execute()
         await announce(db, 'schedules')
       })
@@ -218,7 +212,7 @@ onBothEngines(
       const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'hello' } })
       const logs = `/v1/agents/${agent}/logs`
       // Clients are told another id than the one by which an operator finds the row.
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const { rows } = await sql<{ id: string }>`
         select id from logs where request_id = ${body.data.request_id}`.execute(db)
       await damage('logs', 'metadata', body.data.request_id, 'request_id')

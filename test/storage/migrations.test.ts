@@ -6,6 +6,7 @@ import { firstSchema } from '../../src/storage/schema/first-schema.ts'
 import { MIGRATIONS, migrate } from '../../src/storage/schema/migrate.ts'
 import type { Migration } from '../../src/storage/schema/migration.ts'
 import { MigrationWatch } from '../../src/storage/schema/migration-watch.ts'
+import { storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { betweenNodes, onBothEngines } from '../support/service/service.ts'
 import { onBothStores } from '../support/stores/store.ts'
@@ -99,7 +100,7 @@ onBothStores('a second migration', (opened) => {
 
 onBothEngines('a migration', (service, engine) => {
   betweenNodes(engine)('does not stand in the way of others while it waits for a table, and tries again', async () => {
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     let tries = 0
     const alter: Migration = {
       name: 'alter',
@@ -121,7 +122,7 @@ onBothEngines('a migration', (service, engine) => {
   })
 
   betweenNodes(engine)('happens once, however many start it, while an old node goes on serving', async () => {
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     let runs = 0
     const grow: Migration = {
       name: 'grow',

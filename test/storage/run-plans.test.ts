@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { batchOf } from '../../src/storage/journal/batch.ts'
 import type { JournalEntry } from '../../src/storage/journal/entry.ts'
 import { batchText } from '../../src/storage/postgres/postgres-write-batch.ts'
+import { inTransaction, storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { type Service, withService } from '../support/service/service.ts'
 
@@ -19,7 +20,7 @@ const OWN = /Function Scan|CTE Scan|Bitmap Heap Scan|Subquery Scan/
 describe('what every run writes to PostgreSQL', () => {
   test('is found by its key, on a database that was never analysed and after many runs without a vacuum', () =>
     withService('postgres', async (service) => {
-      const { storage } = service.app.parts
+      const storage = storageOf(service)
       const entries = await entriesOf(service)
       assert.ok(entries.length >= 5, `${entries.length} entries`)
       // The statements are planned while the tables are empty, and for what they become.
@@ -57,7 +58,7 @@ const RUNS_AT_ONCE = 20
 
 /** Pages of the tables and their indexes that statements have looked at, for each of some runs of all kinds. */
 async function pagesPerRun(service: Service): Promise<number> {
-  const { db } = service.app.parts.storage
+  const db = storeOf(service)
   const read = async () => {
     const { rows } = await sql<{ inserted: number; pages: number }>`
       select sum(n_tup_ins)::int as inserted,
@@ -85,7 +86,7 @@ async function pagesPerRun(service: Service): Promise<number> {
 
 /** What plain runs, keyed ones and those in the background hand to the journal. */
 async function entriesOf(service: Service): Promise<JournalEntry[]> {
-  const { storage } = service.app.parts
+  const storage = storageOf(service)
   const entries: JournalEntry[] = []
   const { write } = storage
   storage.write = (entry) => {
@@ -107,7 +108,7 @@ async function entriesOf(service: Service): Promise<JournalEntry[]> {
 
 /** Runs that have come and gone: no vacuum has removed what is left of them. */
 async function leaveDead(service: Service): Promise<void> {
-  const { db } = service.app.parts.storage
+  const db = storeOf(service)
   await sql`insert into runs (id, agent_seq, project_id, status, background, environment, message, context, created_by,
     created_at, owner) select 'req_' || i, 1, 'prj_default', 'running', 0, 'production', 'm', '{}', 'key_1', 1, 'node'
     from generate_series(1, ${DEAD}::int) i`.execute(db)
@@ -117,7 +118,7 @@ async function leaveDead(service: Service): Promise<void> {
 /** The plan that a connection keeps, whatever the values are. */
 async function planOf(service: Service, text: string): Promise<string[]> {
   const parameters = new Set(text.match(/\$\d+/g)).size
-  return service.app.parts.storage.transaction(async (db) => {
+  return inTransaction(service, async (db) => {
     await sql`set local plan_cache_mode = force_generic_plan`.execute(db)
     await sql.raw(`prepare asked as ${text}`).execute(db)
     const values = Array.from({ length: parameters }, () => 'null').join(', ')

@@ -11,6 +11,7 @@ import { announce } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { firstSchema } from '../../src/storage/schema/first-schema.ts'
 import { UNRELEASED } from '../../src/storage/schema/migrate.ts'
+import { stopApp, storeOf } from '../support/inside.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { until } from '../support/running/until.ts'
 import { startChild } from '../support/service/child.ts'
@@ -45,9 +46,9 @@ for (const engine of ENGINES) {
 
     betweenNodes(engine)('five services that start together make one first admin key and one demo agent', async () => {
       await withService(engine, async (service) => {
-        const { db } = service.app.parts.storage
+        const db = storeOf(service)
         for (const table of ['claims', 'keys', 'agents', 'settings'] as const) await db.deleteFrom(table).execute()
-        await service.app.stop()
+        await stopApp(service)
         const nodes = await Promise.all(Array.from({ length: 5 }, () => service.beside()))
         try {
           const node = nodes[0] as (typeof nodes)[number]
@@ -127,7 +128,7 @@ onBothEngines('the data directory', (service) => {
 
   test('a start with another master key is refused in so many words', async () => {
     const other = randomBytes(32).toString('hex')
-    await service().app.stop()
+    await stopApp(service())
     await assert.rejects(service().beside({ MOORAGE_MASTER_KEY: other }), {
       message: /^this database was written with another master key\. Set MOORAGE_MASTER_KEY/,
     })
@@ -197,8 +198,8 @@ describe('SQLite that another process changes', () => {
 
 describe('the SQLite store', () => {
   test('has what was answered on disk: every commit is synced', () =>
-    withService('sqlite', async ({ app }) => {
-      const { db } = app.parts.storage
+    withService('sqlite', async (node) => {
+      const db = storeOf(node)
       const pragma = async (name: string) =>
         (await sql<Record<string, unknown>>`${sql.raw(`pragma ${name}`)}`.execute(db)).rows[0]?.[name]
       const FULL = 2
@@ -212,7 +213,7 @@ describe('a disk that is full', () => {
 
   test('503 for whatever must be written, reads go on, and it recovers by itself', () =>
     withService('sqlite', async (service) => {
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       const limitTo = (pages: number) => sql`pragma max_page_count = ${sql.lit(pages)}`.execute(db)
       const { rows: size } = await sql<{ pages: number }>`select page_count as pages from pragma_page_count`.execute(db)
       const send = async (path: string, body: unknown, headers: Record<string, string> = {}) =>

@@ -5,6 +5,7 @@ import { hashOf } from '../../src/audit/audit-entry.ts'
 import { removeOldEntries, sealEntries, verifyChain } from '../../src/audit/chain.ts'
 import type { Tables } from '../../src/storage/tables.ts'
 import { newShell } from '../support/clients/cli.ts'
+import { databaseUrl, keyringOf, partsOf, storageOf, storeOf } from '../support/inside.ts'
 import { onBothEngines } from '../support/service/service.ts'
 
 const GENESIS = '0'.repeat(64)
@@ -25,17 +26,17 @@ function afterQuery(number: number, happens: () => Promise<unknown>): KyselyPlug
 }
 
 onBothEngines('the chain of the audit log', (service) => {
-  const db = () => service().app.parts.storage.db
+  const db = () => storeOf(service())
   const verify = (pinned?: { seq: number; hash: string }, reader = db()) =>
-    verifyChain({ db: reader, keyring: service().app.parts.keyring }, pinned)
+    verifyChain({ db: reader, keyring: keyringOf(service()) }, pinned)
   const sealed = async () => {
-    await sealEntries(service().app.parts.storage)
+    await sealEntries(storageOf(service()))
     return db().selectFrom('audit_log').selectAll().where('seq', 'is not', null).orderBy('seq').execute()
   }
   /** Verifies on the host, against the head that was there before somebody wrote to the database. */
   const verifyOnHost = async (...args: string[]) => {
     const shell = newShell()
-    const { url } = service().app.parts.config.database
+    const url = databaseUrl(service())
     const env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
     try {
       return await shell.moorage(['audit', ...args], { env })
@@ -137,7 +138,8 @@ onBothEngines('the chain of the audit log', (service) => {
   })
 
   test('an entry in the name of retention, properly linked, needs the master key', async () => {
-    const { newId, now } = service().app.parts
+    const { now } = service()
+    const { newId } = partsOf(service())
     let seq = 0
     const told = await after(async (_rows, head) => {
       seq = head.seq + 1
@@ -195,7 +197,7 @@ onBothEngines('the chain of the audit log', (service) => {
     const old = () => db().updateTable('audit_log').set({ created_at: 0 }).where('seq', '<=', 4).execute()
     const told = await after(async () => {
       await old()
-      assert.equal(await removeOldEntries(service().app.parts, 1, 100), 0)
+      assert.equal(await removeOldEntries(partsOf(service()), 1, 100), 0)
     })
     assert.deepEqual(told, problem(1, 'the entry was altered'))
   })
@@ -204,7 +206,7 @@ onBothEngines('the chain of the audit log', (service) => {
     const rows = await sealed()
     const old = rows.slice(0, 3)
     const time = Math.max(...old.map(({ created_at }) => created_at)) + 1
-    assert.equal(await removeOldEntries(service().app.parts, time, 2), 2)
+    assert.equal(await removeOldEntries(partsOf(service()), time, 2), 2)
     const verdict = await verify()
     assert.deepEqual([verdict.ok, verdict.ok && verdict.entries], [true, rows.length - 1])
     const removed = rows[0] as (typeof rows)[number]
@@ -225,15 +227,15 @@ onBothEngines('the chain of the audit log', (service) => {
     const [said] = body.data
     assert.deepEqual([said.actor_kind, said.outcome, said.seq], ['local', 'success', rows.length + 1])
     assert.equal(said.target.slice(0, said.target.lastIndexOf(':')), `2:${lastRemoved.hash}`)
-    const far = service().app.parts.now() + 1
+    const far = service().now() + 1
     // Whichever query it comes after, retention is no false alarm.
     for (let query = 1; query <= 4; query++) {
-      const meanwhile = afterQuery(query, () => removeOldEntries(service().app.parts, far, 1))
+      const meanwhile = afterQuery(query, () => removeOldEntries(partsOf(service()), far, 1))
       assert.equal((await verify(undefined, db().withPlugin(meanwhile))).ok, true, `after query ${query}`)
     }
-    const all = afterQuery(1, () => removeOldEntries(service().app.parts, far, 1_000))
+    const all = afterQuery(1, () => removeOldEntries(partsOf(service()), far, 1_000))
     assert.deepEqual((await verify(undefined, db().withPlugin(all))).ok, true)
-    while ((await removeOldEntries(service().app.parts, far, 100)) > 0);
+    while ((await removeOldEntries(partsOf(service()), far, 100)) > 0);
     assert.equal((await verify()).ok, true)
     await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 0 } })
     const left = new Set((await sealed()).map(({ action }) => action))

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { sealEntries, verifyChain } from '../../src/audit/chain.ts'
 import { asHost } from '../support/clients/mfa.ts'
+import { keyringOf, partsOf, storageOf, storeOf } from '../support/inside.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { onBothEngines, type Service } from '../support/service/service.ts'
 
@@ -27,8 +28,8 @@ function entryOf(service: Service, headers: Headers): Promise<Entry> {
 }
 
 onBothEngines('audit log', (service) => {
-  const db = () => service().app.parts.storage.db
-  const verify = () => verifyChain({ db: db(), keyring: service().app.parts.keyring })
+  const db = () => storeOf(service())
+  const verify = () => verifyChain({ db: db(), keyring: keyringOf(service()) })
   const newKey = async (body: Record<string, unknown>) =>
     (await service().call('POST', '/v1/keys', { body: { name: 'test', ...body } })).body.data
   const adminId = async () => (await service().call('GET', '/v1/keys/self')).body.data.id
@@ -168,7 +169,7 @@ onBothEngines('audit log', (service) => {
 
   describe('refusals', () => {
     /** Refusals are counted by the minute: a test has one of its own. */
-    const beginMinute = () => service().advance(60_000 - (service().app.parts.now() % 60_000))
+    const beginMinute = () => service().advance(60_000 - (service().now() % 60_000))
 
     test('401, 403 and 429 leave an entry with their code; the reply does not wait for it', async () => {
       const viewer = await newKey({ role: 'viewer' })
@@ -208,7 +209,7 @@ onBothEngines('audit log', (service) => {
 
     test('a flood becomes two entries a minute: the first at once, the others as a number', async () => {
       beginMinute()
-      const since = new Date(service().app.parts.now()).toISOString()
+      const since = new Date(service().now()).toISOString()
       const unknown = `&outcome=refused&since=${encodeURIComponent(since)}`
       const flood = Array.from({ length: 200 }, (_, i) =>
         service().call('GET', `/v1/agents/a${i}`, { key: `wrong-${i}` }),
@@ -279,7 +280,7 @@ onBothEngines('audit log', (service) => {
 
   describe('the chain', () => {
     const sealed = async () => {
-      await sealEntries(service().app.parts.storage)
+      await sealEntries(storageOf(service()))
       return db().selectFrom('audit_log').selectAll().where('seq', 'is not', null).orderBy('seq').execute()
     }
 
@@ -332,7 +333,9 @@ onBothEngines('audit log', (service) => {
     })
 
     test('links of many sealers at once do not cross', async () => {
-      const { storage, newId, now } = service().app.parts
+      const storage = storageOf(service())
+      const { now } = service()
+      const { newId } = partsOf(service())
       const write = async (i: number) => {
         const row = { id: newId('aud', now()), created_at: now(), action: 'crowded', ...done }
         await db()
@@ -348,7 +351,9 @@ onBothEngines('audit log', (service) => {
     })
 
     test('an entry that a crash left without its place gets it at the next start', async () => {
-      const { storage, newId, now } = service().app.parts
+      const storage = storageOf(service())
+      const { now } = service()
+      const { newId } = partsOf(service())
       const row = { id: newId('aud', now()), created_at: now(), action: 'left', ...done }
       await storage.db
         .insertInto('audit_log')

@@ -263,7 +263,7 @@ onAnyEngine(
         const { invocations, memories, agents } = storage.rows
         assert.ok(invocations >= sent.length && memories === 6 && agents >= 5, text)
         assert.equal(storage.days.length, 30)
-        assert.equal(storage.days.at(-1).day, new Date(service().app.parts.now()).toISOString().slice(0, 10))
+        assert.equal(storage.days.at(-1).day, new Date(service().now()).toISOString().slice(0, 10))
         assert.ok(storage.days.at(-1).invocations + storage.days.at(-2).invocations === invocations)
         const valueOf = (name: string) => settings.find(({ setting }: { setting: string }) => setting === name)?.value
         assert.equal(valueOf('console.enabled'), true)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { createClient } from '../../sdk/client.ts'
 import { readPosition } from '../../src/logs/log-position.ts'
+import { databaseUrl, keyringOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, onManyNodes } from '../support/service/service.ts'
@@ -28,7 +29,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     return told
   }
   const seqOf = async (id: string) => {
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     return (await db.selectFrom('agents').select('seq').where('id', '=', id).executeTakeFirstOrThrow()).seq
   }
 
@@ -36,7 +37,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     const [agent, other] = [await newAgent(service()), await newAgent(service())]
     await say(agent)
     let after = await endOf(agent)
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const entry = { agent_seq: await seqOf(agent), level: 1, request_id: 'req_1', metadata: '{}' }
     for (const [message, timestamp] of [
       ['late', 1_000],
@@ -117,7 +118,7 @@ onManyNodes('a log that is followed', (service, engine) => {
       const agent = await newAgent(service())
       const after = await endOf(agent)
       const agent_seq = await seqOf(agent)
-      const slow = new pg.Client({ connectionString: service().app.parts.config.database.url })
+      const slow = new pg.Client({ connectionString: databaseUrl(service()) })
       await slow.connect()
       const store = (message: string) =>
         slow.query(
@@ -152,9 +153,9 @@ onManyNodes('a log that is followed', (service, engine) => {
     async () => {
       const agent = await newAgent(service())
       await say(agent)
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       // Far enough ahead that it is still to come when the service has started, and has come after some transactions.
-      const nextTransaction = async () => readPosition(await endOf(agent), service().app.parts.keyring).next
+      const nextTransaction = async () => readPosition(await endOf(agent), keyringOf(service())).next
       const ahead = (await nextTransaction()) + 60
       await db
         .updateTable('logs')

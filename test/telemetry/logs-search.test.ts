@@ -6,6 +6,7 @@ import { LEVELS } from '../../src/logs/log-entry.ts'
 import { logWrites } from '../../src/logs/store.ts'
 import type { LogEntry } from '../../src/runtime/outcome.ts'
 import { newShell } from '../support/clients/cli.ts'
+import { partsOf, storageOf } from '../support/inside.ts'
 import { startLocalServer } from '../support/outside/local-server.ts'
 import { fc } from '../support/running/property.ts'
 import { onBothEngines } from '../support/service/service.ts'
@@ -48,7 +49,8 @@ function expected({ search = '', level, start_time, end_time, sort }: Query): st
 onBothEngines('a search of more entries than are looked through at once', (service) => {
   before(async () => {
     const id = await createAgent(service(), 'long')
-    const { storage, journal } = service().app.parts
+    const storage = storageOf(service())
+    const { journal } = partsOf(service())
     const { seq } = await agents.get(storage.db, id)
     await journal.commit({ writes: logWrites({ agent_seq: seq, request_id: 'req_1' }, ENTRIES) })
   })

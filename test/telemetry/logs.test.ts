@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
 import { logWrites } from '../../src/logs/store.ts'
 import type { LogEntry, LogLevel } from '../../src/runtime/outcome.ts'
+import { partsOf, storeOf } from '../support/inside.ts'
 import { fc } from '../support/running/property.ts'
 import { onBothEngines } from '../support/service/service.ts'
 
@@ -14,12 +15,13 @@ onBothEngines('logs', (service) => {
 
   /** An agent with these entries: seconds after noon, level, message, and perhaps metadata and the invocation. */
   const agentWith = async (...entries: [number, LogLevel, string, object?, string?][]) => {
-    const { call, app } = service()
+    const node = service()
+    const { call } = node
     const { body } = await call('POST', '/v1/agents', { body: { name: `logged-${++made}` } })
-    const { seq } = await agents.get(app.parts.storage.db, body.data.id)
+    const { seq } = await agents.get(storeOf(node), body.data.id)
     for (const [seconds, level, message, metadata = {}, request_id = 'req_1'] of entries) {
       const entry = { timestamp: NOON + seconds * 1000, level, message, metadata } as LogEntry
-      await app.parts.journal.commit({ writes: logWrites({ agent_seq: seq, request_id }, [entry]) })
+      await partsOf(node).journal.commit({ writes: logWrites({ agent_seq: seq, request_id }, [entry]) })
     }
     return { id: body.data.id as string, name: body.data.name as string, seq }
   }
@@ -69,7 +71,7 @@ onBothEngines('logs', (service) => {
         message: `entry ${i}`,
         metadata: {},
       }))
-      const { journal } = service().app.parts
+      const { journal } = partsOf(service())
       await journal.commit({ writes: logWrites({ agent_seq: agent.seq, request_id: 'req_1' }, entries) })
       const written = entries.map(({ message }) => message)
       assert.deepEqual(await messages(agent.id), written.toReversed())
@@ -242,7 +244,7 @@ onBothEngines('logs', (service) => {
         message: String(i),
         metadata: {},
       }))
-      const { journal } = service().app.parts
+      const { journal } = partsOf(service())
       await journal.commit({ writes: logWrites({ agent_seq: agent.seq, request_id: 'req_1' }, entries) })
       const { data, pagination } = await read(agent.id, { limit: '1000' })
       assert.deepEqual([data.length, data[0].message, data[999].message], [1000, '1000', '1'])

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { bucketInSql, bucketOf } from '../../src/metrics/histogram.ts'
 import * as metrics from '../../src/metrics/store.ts'
+import { partsOf, storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onBothEngines } from '../support/service/service.ts'
 
@@ -11,7 +12,7 @@ const DAY_MS = 86_400_000
 
 onBothEngines('the metrics of one user', (service) => {
   test('the database finds the same buckets as the program', async () => {
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const edges = Array.from({ length: 31 }, (_, power) => 2 ** power)
     const durations = [...new Set([0, ...edges.flatMap((ms) => [ms - 1, ms, ms + 1, ms + ms / 2]), 2 ** 31 - 1])]
       .filter(Number.isInteger)
@@ -36,7 +37,7 @@ onBothEngines('the metrics of one user', (service) => {
     assert.equal(cancelled.body.data.status, 'cancelled', cancelled.text)
     const body = { message: 'hello', context: { user_id: 'anna' } }
     for (let i = 0; i < 3; i++) await service().call('POST', `/v1/agents/${agent}/invoke`, { body })
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const ended = db.selectFrom('invocations').select(['id', 'agent_seq']).where('status', '=', 'completed')
     const [first, second] = await ended.where('user_id', '=', 'anna').execute()
     if (!first || !second) assert.fail('three runs have ended')
@@ -45,11 +46,11 @@ onBothEngines('the metrics of one user', (service) => {
       [first, 10, 1_000],
       [second, 365, 9_000],
     ] as const) {
-      const created_at = service().app.parts.now() - days * DAY_MS
-      const old = service().app.parts.newId('req', created_at)
+      const created_at = service().now() - days * DAY_MS
+      const old = partsOf(service()).newId('req', created_at)
       await db.updateTable('invocations').set({ id: old, created_at, duration_ms: ms }).where('id', '=', id).execute()
     }
-    const to = Math.ceil((service().app.parts.now() + 1) / MINUTE_MS)
+    const to = Math.ceil((service().now() + 1) / MINUTE_MS)
     const range = { from: to - 60, to, step: 60 }
     const whose = { user_id: 'anna' }
     const [totals] = [...(await metrics.totals(db, first.agent_seq, range, whose)).values()]

@@ -6,6 +6,7 @@ import { metricWrites, rollUp } from '../../src/metrics/store.ts'
 import { openJournal } from '../../src/storage/journal/journal.ts'
 import { writeRows } from '../../src/storage/journal/write-rows.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { partsOf, storageOf, storeOf } from '../support/inside.ts'
 import { fc, tries } from '../support/running/property.ts'
 import { onBothEngines } from '../support/service/service.ts'
 
@@ -29,16 +30,18 @@ onBothEngines('metrics', (service) => {
   let made = 0
   const newAgent = async () => {
     const { body } = await service().call('POST', '/v1/agents', { body: { name: `measured-${++made}` } })
-    const { id, seq } = await agents.get(service().app.parts.storage.db, body.data.id)
+    const { id, seq } = await agents.get(storeOf(service()), body.data.id)
     return { id, seq }
   }
   const rolledUp = (limit: number) => {
-    const { now, storage } = service().app.parts
+    const storage = storageOf(service())
+    const { now } = service()
     return storage.transaction((db) => rollUp(db, now(), limit))
   }
   const agentWith = async (samples: Sample[]) => {
     const agent = await newAgent()
-    const { journal, storage } = service().app.parts
+    const storage = storageOf(service())
+    const { journal } = partsOf(service())
     const write = ({ isAlone, ...sample }: Sample) => {
       const writes = metricWrites({ agent_seq: agent.seq, ...sample })
       return isAlone ? storage.transaction((db) => writeRows(db, writes)) : journal.commit({ writes })
@@ -57,7 +60,7 @@ onBothEngines('metrics', (service) => {
     return body.data as { metric: string; granularity: string; aggregation?: string; values: Value[] }
   }
   /** Midnight UTC, some days ago. */
-  const past = () => Math.floor(service().app.parts.now() / DAY) * DAY - 5 * DAY
+  const past = () => Math.floor(service().now() / DAY) * DAY - 5 * DAY
 
   describe('GET /v1/agents/{agent_id}/metrics', () => {
     test('200 in the shape of the specification', async () => {
@@ -205,7 +208,7 @@ onBothEngines('metrics', (service) => {
     }
 
     test('without a range, the last hour; with one end, an hour or until now', async () => {
-      const now = service().app.parts.now()
+      const now = service().now()
       const agent = await agentWith([
         { time: now, duration_ms: 5, outcome: 'completed' },
         { time: now - 50 * MINUTE, duration_ms: 5, outcome: 'completed' },
@@ -242,8 +245,8 @@ onBothEngines('metrics', (service) => {
 
     test('buckets that have not begun are not shown as empty', async () => {
       // In the middle of an hour: none begins meanwhile.
-      service().advance(1.5 * HOUR - (service().app.parts.now() % HOUR))
-      const now = service().app.parts.now()
+      service().advance(1.5 * HOUR - (service().now() % HOUR))
+      const now = service().now()
       const agent = await agentWith([])
       const range = { start_time: iso(now - 2 * HOUR), end_time: iso(now + 2 * HOUR), granularity: '1h' }
       const { values } = await read(agent.id, { metric: 'throughput', ...range })
@@ -251,7 +254,7 @@ onBothEngines('metrics', (service) => {
         values.map(({ value }) => value),
         [0, 0, 0],
       )
-      assert.ok(Date.parse(values.at(-1)?.timestamp as string) <= service().app.parts.now())
+      assert.ok(Date.parse(values.at(-1)?.timestamp as string) <= service().now())
     })
 
     test('3000 buckets are served, one more is not', async () => {
@@ -305,7 +308,7 @@ onBothEngines('metrics', (service) => {
   })
 
   test('nodes that count the same minutes at once lose nothing', async () => {
-    const { config } = service().app.parts
+    const { config } = partsOf(service())
     const nodes = await Promise.all([openStorage(config), openStorage(config)])
     const agentsCounted = await Promise.all(Array.from({ length: 5 }, newAgent))
     const start = past()
@@ -321,7 +324,7 @@ onBothEngines('metrics', (service) => {
         return order.map((write) => journal.commit({ writes: node === 0 ? write : write.toReversed() }))
       }),
     )
-    await Promise.all(nodes.map((storage) => storage.transaction((db) => rollUp(db, service().app.parts.now(), 1_000))))
+    await Promise.all(nodes.map((storage) => storage.transaction((db) => rollUp(db, service().now(), 1_000))))
     await Promise.all(nodes.map((storage) => storage.close()))
     assert.deepEqual(
       counted.filter(({ status }) => status === 'rejected'),
@@ -335,7 +338,7 @@ onBothEngines('metrics', (service) => {
         [40, 40, 40],
       )
     }
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const sequences = agentsCounted.map(({ seq }) => seq)
     const rows = await db.selectFrom('metrics').select('minutes').where('agent_seq', 'in', sequences).execute()
     assert.deepEqual(

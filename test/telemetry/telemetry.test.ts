@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import project from '../../package.json' with { type: 'json' }
 import { readSamples } from '../support/clients/prometheus.ts'
 import { readDeployFile } from '../support/house/deploy-files.ts'
+import { liveRuns, partsOf, storageOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until, untilHolds } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
@@ -67,7 +68,7 @@ for (const engine of ANY_ENGINE) {
         assert.ok(grown('moorage_journal_batch_entries_bucket{le="1"}') > 0)
         assert.ok(grown('moorage_cache_lookups_total{cache="snapshots",result="hit"}') > 0)
         const { node } = process.versions
-        const { commit } = service.app.parts.version
+        const { commit } = partsOf(service).version
         assert.equal(
           after.get(`moorage_info{version="${version}",commit="${commit}",node_version="${node}",engine="${engine}"}`),
           1,
@@ -142,7 +143,8 @@ for (const engine of ANY_ENGINE) {
       })
       await asked
       // Another node takes the run over just before its end, and dies.
-      const { live, storage } = service.app.parts
+      const storage = storageOf(service)
+      const { live } = partsOf(service)
       const id = body.data.request_id
       const moved = { owner: 'another node', lease_until: 1 }
       await storage.db.updateTable('runs').set(moved).where('id', '=', id).execute()
@@ -152,7 +154,7 @@ for (const engine of ANY_ENGINE) {
       const tokens = 'moorage_tokens_total{direction="in"}'
       const first = await scrape(service)
       assert.deepEqual([first.get(completed) ?? 0, first.get(tokens)], [0, 100])
-      service.app.jobs.wake()
+      wakeJobs(service)
       await until('the end', async () => {
         const { data } = (await service.call('GET', `/v1/agents/mover/invocations/${id}`)).body
         return data.status === 'completed' && data.usage.input_tokens === 20
@@ -169,7 +171,7 @@ for (const engine of ANY_ENGINE) {
         const ask = (message: string) =>
           service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers: { Prefer: 'respond-async' } })
         await ask('runs')
-        await until('it runs', () => service.app.parts.live.all().some(({ began }) => began))
+        await until('it runs', () => liveRuns(service).some(({ began }) => began))
         await ask('waits')
         await ask('waits too')
         const samples = await scrape(service)
@@ -251,7 +253,7 @@ describe('GET /metrics', () => {
   test('a label may have any text: Prometheus reads it as it was', () =>
     withService('sqlite', async (service) => {
       const of = 'a "quoted" \\ word\nand a line'
-      service.app.parts.telemetry.gauge('moorage_odd', 'Odd', () => [{ labels: { of }, value: 1 }])
+      partsOf(service).telemetry.gauge('moorage_odd', 'Odd', () => [{ labels: { of }, value: 1 }])
       const { text } = await metricsOf(service)
       const odd = readSamples(text).find(({ name }) => name === 'moorage_odd')
       // These are escaped as in JSON.

@@ -1,4 +1,5 @@
 import { readEvents } from '../support/clients/sse.ts'
+import { wakeJobs } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { upload } from '../support/slices/files.ts'
 import { makeCrew } from '../support/tour/crew.ts'
@@ -141,7 +142,7 @@ tour('a tour of runs', (told, chapter, world) => {
     await told.tell('GET', pathOf('asking', 'question'))
     await run('expired', 'asking', 'May they?')
     told.time += 600_000
-    told.service.app.jobs.wake()
+    wakeJobs(told.service)
     await until('it has expired', async () => {
       const { body } = await told.service.call('GET', pathOf('asking', 'expired'))
       return body.data.status === 'completed'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { storageOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { type EmbeddingServer, startEmbeddingServer } from '../support/outside/embedding-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -37,7 +38,7 @@ for (const engine of ANY_ENGINE) {
       await embeddings.close()
     })
 
-    const lines = () => service.app.parts.storage.db.selectFrom('ledger').selectAll().orderBy('id').execute()
+    const lines = () => storeOf(service).selectFrom('ledger').selectAll().orderBy('id').execute()
     const usageOf = async (query = '') => (await service.call('GET', `/v1/usage?${query}`)).body.data
     const ended = async (agent: string, request_id: string) => {
       const path = `/v1/agents/${agent}/invocations/${request_id}`
@@ -47,9 +48,10 @@ for (const engine of ANY_ENGINE) {
       })
     }
     const jobEnded = async (kind: string) => {
-      const { now, storage } = service.app.parts
+      const storage = storageOf(service)
+      const { now } = service
       const asked = now()
-      service.app.jobs.wake()
+      wakeJobs(service)
       await until(`${kind} has run`, async () => {
         const job = await storage.db.selectFrom('jobs').selectAll().where('kind', '=', kind).executeTakeFirst()
         return job !== undefined && job.owner === null && job.run_at > asked

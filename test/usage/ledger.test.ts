@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { storeOf } from '../support/inside.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -28,19 +29,9 @@ for (const engine of ENGINES) {
     const receiptOf = async (agent: string, request_id: string) =>
       (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
     const linesOf = (agent: string) =>
-      service.app.parts.storage.db
-        .selectFrom('ledger')
-        .selectAll()
-        .where('agent_id', '=', agent)
-        .orderBy('id')
-        .execute()
+      storeOf(service).selectFrom('ledger').selectAll().where('agent_id', '=', agent).orderBy('id').execute()
     const sumsOf = (agent: string) =>
-      service.app.parts.storage.db
-        .selectFrom('usage_sums')
-        .selectAll()
-        .where('agent_id', '=', agent)
-        .orderBy('hours')
-        .execute()
+      storeOf(service).selectFrom('usage_sums').selectAll().where('agent_id', '=', agent).orderBy('hours').execute()
     const spent = (lines: Awaited<ReturnType<typeof linesOf>>) =>
       lines.map(({ status, step, attempt, input_tokens, output_tokens }) => ({
         status,

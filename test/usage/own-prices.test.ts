@@ -135,7 +135,7 @@ for (const engine of ENGINES) {
       const body = { name: 'tokens', scope: { type: 'agent', id: agent }, limit: { tokens: 100_000 }, per: 'ever' }
       await service.call('POST', '/v1/budgets', { body })
       await set(PATH, RATES)
-      const from = new Date(service.app.parts.now() - 60_000).toISOString()
+      const from = new Date(service.now() - 60_000).toISOString()
       const answered = Promise.withResolvers<void>()
       model.reply({ calls: [{ name: 'look', arguments: {} }], usage: ANSWER.usage }, ANSWER)
       const first = model.nextRequest()

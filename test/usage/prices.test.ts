@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listedAt } from '../../src/usage/prices/listed-at.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 
 const unknown = { input: null, cached_input: null, output: null, reasoning: null, request: null }
 const free = { input: 0, cached_input: 0, output: 0, reasoning: 0, request: 0 }
@@ -31,7 +31,7 @@ test('a price for some hours of the day holds in them, also over midnight, and f
   assert.deepEqual(Object.fromEntries(Object.keys(times).map((time) => [time, inputAt(time)])), times)
 })
 
-onBothEngines(
+onAnyEngine(
   'GET /v1/prices',
   (started) => {
     test('tells what models cost and where that is from', async () => {

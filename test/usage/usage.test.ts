@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { TimeZone } from '../../src/usage/periods.ts'
 import { costOf } from '../../src/usage/prices/rates.ts'
+import { storeOf } from '../support/inside.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ENGINES, inProject, type Service } from '../support/service/service.ts'
@@ -244,14 +245,14 @@ for (const engine of ENGINES) {
       const agent = await newAgent(service, { model: 'local/priced' })
       model.reply({ text: ['Calm.'], usage: { prompt_tokens: 100, completion_tokens: 10 } })
       const { request_id } = await ask(agent)
-      const { db } = service.app.parts.storage
+      const db = storeOf(service)
       // As if there had been no price.
       const none = { cost_nano: null, price: null }
       await db.updateTable('ledger').set(none).where('request_id', '=', request_id).execute()
       await db.updateTable('usage_sums').set({ cost_nano: 0, unpriced: 1 }).where('agent_id', '=', agent).execute()
       assert.equal((await usageOf(`agent_id=${agent}`)).totals.cost_usd, null)
       const reprice = async () => {
-        const body = { from: new Date(service.app.parts.now() - 3_600_000).toISOString() }
+        const body = { from: new Date(service.now() - 3_600_000).toISOString() }
         const reply = await service.call('POST', '/v1/usage/reprice', { body })
         assert.equal(reply.status, 200, reply.text)
         const { looked_at, ...rest } = reply.body.data

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { storeOf } from '../support/inside.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -20,7 +21,7 @@ for (const engine of ENGINES) {
     })
     after(() => stop())
     beforeEach(() => model.reset())
-    const db = () => service.app.parts.storage.db
+    const db = () => storeOf(service)
 
     /** Erases the user while the model has not answered, and lets it answer then. */
     const eraseMeanwhile = async (user_id: string, meanwhile: () => Promise<void>) => {

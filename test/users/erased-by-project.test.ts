@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { storeOf } from '../support/inside.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import { untilCounted } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -48,7 +49,7 @@ onBothEngines(
       const gone = await answered(here, 'ada')
       const other = await answered(there, 'ada')
       assert.equal((await here.call('DELETE', `/v1/agents/${gone.agent}`)).status, 200)
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const replies = () =>
         db.selectFrom('claims').select('body').where('body', 'like', '%secret words of ada%').execute()
       assert.equal((await replies()).length, 2)
@@ -119,7 +120,7 @@ onBothEngines(
     test('and bytes that a killed process has left go with the next start', async () => {
       const before = await storedBytes(service())
       const id = await uploaded(service(), 'left behind')
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const { blob_id } = await db.selectFrom('files').select('blob_id').where('id', '=', id).executeTakeFirstOrThrow()
       await db.deleteFrom('files').where('id', '=', id).execute()
       await db.updateTable('blobs').set({ state: 'dropped' }).where('id', '=', blob_id).execute()

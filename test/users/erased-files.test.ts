@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { stopApp } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { type Service, startService } from '../support/service/service.ts'
 import { everythingStored } from '../support/stores/stored.ts'
@@ -35,7 +36,7 @@ test('the files of a running service have no word of a user who was erased, and 
     const { status, text } = await service.call('DELETE', USER)
     assert.equal(status, 200, text)
     await assertNoWordStored(service)
-    await service.app.stop()
+    await stopApp(service)
     await assertNoWordStored(service)
   } finally {
     await service.stop()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import * as claims from '../../src/storage/leases/claims.ts'
+import { storageOf, storeOf } from '../support/inside.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -34,7 +35,7 @@ onAnyEngine(
       assert.equal(status, 200, text)
     }
     const wordsInReplies = async () => {
-      const rows = await service().app.parts.storage.db.selectFrom('claims').select('body').execute()
+      const rows = await storeOf(service()).selectFrom('claims').select('body').execute()
       return rows.filter(({ body }) => body?.includes(WORD)).length
     }
 
@@ -75,7 +76,7 @@ onAnyEngine(
       test('also if it is just being stored', async () => {
         const { path, request_id } = await queue()
         await service().call('POST', `${path}/cancel`)
-        const { db } = service().app.parts.storage
+        const db = storeOf(service())
         const lease = { key: ['somebody', randomUUID()], owner: 'a node', until: Date.now() + 60_000 }
         const request = { fingerprint: 'cancel', project_id: 'prj_default', request_id }
         await claims.claim(db, lease, request, Date.now())
@@ -133,7 +134,7 @@ onAnyEngine(
     }
 
     test('and events of a run that ends while its user is erased go with the user', async (t) => {
-      const { storage } = service().app.parts
+      const storage = storageOf(service())
       const { transaction } = storage
       t.after(() => Object.assign(storage, { transaction }))
       // The service itself may begin a transaction before the erasure does: then the run came too early.

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { storeOf, wakeJobs } from '../support/inside.ts'
 import { type EmbeddingServer, startEmbeddingServer } from '../support/outside/embedding-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
@@ -65,7 +66,7 @@ for (const engine of ANY_ENGINE) {
     })
 
     const tokenOf = (user_id: string) => {
-      const iat = Math.floor(service.app.parts.now() / 1000)
+      const iat = Math.floor(service.now() / 1000)
       return signJwt({ user_id, permissions: ['read', 'write', 'delete'], iat, exp: iat + 600 })
     }
     const exportPath = (user_id: string) => `/v1/users/${encodeURIComponent(user_id)}/export`
@@ -88,8 +89,8 @@ for (const engine of ANY_ENGINE) {
     const embedded = () =>
       until('every memory is embedded', async () => {
         service.advance(10_000)
-        service.app.jobs.wake()
-        const { db } = service.app.parts.storage
+        wakeJobs(service)
+        const db = storeOf(service)
         const missing = db
           .selectFrom('memories')
           .select('id')
@@ -206,7 +207,7 @@ for (const engine of ANY_ENGINE) {
       )
       await until('both are asked about', async () => {
         service.advance(11 * 60_000)
-        service.app.jobs.wake()
+        wakeJobs(service)
         return model.requests.length >= 2
       })
       const asked = model.requests.map(({ body }) => JSON.stringify(body.messages))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.ts'
+import { storeOf } from '../support/inside.ts'
 import { NOWHERE } from '../support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
@@ -127,7 +128,7 @@ onAnyEngine(
         const [anna, ben] = [stranger(), stranger()]
         const say = await talk(agent, anna)
         await talk(agent, ben)
-        const { db } = service().app.parts.storage
+        const db = storeOf(service())
         const places = await tablesWith(db, anna.word)
         assert.deepEqual(places, ['memories', 'invocations', 'events', 'claims'], 'looked in the right places')
 
@@ -184,11 +185,7 @@ onAnyEngine(
         assert.deepEqual({ memories, invocations, replies }, { memories: 3, invocations: 1, replies: 3 })
         const left = await exported(anna.user_id)
         assert.ok(left.length > 0 && left.every(({ agent_id }) => agent_id === two))
-        assert.deepEqual(await tablesWith(service().app.parts.storage.db, `${anna.word}b`), [
-          'memories',
-          'invocations',
-          'claims',
-        ])
+        assert.deepEqual(await tablesWith(storeOf(service()), `${anna.word}b`), ['memories', 'invocations', 'claims'])
       })
 
       test('what people were asked and decided, and schedules, are gone from replies and events too', async () => {
@@ -215,7 +212,7 @@ onAnyEngine(
         const lines = await exported(user_id)
         assert.ok(lines.some(({ type, note }) => type === 'approval' && note === `not ${word}`))
         assert.equal((await erase(user_id)).replies, 3)
-        const { db } = service().app.parts.storage
+        const db = storeOf(service())
         for (const text of [word, user_id]) assert.deepEqual(await tablesWith(db, text), [], text)
         for (const again of [ask, decide, plan]) {
           const { status, text } = await again()
@@ -250,7 +247,7 @@ onAnyEngine(
           ids.push(request_id)
         }
         await erase(user_id)
-        const { db } = service().app.parts.storage
+        const db = storeOf(service())
         assert.deepEqual(await tablesWith(db, user_id), [])
         const receipts = await Promise.all(ids.map((id) => service().call('GET', `${runs}/${id}`)))
         assert.equal(receipts[0]?.body.data.created_by, 'token:erased')
@@ -265,7 +262,7 @@ onAnyEngine(
         await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const { word } = stranger()
         const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: word } })
-        const { db } = service().app.parts.storage
+        const db = storeOf(service())
         assert.ok((await tablesWith(db, word)).includes('events'))
         const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`
         assert.equal((await service().call('DELETE', path)).status, 200)

@@ -6,6 +6,7 @@ import { removeOrphans } from '../../src/webhooks/delivery/delivery-store.ts'
 import { removeExpired } from '../../src/webhooks/listen/listener-store.ts'
 import { newShell } from '../support/clients/cli.ts'
 import { enrol } from '../support/clients/mfa.ts'
+import { storeOf } from '../support/inside.ts'
 import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import {
@@ -145,14 +146,14 @@ onManyNodes('listeners', (service, engine) => {
         // What comes then is not kept for it.
         await invoke(service(), 'hello')
       })
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       assert.deepEqual(await db.selectFrom('deliveries').selectAll().where('webhook_id', '=', id).execute(), [])
     })
 
     test('what it heard stays while it lives, and goes with it', async () => {
       const { id } = (await create(service(), { agent_id: 'hello' })).body.data
       await invoke(service(), 'hello')
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const left = () => db.selectFrom('deliveries').selectAll().where('webhook_id', '=', id).execute()
       const sweep = async (now: number) => {
         await removeExpired(db, now)
@@ -290,7 +291,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
   test('a listener that ended is made anew, and that is said', async () => {
     const receiver = await startReceiver()
     await whileListening(['--forward-to', receiver.host, '--agent', 'hello'], {}, async (told) => {
-      await service().app.parts.storage.db.deleteFrom('listeners').execute()
+      await storeOf(service()).deleteFrom('listeners').execute()
       // Ends the question that waits.
       await invoke(service(), 'hello')
       // A question that found nothing waits for up to 5 s.
@@ -310,7 +311,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
     const receiver = await startReceiver()
     const args = ['--forward-to', receiver.host, '--agent', agent, '--otp', `${app.code()},${app.code(1)}`]
     await whileListening(args, { MOORAGE_API_KEY: secret }, async (told) => {
-      await service().app.parts.storage.db.deleteFrom('listeners').execute()
+      await storeOf(service()).deleteFrom('listeners').execute()
       await invoke(service(), agent)
       await until('it notices', () => told().stderr.includes('Reconnected'))
       await invoke(service(), agent)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { verifySignature } from '../../sdk/webhook.ts'
+import { partsOf, storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
 import {
@@ -119,7 +120,7 @@ onAnyEngine(
         await happen(service(), { agent_id: own })
         const arrivals = await inbox.first(3)
         assert.deepEqual(new Set(arrivals.map(({ headers }) => headers['webhook-id'])).size, 1)
-        const { db } = service().app.parts.storage
+        const db = storeOf(service())
         const rows = await db
           .selectFrom('deliveries')
           .innerJoin('webhooks', 'webhooks.id', 'deliveries.webhook_id')
@@ -131,7 +132,8 @@ onAnyEngine(
       })
 
       test('costs nothing when nobody wants it', async () => {
-        const { events, now } = service().app.parts
+        const { now } = service()
+        const { events } = partsOf(service())
         const agent_id = await createAgent(service())
         const event = {
           type: 'agent.failed',
@@ -152,7 +154,9 @@ onAnyEngine(
       test('emitted in a transaction commits with it or not at all', async (t) => {
         const inbox = await openInbox(t)
         const { agent_id, id } = await subscribe(service(), inbox.url, { events: ['deployment.created'] })
-        const { events, storage, now } = service().app.parts
+        const storage = storageOf(service())
+        const { now } = service()
+        const { events } = partsOf(service())
         const emit = (data: object) => (db: typeof storage.db) =>
           events.emit(db, {
             type: 'deployment.created',
@@ -224,7 +228,7 @@ onAnyEngine(
           const { at, duration_ms } = attempts[i]
           const wait = Date.parse(next_attempt_at) - Date.parse(at)
           assert.ok(wait >= planned * 0.8 && wait <= planned * 1.2 + duration_ms + 3_000, `${i + 1}: ${wait} ms`)
-          pass(service(), Date.parse(next_attempt_at) - service().app.parts.now())
+          pass(service(), Date.parse(next_attempt_at) - service().now())
         }
         const { status, next_attempt_at, delivered_at, attempts } = await delivery(service(), id, 8)
         assert.deepEqual([status, next_attempt_at, delivered_at, attempts.length], ['failed', null, null, 8])
@@ -386,7 +390,7 @@ onAnyEngine(
         assert.deepEqual([failed.status, failed.delivered_at], ['pending', first.delivered_at])
         const { at, duration_ms } = failed.attempts[1]
         assert.ok(Date.parse(failed.next_attempt_at) - Date.parse(at) < 6_000 + duration_ms + 3_000)
-        pass(service(), Date.parse(failed.next_attempt_at) - service().app.parts.now())
+        pass(service(), Date.parse(failed.next_attempt_at) - service().now())
         const done = await delivery(service(), id, 3)
         assert.equal(done.status, 'delivered')
         assert.ok(done.delivered_at > first.delivered_at)
@@ -482,7 +486,7 @@ onAnyEngine(
       assert.deepEqual([verifies(inside, secret), verifies(inside, old)], [true, true])
       assert.equal(await verifySignature(inside.body, headersOf(inside)['x-service-signature'] as string, secret), true)
 
-      pass(service(), Date.parse(previous_secret_expires_at) - service().app.parts.now() + 1)
+      pass(service(), Date.parse(previous_secret_expires_at) - service().now() + 1)
       await happen(service(), { agent_id })
       const [, outside] = (await inbox.first(2)) as [Arrival, Arrival]
       assert.deepEqual([verifies(outside, secret), verifies(outside, old)], [true, false])

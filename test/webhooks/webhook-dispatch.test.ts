@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, type TestContext, test } from 'node:test'
 import * as deliveries from '../../src/webhooks/delivery/delivery-store.ts'
+import { partsOf, storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, onAnyEngine, type Service, startService } from '../support/service/service.ts'
 import {
@@ -246,7 +247,7 @@ onAnyEngine(
       await service().call('DELETE', `/v1/webhooks/${deleted.id}`)
       await service().call('DELETE', `/v1/agents/${doomed}`)
 
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const left = async () => {
         const rows = await db.selectFrom('deliveries').select('webhook_id').execute()
         return [kept, deleted, ofAgent].map(({ id }) => rows.filter(({ webhook_id }) => webhook_id === id).length)
@@ -261,7 +262,9 @@ onAnyEngine(
       const inbox = await openInbox(t)
       const agent_id = await createAgent(service())
       const { id } = await createWebhook(service(), { agent_id, url: inbox.url })
-      const { events: outbox, journal, storage, now } = service().app.parts
+      const storage = storageOf(service())
+      const { now } = service()
+      const { events: outbox, journal } = partsOf(service())
       const writes = await outbox.writes({
         type: 'agent.completed',
         project_id: 'prj_default',
@@ -285,7 +288,8 @@ onAnyEngine(
       const inbox = await openInbox(t)
       const agent_id = await createAgent(service())
       const { id } = await createWebhook(service(), { agent_id, url: inbox.url })
-      const { storage, now } = service().app.parts
+      const storage = storageOf(service())
+      const { now } = service()
       // A delivery of another test that the dispatcher is just looking at is left by one call and taken by the next.
       await until('those of other tests are gone', async () => {
         await deliveries.removeOlder(storage.db, now() + 1, 100)
@@ -365,7 +369,7 @@ describe('the dispatchers of two nodes on postgres', () => {
           data: () => ({}),
           time: 0,
         } as const
-        return (await two.app.parts.events.writes(event)).length > 0
+        return (await partsOf(two).events.writes(event)).length > 0
       })
       await Promise.all(nodes.map((node) => happen(node, ...events(agent_id, 100))))
       await until('all to be delivered', async () => (await countPending(one, id)) === 0)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../support/running/until.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import {
   createAgent,
   createWebhook,
@@ -13,7 +13,7 @@ import {
   pass,
 } from '../support/slices/webhooks.ts'
 
-onBothEngines(
+onAnyEngine(
   'a webhook whose address is changed while it is sent something',
   (service) => {
     const stateOf = async (id: string) => {

@@ -9,6 +9,7 @@ import { sql } from 'kysely'
 import { parse } from 'yaml'
 import { evaluate, type Scrape, scrapeTarget } from '../support/clients/prometheus.ts'
 import { readDeployFile } from '../support/house/deploy-files.ts'
+import { hearsChanges, stopApp, storeOf } from '../support/inside.ts'
 import { standStill } from '../support/running/stand-still.ts'
 import { until } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
@@ -63,7 +64,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
 
   test('a node that ended', async (t) => {
     const { service, look } = await watched(t, 'sqlite')
-    await service.app.stop()
+    await stopApp(service)
     await untilFires(look, 'MoorageDown', 'MoorageAbsent')
   })
 
@@ -72,7 +73,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     const { service, look } = await watched(t, 'postgres', { DATABASE_URL: postgres.url })
     t.after(() => postgres.close())
     await postgres.stop()
-    await until('it is noticed', () => !service.app.parts.storage.hears())
+    await until('it is noticed', () => !hearsChanges(service))
     const goOn = async () => {
       await Promise.all([1, 2, 3].map(() => service.call('GET', '/v1/agents')))
       return look()
@@ -83,9 +84,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
 
   test('all connections to PostgreSQL in use', async (t) => {
     const { service, look } = await watched(t, 'postgres', { MOORAGE_DATABASE__POOL_SIZE: '4' })
-    const held = Promise.all(
-      [1, 2, 3, 4, 5, 6].map(() => sql`select pg_sleep(2)`.execute(service.app.parts.storage.db)),
-    )
+    const held = Promise.all([1, 2, 3, 4, 5, 6].map(() => sql`select pg_sleep(2)`.execute(storeOf(service))))
     await untilFires(look, 'MoorageDatabasePoolBusy')
     await held
   })
@@ -191,7 +190,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
 
   test('a database that takes its time for a commit', async (t) => {
     const { service, look } = await watched(t, 'postgres')
-    const { db } = service.app.parts.storage
+    const db = storeOf(service)
     const goOn = async () => {
       const locked = db.transaction().execute(async (trx) => {
         await sql`lock table runs in exclusive mode`.execute(trx)
@@ -226,7 +225,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     const body = { message: 'go', every: '1m' }
     const created = await service.call('POST', '/v1/agents/hello/schedules', { body })
     assert.equal(created.status, 201, created.text)
-    await service.app.stop()
+    await stopApp(service)
     service.advance(600_000)
     await service.restart()
     await untilFires(look, 'MoorageTicksMissed')

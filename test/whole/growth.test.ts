@@ -5,6 +5,7 @@ import { CompiledQuery, sql } from 'kysely'
 import pg from 'pg'
 import { recount as recountMemory } from '../../src/memory/warm/scope-counts.ts'
 import { operations } from '../../src/operations.ts'
+import { storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { onBothEngines, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -285,9 +286,10 @@ async function invoke(service: Service, agent: string, more: object, headers: Re
 }
 
 /** It looks through the same tables, and would remove what is old in them. It comes again in an hour. */
-function retentionRan({ app }: Service): Promise<unknown> {
+function retentionRan(node: Service): Promise<unknown> {
   return until('retention has run', async () => {
-    const { storage, now } = app.parts
+    const storage = storageOf(node)
+    const { now } = node
     const jobs = await storage.db.selectFrom('jobs').selectAll().where('kind', 'in', ['retention', 'purge']).execute()
     return jobs.length > 0 && jobs.every(({ owner, run_at }) => owner === null && run_at > now())
   })
@@ -328,7 +330,7 @@ function statementIn([asked = '', values = []]: [Asked?, unknown[]?]): Statement
 
 /** How the engine runs it; PostgreSQL also tells how many rows the largest of its scans read. */
 async function planOf(service: Service, statement: Statement): Promise<{ text: string; rows: number }> {
-  const { db } = service.app.parts.storage
+  const db = storeOf(service)
   if (service.engine === 'sqlite') {
     const found = await db
       .transaction()
@@ -355,8 +357,9 @@ async function planOf(service: Service, statement: Statement): Promise<{ text: s
 }
 
 /** Invocations of the last seconds. */
-async function fillLately({ app }: Service, agent_id: string): Promise<void> {
-  const { storage, now } = app.parts
+async function fillLately(node: Service, agent_id: string): Promise<void> {
+  const storage = storageOf(node)
+  const { now } = node
   const time = `(${now() - 5_000} + i)`
   await storage.transaction(async (db) => {
     await sql
@@ -374,7 +377,7 @@ async function fill(
   service: Service,
   { agent_id, other_id, webhook_id, caller }: Record<'agent_id' | 'other_id' | 'webhook_id' | 'caller', string>,
 ): Promise<void> {
-  const { storage } = service.app.parts
+  const storage = storageOf(service)
   const agents = await storage.db.selectFrom('agents').select(['id', 'seq']).execute()
   const [long, other] = [agent_id, other_id].map((id) => agents.find((agent) => agent.id === id)?.seq)
   const seq = `case when i % 10 = 9 then ${other} else ${long} end`

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
+import { storageOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { leastLongestPass } from '../support/running/longest-pass.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -49,14 +50,10 @@ onBothEngines(`a service with ${PROJECTS} projects of ${AGENTS_OF_EACH} agents`,
   test('what comes back every minute and every hour does not hold the event loop', async () => {
     const ms = await leastLongestPass(async () => {
       service().advance(3_700_000)
-      service().app.jobs.wake()
+      wakeJobs(service())
       await until('all have run', async () => {
-        const { db } = service().app.parts.storage
-        const due = await db
-          .selectFrom('jobs')
-          .select('kind')
-          .where('run_at', '<=', service().app.parts.now())
-          .execute()
+        const db = storeOf(service())
+        const due = await db.selectFrom('jobs').select('kind').where('run_at', '<=', service().now()).execute()
         const running = await db.selectFrom('jobs').select('kind').where('owner', 'is not', null).execute()
         return due.length + running.length === 0
       })
@@ -66,8 +63,8 @@ onBothEngines(`a service with ${PROJECTS} projects of ${AGENTS_OF_EACH} agents`,
 })
 
 /** The database itself writes the rows. Every agent has a memory policy, and one in ten a rate limit, of its own. */
-async function fill({ app }: Service): Promise<void> {
-  const { storage } = app.parts
+async function fill(node: Service): Promise<void> {
+  const storage = storageOf(node)
   const numbers = (count: number) => `(with recursive counted(i) as (
     select cast(0 as bigint) union all select i + 1 from counted where i < ${count - 1}
   ) select i from counted) as numbers`

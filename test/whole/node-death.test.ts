@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { databaseUrl } from '../support/inside.ts'
 import { LOCAL_TOOLS, NOWHERE, startLocalServer } from '../support/outside/local-server.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { until } from '../support/running/until.ts'
@@ -24,7 +25,7 @@ describe('a node that dies or stands still, on postgres', { concurrency: true },
     const node = await startChildService(t, 'postgres', {
       ...SETTINGS,
       MOORAGE_INIT_KEY: survivor.admin,
-      DATABASE_URL: survivor.app.parts.config.database.url ?? '',
+      DATABASE_URL: databaseUrl(survivor),
     })
     const held: (() => void)[] = []
     const tool = await startLocalServer(async (_request, response) => {

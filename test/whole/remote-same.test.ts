@@ -50,7 +50,7 @@ for (const engine of ENGINES) {
       model.replyBy(thinkSame)
       key = await approver(service)
       await setRemoteSecret(service)
-      remote = await startRemote(() => service.app.parts.now())
+      remote = await startRemote(() => service.now())
       remote.answer(answerSame)
       if (forms.includes('python')) python = await startInPython(SIGNING_SECRET.value)
       await createAll('')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { databaseUrl, nodeOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { watchWorld } from '../support/outside/watched-world.ts'
 import { until } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
@@ -8,11 +9,10 @@ import { type Service, startService } from '../support/service/service.ts'
 const ROUNDS = [{ text: 'Let me see.', calls: ['read'] }, { calls: ['write', 'refund'] }, { text: 'All is done.' }]
 
 /** Half a minute passes: nobody renews the leases of the dead node. */
-async function endLeases({ app }: Service): Promise<void> {
-  const { storage, node } = app.parts
-  const running = storage.db.updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running')
-  await running.where('owner', '!=', node).execute()
-  app.jobs.wake()
+async function endLeases(node: Service): Promise<void> {
+  const running = storeOf(node).updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running')
+  await running.where('owner', '!=', nodeOf(node)).execute()
+  wakeJobs(node)
 }
 
 test('another node goes on with the run of a node that was killed, whichever step it had come to', async (t) => {
@@ -23,7 +23,7 @@ test('another node goes on with the run of a node that was killed, whichever ste
     ...world.settings,
     MOORAGE_MASTER_KEY: '00'.repeat(32),
     MOORAGE_INIT_KEY: survivor.admin,
-    DATABASE_URL: survivor.app.parts.config.database.url ?? '',
+    DATABASE_URL: databaseUrl(survivor),
   })
   const tools = [
     { type: 'http', name: 'read', url: `${world.url}/read` },
@@ -41,9 +41,9 @@ test('another node goes on with the run of a node that was killed, whichever ste
       const { data } = await mortal.call('POST', '/v1/agents/clerk/invoke', { message: 'go' }, background)
       await held
       const path = `/v1/agents/clerk/invocations/${data.request_id}`
-      const { db } = survivor.app.parts.storage
+      const db = storeOf(survivor)
       const run = await db.selectFrom('runs').select('owner').where('id', '=', data.request_id).executeTakeFirst()
-      if (run?.owner !== survivor.app.parts.node) return path
+      if (run?.owner !== nodeOf(survivor)) return path
       await survivor.call('POST', `${path}/cancel`)
     }
   }

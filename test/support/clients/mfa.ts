@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { localFetch } from '../../../src/cli/connect/local-store.ts'
 import { codeAt, stepAt } from '../../../src/security/one-time-code.ts'
+import { partsOf } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
 /** One operation as whoever sits at the host, on the store itself. */
 export async function asHost(service: Service, method: string, path: string, body?: unknown) {
   const headers = service.project === undefined ? {} : { 'Moorage-Project': service.project }
   const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
-  const response = await localFetch(service.app.parts)(`http://local${path}`, init)
+  const response = await localFetch(partsOf(service))(`http://local${path}`, init)
   // The shape is the test's to assert.
   // oxlint-disable-next-line typescript/no-explicit-any
   return { status: response.status, body: (await response.json()) as any }
@@ -22,7 +23,7 @@ export type Authenticator = {
 }
 
 export function authenticator(service: Service, secret: string): Authenticator {
-  const code = (offset = 0) => codeAt({ secret, step: stepAt(service.app.parts.now()) + offset })
+  const code = (offset = 0) => codeAt({ secret, step: stepAt(service.now()) + offset })
   return {
     secret,
     code,

@@ -2,6 +2,9 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** How long a file took, and how much processor time its process used meanwhile, without the processes it started. */
+export type FileTime = { file: string; ms: number; cpuMs: number }
+
 export type FileList = {
   /** The files one after the other, each in one process only. What the process does with it is done at the next step. */
   take(): Generator<string>
@@ -10,6 +13,8 @@ export type FileList = {
   note(line: string): void
   /** Why processes ended early, and what was not run to its end because of that: a line for each. */
   cutShort(): string[]
+  /** What the files took that came to their end. */
+  times(): FileTime[]
 }
 
 export function writeFileList(folder: string, files: string[]): FileList {
@@ -26,8 +31,11 @@ export function openFileList(folder: string): FileList {
     *take() {
       for (const [index, file] of files.entries()) {
         if (!mark(taken(index))) continue
+        const [began, cpu] = [performance.now(), process.cpuUsage()]
         yield file
-        mark(done(index))
+        const { user, system } = process.cpuUsage(cpu)
+        const time: FileTime = { file, ms: performance.now() - began, cpuMs: (user + system) / 1000 }
+        writeFileSync(done(index), JSON.stringify(time))
       }
     },
     notes,
@@ -40,6 +48,8 @@ export function openFileList(folder: string): FileList {
       }
       return lines
     },
+    times: () =>
+      files.flatMap((_, index) => (existsSync(done(index)) ? [JSON.parse(readFileSync(done(index), 'utf8'))] : [])),
   }
 }
 

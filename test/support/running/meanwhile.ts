@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { databaseUrl } from '../inside.ts'
 import type { Reply, Service } from '../service/service.ts'
 import { lockWaiters } from '../stores/lock-waiters.ts'
 import { until } from './until.ts'
@@ -8,14 +9,14 @@ import { until } from './until.ts'
  * transactions take turns, so there the requests are only sent together.
  */
 export async function meanwhile(
-  { engine, app }: Service,
+  node: Service,
   statement: string,
   ...requests: (() => Promise<Reply>)[]
 ): Promise<Reply[]> {
   const sendAll = () => Promise.all(requests.map((send) => send()))
-  if (engine === 'sqlite') return sendAll()
+  if (node.engine === 'sqlite') return sendAll()
 
-  const other = new pg.Client({ connectionString: app.parts.config.database.url })
+  const other = new pg.Client({ connectionString: databaseUrl(node) })
   await other.connect()
   try {
     await other.query('begin')

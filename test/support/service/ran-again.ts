@@ -1,3 +1,4 @@
+import { storageOf, wakeJobs } from '../inside.ts'
 import { until } from '../running/until.ts'
 import type { Service } from './service.ts'
 
@@ -5,8 +6,9 @@ import type { Service } from './service.ts'
  * Moves the clock and waits until a job of this kind, of which there is one at a time, has run since. A run that began
  * before has not seen what the test did last.
  */
-export async function ranAgain({ app, advance }: Service, kind: string, ms: number): Promise<void> {
-  const { now, storage } = app.parts
+export async function ranAgain(node: Service, kind: string, ms: number): Promise<void> {
+  const { advance, now } = node
+  const storage = storageOf(node)
   const find = () => storage.db.selectFrom('jobs').selectAll().where('kind', '=', kind).executeTakeFirst()
   const isAhead = (job: Awaited<ReturnType<typeof find>>) => job?.owner === null && job.run_at > now()
   let before: number | undefined
@@ -16,7 +18,7 @@ export async function ranAgain({ app, advance }: Service, kind: string, ms: numb
     return !job || isAhead(job)
   })
   advance(ms)
-  app.jobs.wake()
+  wakeJobs(node)
   await until(`${kind} has run`, async () => {
     const job = await find()
     return isAhead(job) && job?.run_at !== before

@@ -55,6 +55,8 @@ export type Service = {
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
   /** Everything it has logged. */
   log(): string
+  /** What the service's clock shows. */
+  now(): number
   /** Moves the service's clock. */
   advance(ms: number): void
   /** From now on only `advance` moves the clock: nothing comes due by itself, however long a test takes. */
@@ -144,6 +146,7 @@ async function startNode(
       return reply
     },
     log: () => log,
+    now: () => service.app.parts.now(),
     advance(ms) {
       offset += ms
     },

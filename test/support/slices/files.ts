@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { storeOf } from '../inside.ts'
 import { fetchSoon } from '../running/patience.ts'
 import { until } from '../running/until.ts'
 import type { Reply, Service } from '../service/service.ts'
@@ -54,9 +55,9 @@ export async function download(
 }
 
 /** The ids of all bytes that are really there, wherever the service keeps them. */
-export async function storedBytes({ engine, data, app }: Service): Promise<string[]> {
-  if (engine === 'sqlite') return (await readdir(join(data, 'files')).catch(() => [])).toSorted()
-  const { db } = app.parts.storage
+export async function storedBytes(node: Service): Promise<string[]> {
+  if (node.engine === 'sqlite') return (await readdir(join(node.data, 'files')).catch(() => [])).toSorted()
+  const db = storeOf(node)
   const rows = await db.selectFrom('blob_chunks').select('blob_id').distinct().orderBy('blob_id').execute()
   return rows.map(({ blob_id }) => blob_id)
 }
@@ -67,9 +68,9 @@ export async function untilStored(service: Service, count: number): Promise<void
 }
 
 /** Waits until everything that is stored is kept. */
-export async function untilSettled({ app }: Service): Promise<void> {
+export async function untilSettled(node: Service): Promise<void> {
   await until('nothing comes in or goes out', async () => {
-    const { db } = app.parts.storage
+    const db = storeOf(node)
     return (await db.selectFrom('blobs').select('id').where('state', '<>', 'kept').execute()).length === 0
   })
 }

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { recognisePerson } from '../../../src/people/recognise-person.ts'
 import * as people from '../../../src/people/store.ts'
 import { OidcSettings } from '../../../src/security/oidc/oidc-settings.ts'
+import { partsOf, storageOf } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
 /** A person who has signed in once, with a role in the project that the service's requests name. Returns the id. */
 export async function makePerson(service: Service, name: string): Promise<string> {
-  const { audit, config, newId, log, now, storage } = service.app.parts
+  const storage = storageOf(service)
+  const { now } = service
+  const { audit, config, newId, log } = partsOf(service)
   const issuer = OidcSettings.parse({ name: 'sample', issuer: 'https://sample.example.com', clientId: 'sample' })
   const told = { issuer: issuer.issuer, subject: name, name, address: undefined, groups: [] }
   const identity = { ...told, is_strong: false, session: null }

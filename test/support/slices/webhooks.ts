@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, RequestListener } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import type { NewEvent } from '../../../src/events.ts'
+import { partsOf } from '../inside.ts'
 import { receive } from '../outside/receiver.ts'
 import { until, untilCounted } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
@@ -66,7 +67,8 @@ type Happened = Partial<Omit<NewEvent, 'data'>> & { agent_id: string; data?: obj
 
 /** Lets something happen: the events commit as they would with what causes them. */
 export async function happen(service: Service, ...happened: Happened[]) {
-  const { events, journal, now } = service.app.parts
+  const { now } = service
+  const { events, journal } = partsOf(service)
   for (const { data = { request_id: 'req_1' }, ...event } of happened) {
     const told = { type: 'agent.completed' as const, project_id: 'prj_default' }
     const writes = await events.writes({ ...told, data: () => data, time: now(), ...event })
@@ -77,7 +79,7 @@ export async function happen(service: Service, ...happened: Happened[]) {
 /** Moves the clock, and lets the dispatcher notice. */
 export function pass(service: Service, ms: number): void {
   service.advance(ms)
-  service.app.parts.events.wake()
+  partsOf(service).events.wake()
 }
 
 export async function listDeliveries(service: Service, webhook_id: string, query = '') {

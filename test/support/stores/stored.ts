@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { databaseUrl } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
 /** Every byte the service keeps: its data directory and, on PostgreSQL, every row of every table. */
@@ -9,7 +10,7 @@ export async function everythingStored(service: Service): Promise<string> {
   const contents = await Promise.all(
     files.filter((file) => file.isFile()).map((file) => readFile(join(file.parentPath, file.name), 'latin1')),
   )
-  const { url } = service.app.parts.config.database
+  const url = databaseUrl(service)
   return [...contents, ...(url ? await dump(url) : [])].join('\n')
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import pg from 'pg'
+import { databaseUrl, storeOf } from '../inside.ts'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 
@@ -39,7 +40,7 @@ export async function breakConnectionOnce(service: Service, write: Write): Promi
 
 /** PostgreSQL writes it only when it is let. */
 export async function holdBack(service: Service, write: Write) {
-  const client = new pg.Client({ connectionString: service.app.parts.config.database.url })
+  const client = new pg.Client({ connectionString: databaseUrl(service) })
   await client.connect()
   await client.query(`select pg_advisory_lock(${HELD})`)
   await trouble(service, write, `perform pg_advisory_xact_lock(${HELD}); return new`)
@@ -64,6 +65,6 @@ async function trouble(service: Service, write: Write, body: string): Promise<()
   return () => run(service, 'drop function trouble() cascade')
 }
 
-async function run({ app }: Service, statement: string): Promise<void> {
-  await sql.raw(statement).execute(app.parts.storage.db)
+async function run(node: Service, statement: string): Promise<void> {
+  await sql.raw(statement).execute(storeOf(node))
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { asHost, authenticator, enrol } from '../../support/clients/mfa.ts'
 import { inConsole } from '../../support/console/console.ts'
+import { storeOf } from '../../support/inside.ts'
 import { type LocalServer, readBody, startLocalServer } from '../../support/outside/local-server.ts'
 import { untilHolds } from '../../support/running/until.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
@@ -225,10 +226,7 @@ inConsole(
       await page.getByRole('cell', { name: '500', exact: true }).first().waitFor()
       assert.match(await page.getByLabel('body', { exact: true }).innerText(), /"type": "agent.completed"/)
       answer = 200
-      await service()
-        .app.parts.storage.db.updateTable('deliveries')
-        .set({ status: 'failed', next_attempt_at: null })
-        .execute()
+      await storeOf(service()).updateTable('deliveries').set({ status: 'failed', next_attempt_at: null }).execute()
       await page.getByRole('button', { name: 'Redeliver' }).click()
       await page.getByText('delivered', { exact: true }).first().waitFor()
       assert.equal(received.at(-1), 'agent.completed')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { inConsole } from '../../support/console/console.ts'
+import { storeOf } from '../../support/inside.ts'
 import { untilHolds } from '../../support/running/until.ts'
 import { createAgent } from '../../support/slices/resources.ts'
 
@@ -167,7 +168,7 @@ inConsole('activity in the console', (visit, service) => {
     const texts = Object.entries({ ...took, ...longer, ...hours })
     for (const [i, [, duration_ms]] of texts.entries()) {
       const { body } = await service().call('POST', '/v1/agents/timed/invoke', { body: { message: `run ${i}` } })
-      const runs = service().app.parts.storage.db.updateTable('invocations').set({ duration_ms })
+      const runs = storeOf(service()).updateTable('invocations').set({ duration_ms })
       await runs.where('id', '=', body.data.request_id).execute()
     }
     const { page, leave } = await visit('/activity?agent=timed')

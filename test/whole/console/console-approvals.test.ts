@@ -4,6 +4,7 @@ import { hashOf } from '../../../src/audit/audit-entry.ts'
 import { removeOldEntries } from '../../../src/audit/chain.ts'
 import { list as listAuditLog } from '../../../src/audit/store.ts'
 import { inConsole } from '../../support/console/console.ts'
+import { partsOf, storeOf } from '../../support/inside.ts'
 import { type LocalServer, readBody, startLocalServer } from '../../support/outside/local-server.ts'
 import { until } from '../../support/running/until.ts'
 import { approver } from '../../support/slices/approvals.ts'
@@ -159,12 +160,12 @@ inConsole(
       await page.getByRole('cell', { name: 'createAgent' }).first().waitFor()
       await page.getByRole('button', { name: 'Verify log' }).click()
       await page.getByText(/the newest \d+ entries are unchanged/).waitFor()
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       // What retention removes, it says. What somebody else removes, is missing.
       const oldest = () =>
         db.selectFrom('audit_log').select(['id', 'seq', 'created_at']).orderBy('seq').limit(3).execute()
       const [, , third] = await oldest()
-      assert.equal(await removeOldEntries(service().app.parts, (third?.created_at ?? 0) + 1, 2), 2)
+      assert.equal(await removeOldEntries(partsOf(service()), (third?.created_at ?? 0) + 1, 2), 2)
       await page.getByRole('button', { name: 'Verify log' }).click()
       const left = await db.selectFrom('audit_log').select('id').execute()
       const holds = `the newest ${left.length} entries are unchanged`

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { enrol } from '../../support/clients/mfa.ts'
 import { inConsole } from '../../support/console/console.ts'
+import { stopApp } from '../../support/inside.ts'
 import { until } from '../../support/running/until.ts'
 import { createAgent, createKey } from '../../support/slices/resources.ts'
 import { unusedPort } from '../../support/stores/daemon.ts'
@@ -18,7 +19,7 @@ inConsole(
       const { page, leave, expect } = await visit('/')
       expect(/ERR_CONNECTION|ERR_EMPTY|status of 50\d/)
       await page.getByRole('link', { name: 'hello' }).waitFor()
-      await service().app.stop()
+      await stopApp(service())
       await page.getByRole('link', { name: 'hello' }).click()
       await page.getByRole('alert').getByText('unreachable').waitFor()
       await service().restart()

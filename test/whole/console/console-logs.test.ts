@@ -3,6 +3,7 @@ import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Locator } from 'playwright-core'
 import { inConsole } from '../../support/console/console.ts'
+import { storageOf, storeOf } from '../../support/inside.ts'
 import { until, untilHolds } from '../../support/running/until.ts'
 import type { Service } from '../../support/service/service.ts'
 import { createAgent } from '../../support/slices/resources.ts'
@@ -88,7 +89,7 @@ inConsole('the log in the console', (visit, service) => {
 
   test('more lines of one millisecond than a page has do not end the log', async () => {
     await fillLog(service(), await createAgent(service(), 'chatter'), 500)
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const time = Date.now() - 60_000
     await db.updateTable('logs').set({ timestamp: time }).where('message', 'like', 'line %').execute()
     await service().call('POST', '/v1/agents/chatter/invoke', { body: { message: 'hello' } })
@@ -190,8 +191,8 @@ async function scrollTo(log: Locator, top: number): Promise<void> {
 }
 
 /** Lines of the last hours, written by the database itself. */
-async function fillLog({ app }: Service, agent_id: string, lines: number): Promise<void> {
-  const { storage } = app.parts
+async function fillLog(node: Service, agent_id: string, lines: number): Promise<void> {
+  const storage = storageOf(node)
   const agents = storage.db.selectFrom('agents').select('seq').where('id', '=', agent_id)
   const { seq } = await agents.executeTakeFirstOrThrow()
   const numbers = `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${lines - 1}) select i from n`

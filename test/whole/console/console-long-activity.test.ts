@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import { checkAccess } from '../../support/clients/check-access.ts'
 import { inConsole } from '../../support/console/console.ts'
+import { storageOf } from '../../support/inside.ts'
 import { until } from '../../support/running/until.ts'
 import type { Service } from '../../support/service/service.ts'
 import { createAgent } from '../../support/slices/resources.ts'
@@ -90,8 +91,8 @@ inConsole(
 )
 
 /** Rows that the database writes itself, as the runs of a month would. */
-async function fill({ app }: Service, agent_id: string, rows: number): Promise<void> {
-  const { storage } = app.parts
+async function fill(node: Service, agent_id: string, rows: number): Promise<void> {
+  const storage = storageOf(node)
   const agents = storage.db.selectFrom('agents').select('seq').where('id', '=', agent_id)
   const { seq } = await agents.executeTakeFirstOrThrow()
   const time = `(${Date.UTC(2026, 9, 1)} + i * ${Math.floor((30 * 86_400_000) / rows)})`

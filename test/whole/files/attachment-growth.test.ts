@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import { storeOf } from '../../support/inside.ts'
 import { startVisionProviders } from '../../support/outside/vision-providers.ts'
 import { ENGINES, type Service, startService } from '../../support/service/service.ts'
 import { uploaded } from '../../support/slices/files.ts'
@@ -11,9 +12,9 @@ const MOST_BYTES = 2_048
 const PNG_HEAD = Buffer.from('iVBORw0KGgoAAAANSUhEUg', 'base64')
 
 /** How large the database is, without the bytes of files. */
-async function sizeOf({ app, engine }: Service): Promise<number> {
-  const { db } = app.parts.storage
-  if (engine === 'sqlite') {
+async function sizeOf(node: Service): Promise<number> {
+  const db = storeOf(node)
+  if (node.engine === 'sqlite') {
     const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(db)
     const { rows: sizes } = await sql<{ page_size: number }>`pragma page_size`.execute(db)
     return Number(rows[0]?.page_count) * Number(sizes[0]?.page_size)

@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { newKey } from '../../../src/security/key-format.ts'
 import { isPassing } from '../../../src/storage/failures.ts'
 import { allEvents } from '../../support/clients/sse.ts'
+import { hearsChanges, storageOf, storeOf } from '../../support/inside.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../../support/outside/local-server.ts'
 import { until, untilHolds } from '../../support/running/until.ts'
 import { newAgent } from '../../support/service/agents.ts'
@@ -32,7 +33,7 @@ describe('a database that goes away', () => {
   /** A node answers from memory until it has noticed. */
   const takeAway = async () => {
     await postgres.stop()
-    const isNoticed = () => [first, second].every(({ app }) => !app.parts.storage.hears())
+    const isNoticed = () => [first, second].every((node) => !hearsChanges(node))
     await until('both nodes have noticed', isNoticed)
   }
 
@@ -161,7 +162,7 @@ describe('a database that goes away', () => {
     const list = `/v1/agents/${agent}/invocations?status=running`
     await until('the run', async () => (await first.call('GET', list)).body.data.length === 1)
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'moorage listener'`.execute(
-      first.app.parts.storage.db,
+      storeOf(first),
     )
     assert.equal((await first.call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })).status, 200)
     const { status, body } = await answer
@@ -169,7 +170,7 @@ describe('a database that goes away', () => {
   })
 
   test('a transaction whose connection is cut off fails alone', async () => {
-    const { storage } = first.app.parts
+    const storage = storageOf(first)
     const cutOff = storage.transaction(async (db) => {
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
       await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(storage.db)

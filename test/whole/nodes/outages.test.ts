@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readSamples } from '../../support/clients/prometheus.ts'
+import { hearsChanges } from '../../support/inside.ts'
 import { inOneAttempt } from '../../support/running/attempts.ts'
 import { PATIENCE } from '../../support/running/patience.ts'
 import { until, untilHolds } from '../../support/running/until.ts'
@@ -56,7 +57,7 @@ describe('telemetry while PostgreSQL hangs', () => {
     // With a key too, which is in memory until the silence is noticed: a busy machine may be too late for that.
     await inOneAttempt(async (attempt) => {
       if (attempt > 1) network.restore()
-      await until('the database is heard', () => service.app.parts.storage.hears())
+      await until('the database is heard', () => hearsChanges(service))
       await scrape(`${service.url}/metrics`)
       network.silence()
       await saysSoInTime(`${service.url}/metrics`)
@@ -66,7 +67,7 @@ describe('telemetry while PostgreSQL hangs', () => {
     await saysSoInTime(own)
 
     // Once it is noticed, no key is taken from memory any more.
-    await until('it is noticed', () => !service.app.parts.storage.hears())
+    await until('it is noticed', () => !hearsChanges(service))
     const times: number[] = []
     for (let i = 0; i < 3; i++) {
       const started = performance.now()
@@ -87,10 +88,10 @@ describe('the log during an outage', () => {
       await service.stop()
       await postgres.close()
     })
-    await until('changes are heard of', () => service.app.parts.storage.hears())
+    await until('changes are heard of', () => hearsChanges(service))
     const before = linesOf(service.log()).length
     await postgres.stop()
-    await until('it is noticed', () => !service.app.parts.storage.hears())
+    await until('it is noticed', () => !hearsChanges(service))
     const allBefore = service.log().length
     for (let sent = 0; sent < 100; sent++) assert.equal((await service.call('GET', '/v1/keys/self')).status, 503)
     const during = linesOf(service.log()).slice(before)

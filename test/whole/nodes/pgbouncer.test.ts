@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { hearsChanges } from '../../support/inside.ts'
 import { until } from '../../support/running/until.ts'
 import { newAgent } from '../../support/service/agents.ts'
 import { type Service, startService } from '../../support/service/service.ts'
@@ -28,7 +29,7 @@ describe('behind PgBouncer in transaction mode', { skip: program ? false : 'ther
         await database.drop()
       })
       const nodes = [first, second]
-      if (listens) await until('both hear', () => nodes.every(({ app }) => app.parts.storage.hears()))
+      if (listens) await until('both hear', () => nodes.every((node) => hearsChanges(node)))
       else await until('a warning', () => /set database.listenUrl to PostgreSQL itself/.test(first.log()))
 
       await answersMany(nodes)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readSamples } from '../../support/clients/prometheus.ts'
+import { partsOf, storeOf } from '../../support/inside.ts'
 import { NOWHERE } from '../../support/outside/local-server.ts'
 import { until } from '../../support/running/until.ts'
 import { newAgent } from '../../support/service/agents.ts'
@@ -21,8 +22,8 @@ async function leaveWork(service: Service): Promise<void> {
   const agent = await newAgent(service)
   await createWebhook(service, { url: NOWHERE, agent_id: agent, events: ['agent.completed'] })
   await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
-  const { db } = service.app.parts.storage
-  const until_ms = service.app.parts.now() + HOUR_MS
+  const db = storeOf(service)
+  const until_ms = service.now() + HOUR_MS
   await until('the first attempt has failed', async () => {
     const [row] = await db.selectFrom('deliveries').select(['owner', 'attempt_count']).execute()
     return row?.attempt_count === 1 && row.owner === null
@@ -45,8 +46,8 @@ for (const engine of ENGINES) {
     assert.deepEqual(await takeovers(service), { run: 0, delivery: 0, job: 0 })
     if (engine === 'sqlite') await service.restart()
     else {
-      const { status: _, ...own } = (await service.app.parts.nodes.list())[0] ?? assert.fail('no node')
-      await service.app.parts.storage.db
+      const { status: _, ...own } = (await partsOf(service).nodes.list())[0] ?? assert.fail('no node')
+      await storeOf(service)
         .insertInto('nodes')
         .values({ ...own, node: GHOST })
         .execute()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { storeOf } from '../../support/inside.ts'
 import { inOneAttempt } from '../../support/running/attempts.ts'
 import { leastLongestPass } from '../../support/running/longest-pass.ts'
 import { newAgent } from '../../support/service/agents.ts'
@@ -20,7 +21,7 @@ onAnyEngine('receipts of invocations that were given much', (service) => {
       assert.equal(reply.status, 200, reply.text)
     }
     const turns = Array.from({ length: 20_000 }, (_, i) => ({ role: 'user', content: `turn ${i}` }))
-    const { db } = service().app.parts.storage
+    const db = storeOf(service())
     const given = JSON.stringify({ history: turns })
     await db.updateTable('invocations').set({ given, door: 'openai' }).where('user_id', '=', user_id).execute()
     return agent

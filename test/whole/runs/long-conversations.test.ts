@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { laneKey } from '../../../src/lib/work/lane-key.ts'
 import { EarlierTexts, MAX_EARLIER } from '../../../src/operation/earlier-texts.ts'
 import { DEFAULT_PROJECT } from '../../../src/storage/tables/project-tables.ts'
+import { partsOf, storageOf, storeOf, wakeJobs } from '../../support/inside.ts'
 import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
 import { leastLongestPass } from '../../support/running/longest-pass.ts'
 import { until } from '../../support/running/until.ts'
@@ -28,7 +29,7 @@ onAnyEngine(
         assert.equal(reply.status, 200, reply.text)
         ids.push(reply.body.id)
       }
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       const turns = Array.from({ length: bytes / 100 }, (_, i) => ({ role: 'user', content: `${i} `.padEnd(66, 'x') }))
       for (const [i, id] of ids.entries()) {
         if (id === undefined) continue
@@ -70,7 +71,7 @@ onAnyEngine(
     test('503 with Retry-After when no room becomes free', async () => {
       const agent = await newAgent(service())
       const { body } = await respond(agent, { input: 'Ahoy' })
-      const { earlier } = service().app.parts
+      const { earlier } = partsOf(service())
       earlier.patienceMs = 50
       const read = async () => ({ value: null, bytes: MAX_EARLIER })
       const full = { lane: laneKey(DEFAULT_PROJECT, 'others'), isPatient: false }
@@ -87,7 +88,7 @@ onAnyEngine(
     test('a run in the background that waits for room can be cancelled', async (t) => {
       const agent = await newAgent(service())
       const { body: first } = await respond(agent, { input: 'Ahoy' })
-      const { earlier } = service().app.parts
+      const { earlier } = partsOf(service())
       const large = async () => ({ value: null, bytes: MAX_EARLIER })
       const others = { lane: laneKey(DEFAULT_PROJECT, 'others'), isPatient: true }
       const full = await Promise.all(Array.from({ length: 32 }, () => earlier.take(large, others)))
@@ -112,7 +113,8 @@ onAnyEngine(
       const asked = { model: agent, input: 'And now?', previous_response_id: first.id }
       const cut = service().call('POST', '/v1/responses', { body: asked, headers })
       await until('the call', () => held.count() === 1)
-      const { earlier, storage } = service().app.parts
+      const storage = storageOf(service())
+      const { earlier } = partsOf(service())
       earlier.patienceMs = 50
       // All that one project may have, whether or not the run that is cut short still holds its own.
       const others = { lane: laneKey(DEFAULT_PROJECT, 'others'), isPatient: true }
@@ -128,7 +130,7 @@ onAnyEngine(
       const [{ request_id }] = (await service().call('GET', `${runs}?status=running`)).body.data
       const lost = { owner: 'service:another', lease_until: 1 }
       await storage.db.updateTable('runs').set(lost).where('id', '=', request_id).execute()
-      service().app.jobs.wake()
+      wakeJobs(service())
       assert.equal((await cut).status, 503)
       await until(
         'the end',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
+import { storeOf, wakeJobs } from '../../support/inside.ts'
 import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
 import { until } from '../../support/running/until.ts'
@@ -122,7 +123,7 @@ describe('budgets between two nodes', () => {
     ])
     for (const node of [one, other]) {
       assert.equal((await invoke(agent, node)).status, 429)
-      node.app.jobs.wake()
+      wakeJobs(node)
     }
     const { body } = await one.call('GET', `/v1/webhooks/${hook}/deliveries`)
     assert.equal(body.pagination.total, 3)
@@ -140,11 +141,11 @@ describe('budgets between two nodes', () => {
       const call = await seen
       const { reserved: held } = await spent()
       // Its leases end, as when another node has not heard of it for long.
-      const { db } = one.app.parts.storage
+      const db = storeOf(one)
       const dead = { owner: 'service:dead', lease_until: 0 }
       await db.updateTable('runs').set(dead).where('status', '=', 'running').execute()
       await db.updateTable('ledger').set(dead).where('status', '=', 'reserved').execute()
-      other.app.jobs.wake()
+      wakeJobs(other)
       await until('the call is given up', async () => (await spent()).reserved === 0)
       const totals = async () => (await other.call('GET', `/v1/usage?agent_id=${agent}`)).body.data.totals
       const [spentEarlier, earlier] = [await spent(), await totals()]

@@ -5,6 +5,7 @@ import { openStorage } from '../../../src/storage/open-storage.ts'
 import { MIGRATIONS, migrate } from '../../../src/storage/schema/migrate.ts'
 import type { Migration } from '../../../src/storage/schema/migration.ts'
 import { MigrationWatch } from '../../../src/storage/schema/migration-watch.ts'
+import { partsOf, storageOf } from '../../support/inside.ts'
 import { until } from '../../support/running/until.ts'
 import { startChildService } from '../../support/service/child-service.ts'
 import { betweenNodes, ENGINES, onBothEngines, startService } from '../../support/service/service.ts'
@@ -120,14 +121,15 @@ const STRANGER =
 
 onBothEngines('a service that a newer program breaks', (service) => {
   test('goes on after a migration that only adds, and is not ready after one that breaks it', async () => {
-    const { data, app } = service()
-    const { database } = app.parts.config
+    const node = service()
+    const { data } = node
+    const { database } = partsOf(node).config
     const adds: Migration = { name: 'nothing', async run() {} }
     await (await openStorage({ data, database, migrations: [...MIGRATIONS, adds] })).close()
     assert.equal((await service().call('GET', '/readyz')).status, 200)
 
     await (await openStorage({ data, database, migrations: [...MIGRATIONS, adds, breaks] })).close()
-    assert.equal((await app.parts.storage.lost).message, STRANGER)
+    assert.equal((await storageOf(node).lost).message, STRANGER)
     const { status, body } = await service().call('GET', '/readyz')
     assert.deepEqual({ status, body }, { status: 503, body: { status: 'not_ready', reason: STRANGER } })
   })
@@ -158,8 +160,9 @@ onBothEngines('a node that starts while another one migrates', (service, engine)
   betweenNodes(engine)('says that it waits', async () => {
     const slow = slowMigration()
     const migrations = [...MIGRATIONS, slow.migration]
-    const { data, app } = service()
-    const { database } = app.parts.config
+    const node = service()
+    const { data } = node
+    const { database } = partsOf(node).config
     const first = openStorage({ data, database, migrations })
     await slow.reached
     const { log, lines } = keptLog()

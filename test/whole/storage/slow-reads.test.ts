@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { openStorage, type Storage } from '../../../src/storage/open-storage.ts'
 import { ReadTimeoutError } from '../../../src/storage/read-limits.ts'
+import { storageOf } from '../../support/inside.ts'
 import { inOneAttempt } from '../../support/running/attempts.ts'
 import { PATIENCE } from '../../support/running/patience.ts'
 import { standStill } from '../../support/running/stand-still.ts'
@@ -154,8 +155,9 @@ async function holdLock({ transaction }: Pick<Storage, 'transaction'>, lock: Raw
 }
 
 /** Each read of the logs takes long, until the end is allowed. */
-async function slowDownLogs({ engine, app }: Service, times: number): Promise<() => Promise<void>> {
-  const { db, transaction } = app.parts.storage
+async function slowDownLogs(node: Service, times: number): Promise<() => Promise<void>> {
+  const { engine } = node
+  const { db, transaction } = storageOf(node)
   if (engine === 'postgres') {
     // The service's own work that has no limit waits too, and goes on afterwards.
     return holdLock({ transaction }, sql`lock table logs in access exclusive mode`)

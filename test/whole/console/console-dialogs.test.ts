@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../../support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 const KEY = 'sk-kept-to-ourselves-77f0'
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { inConsole } from '../support/console/console.ts'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
-import { localProvider } from '../support/service/with-model.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { localProvider } from '../../support/service/with-model.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 const PRICES = JSON.stringify([{ model: 'local/fixed', input: 5, output: 6 }])
 

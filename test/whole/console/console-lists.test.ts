@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
-import { startWaiting } from '../support/slices/approvals.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { storeOf } from '../../support/inside.ts'
+import { type LocalServer, startLocalServer } from '../../support/outside/local-server.ts'
+import { until } from '../../support/running/until.ts'
+import { startWaiting } from '../../support/slices/approvals.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 /** Types `b` at the moment at which the `a` that was typed before is written into the URL. */
 const TYPE_WHILE_APPLIED = `{
@@ -78,7 +79,7 @@ inConsole(
     })
 
     test('deliveries that failed are sent again, each once, also if one of them is refused', async () => {
-      const { db } = service().app.parts.storage
+      const db = storeOf(service())
       await db.updateTable('deliveries').set({ status: 'failed', next_attempt_at: null }).execute()
       const { page, expect, settled, leave } = await visit(`/webhooks/${webhook}`, { isStill: true })
       await settled()

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { tlsFile } from '../support/outside/tls.ts'
-import { PATIENCE } from '../support/running/patience.ts'
-import { built } from '../support/service/built.ts'
-import { childEnv, startChild } from '../support/service/child.ts'
+import { tlsFile } from '../../support/outside/tls.ts'
+import { PATIENCE } from '../../support/running/patience.ts'
+import { built } from '../../support/service/built.ts'
+import { childEnv, startChild } from '../../support/service/child.ts'
 
 const MAIN = built('main')
 

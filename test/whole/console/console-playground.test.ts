@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { type SpeakingModel, startSpeakingModel } from '../support/outside/speaking-model.ts'
-import { until, untilHolds } from '../support/running/until.ts'
-import { loseRun } from '../support/service/lose-run.ts'
-import { inProject } from '../support/service/service.ts'
-import { localProvider } from '../support/service/with-model.ts'
-import { approver, startWaiting } from '../support/slices/approvals.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { loseRun } from '../../support/inside.ts'
+import { type SpeakingModel, startSpeakingModel } from '../../support/outside/speaking-model.ts'
+import { until, untilHolds } from '../../support/running/until.ts'
+import { inProject } from '../../support/service/service.ts'
+import { localProvider } from '../../support/service/with-model.ts'
+import { approver, startWaiting } from '../../support/slices/approvals.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 let model: SpeakingModel
 

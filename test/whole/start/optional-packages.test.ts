@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import project from '../../package.json' with { type: 'json' }
+import project from '../../../package.json' with { type: 'json' }
 
 describe('packages that are not installed with the service', () => {
   let folder: string
@@ -18,7 +18,7 @@ describe('packages that are not installed with the service', () => {
       'runtime/embedders/local-embeddings.ts',
       'telemetry/open-telemetry.ts',
     ]) {
-      await cp(join(import.meta.dirname, '../../src', file), join(folder, file))
+      await cp(join(import.meta.dirname, '../../../src', file), join(folder, file))
     }
   })
   after(() => rm(folder, { recursive: true }))
@@ -50,7 +50,7 @@ describe('packages that are not installed with the service', () => {
   /** The service as it is installed without the packages of a scope: exit code and output of its start. */
   async function startWithout(scope: string, env: Record<string, string>) {
     const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
-    const root = join(import.meta.dirname, '../..')
+    const root = join(import.meta.dirname, '../../..')
     for (const part of ['src', 'sdk', 'package.json']) await cp(join(root, part), join(home, part), { recursive: true })
     await mkdir(join(home, 'node_modules'))
     for (const name of await readdir(join(root, 'node_modules'))) {

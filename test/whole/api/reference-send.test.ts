@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { startPrefixProxy } from '../support/outside/prefix-proxy.ts'
-import { untilHolds } from '../support/running/until.ts'
-import { createKey } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { startPrefixProxy } from '../../support/outside/prefix-proxy.ts'
+import { untilHolds } from '../../support/running/until.ts'
+import { createKey } from '../../support/slices/resources.ts'
 
 inConsole('sending from the API reference', (visit, service) => {
   test('whoever is signed in sends a request and reads the answer, behind a prefix too', async () => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
-import { until, untilHolds } from '../support/running/until.ts'
-import { localProvider } from '../support/service/with-model.ts'
-import { approver, refundingAgent, startTill, startWaiting, type Till } from '../support/slices/approvals.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { until, untilHolds } from '../../support/running/until.ts'
+import { localProvider } from '../../support/service/with-model.ts'
+import { approver, refundingAgent, startTill, startWaiting, type Till } from '../../support/slices/approvals.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 let model: ModelServer
 let till: Till

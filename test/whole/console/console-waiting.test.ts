@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { inConsole } from '../support/console/console.ts'
-import { type SpeakingModel, startSpeakingModel } from '../support/outside/speaking-model.ts'
-import { localProvider } from '../support/service/with-model.ts'
-import { approver, startWaiting, untilStatus } from '../support/slices/approvals.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { type SpeakingModel, startSpeakingModel } from '../../support/outside/speaking-model.ts'
+import { localProvider } from '../../support/service/with-model.ts'
+import { approver, startWaiting, untilStatus } from '../../support/slices/approvals.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 const FULL = `The run waits: The budget "tight" doesn't have enough left: 1 run of 1 run used, and this call could need 1 run.`
 const ASKS = { tool: 'ask_person', arguments: { question: 'Which berth?', options: ['north', 'south'] } }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { operations } from '../../src/operations.ts'
-import { type Browser, chromiumPath, startBrowser } from '../support/console/chromium.ts'
-import { type Service, startService } from '../support/service/service.ts'
+import { operations } from '../../../src/operations.ts'
+import { type Browser, chromiumPath, startBrowser } from '../../support/console/chromium.ts'
+import { type Service, startService } from '../../support/service/service.ts'
 
 const chromium = chromiumPath()
 

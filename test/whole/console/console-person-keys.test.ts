@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { inConsole } from '../support/console/console.ts'
-import { PersonTab } from '../support/console/person-tab.ts'
-import { type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { PersonTab } from '../../support/console/person-tab.ts'
+import { type OidcIssuer, startOidcIssuer } from '../../support/outside/oidc-issuer.ts'
 
 let issuer: OidcIssuer
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
-import { untilHolds } from '../support/running/until.ts'
-import { startWaiting } from '../support/slices/approvals.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { type ModelServer, startModelServer } from '../../support/outside/model-server.ts'
+import { untilHolds } from '../../support/running/until.ts'
+import { startWaiting } from '../../support/slices/approvals.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 const OUTGOING = { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1' }
 

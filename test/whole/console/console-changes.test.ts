@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inConsole } from '../support/console/console.ts'
-import { untilHolds } from '../support/running/until.ts'
-import { createAgent } from '../support/slices/resources.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { untilHolds } from '../../support/running/until.ts'
+import { createAgent } from '../../support/slices/resources.ts'
 
 const SEARCH = {
   type: 'http',
