@@ -8,6 +8,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { inOneAttempt } from '../../support/running/attempts.ts'
 import { writeFileList } from '../../support/running/file-list.ts'
 import { boundedShrinking, fc } from '../../support/running/property.ts'
+import slowestTests, { slowestFiles } from '../../support/running/slowest.ts'
 import { until } from '../../support/running/until.ts'
 import { childEnv, isAlive, startChild } from '../../support/service/child.ts'
 
@@ -104,7 +105,9 @@ describe('a process that runs tests', () => {
     `
     const child = runner(t, program)
     const [stdout, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'exit')])
-    return { stdout, ended: code ?? signal, cutShort: list.cutShort().map((line) => line.replaceAll(`${folder}/`, '')) }
+    const times = list.times().map((time) => ({ ...time, file: time.file.replace(`${folder}/`, '') }))
+    const cutShort = list.cutShort().map((line) => line.replaceAll(`${folder}/`, ''))
+    return { stdout, ended: code ?? signal, cutShort, times }
   }
 
   test('is stopped in a loop, and the last lines of the run say so', async (t) => {
@@ -176,6 +179,39 @@ describe('a process that runs tests', () => {
       '▶ other.test.mjs',
       '  ✔ holds',
       '✔ other.test.mjs',
+    ])
+  })
+
+  test('says how long each file took that came to its end', async (t) => {
+    const { times } = await run(t, ['good.test.mjs', 'other.test.mjs', 'killed.test.mjs'], {})
+    assert.deepEqual(
+      times.map(({ file }) => file),
+      ['good.test.mjs', 'other.test.mjs'],
+    )
+    assert.ok(
+      times.every(({ ms, cpuMs }) => ms > 0 && cpuMs > 0),
+      JSON.stringify(times),
+    )
+    const lines = slowestFiles([...times, { file: 'slow.test.mjs', ms: 61_000, cpuMs: 2_500 }])
+    assert.match(lines[1] ?? '', /^ +61\.0 s +2\.5 s CPU {2}slow\.test\.mjs$/)
+  })
+
+  test('tells the slowest tests with what they stand in, the slowest first', async () => {
+    async function* events() {
+      for (const [name, ms] of Object.entries({ quick: 5, slow: 1_500 })) {
+        for (const [nesting, each] of ['a.test.ts', 'a story', name].entries()) {
+          yield { type: 'test:start', data: { name: each, nesting } }
+        }
+        yield { type: 'test:pass', data: { name, nesting: 2, details: { duration_ms: ms, type: 'test' } } }
+        yield { type: 'test:pass', data: { name: 'a story', nesting: 1, details: { duration_ms: 9, type: 'suite' } } }
+      }
+    }
+    let told = ''
+    for await (const piece of slowestTests(events())) told += piece
+    assert.deepEqual(told.trim().split('\n'), [
+      'The 2 slowest of 2 tests:',
+      '    1.5 s  a.test.ts: a story › slow',
+      '    0.0 s  a.test.ts: a story › quick',
     ])
   })
 
