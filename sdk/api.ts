@@ -175,6 +175,8 @@ export type Invocation = {
     total_tokens: number
     /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
+    /** Input tokens written to the provider's cache, if the provider reports them */
+    cache_write_tokens?: number | undefined
     /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   }
@@ -251,6 +253,8 @@ export type InvocationStep = {
     total_tokens: number
     /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
+    /** Input tokens written to the provider's cache, if the provider reports them */
+    cache_write_tokens?: number | undefined
     /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   }
@@ -309,6 +313,8 @@ export type InvocationStep = {
     total_tokens: number
     /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
+    /** Input tokens written to the provider's cache, if the provider reports them */
+    cache_write_tokens?: number | undefined
     /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   } | undefined
@@ -329,6 +335,8 @@ export type InvocationStep = {
     total_tokens: number
     /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
+    /** Input tokens written to the provider's cache, if the provider reports them */
+    cache_write_tokens?: number | undefined
     /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   } | undefined
@@ -2011,8 +2019,10 @@ export type Usage = {
     /** Calls of models and embedders */
     calls: number
     input_tokens: number
-    /** Part of the input */
+    /** Part of the input, read from the provider's cache */
     cached_tokens: number
+    /** Part of the input, written to the provider's cache */
+    cache_write_tokens: number
     output_tokens: number
     /** Part of the output */
     reasoning_tokens: number
@@ -2051,8 +2061,10 @@ export type UsageRow = {
   /** Calls of models and embedders */
   calls: number
   input_tokens: number
-  /** Part of the input */
+  /** Part of the input, read from the provider's cache */
   cached_tokens: number
+  /** Part of the input, written to the provider's cache */
+  cache_write_tokens: number
   output_tokens: number
   /** Part of the output */
   reasoning_tokens: number
@@ -2104,6 +2116,8 @@ export type Price = {
   input: number | null
   /** Input tokens read from the provider's cache, in USD per million tokens */
   cached_input: number | null
+  /** Input tokens written to the provider's cache, in USD per million tokens */
+  cache_write: number | null
   /** Output, in USD per million tokens */
   output: number | null
   /** Reasoning tokens, in USD per million tokens */
@@ -2118,6 +2132,8 @@ export type Price = {
     input: number | null
     /** Input tokens read from the provider's cache, in USD per million tokens */
     cached_input: number | null
+    /** Input tokens written to the provider's cache, in USD per million tokens */
+    cache_write: number | null
     /** Output, in USD per million tokens */
     output: number | null
     /** Reasoning tokens, in USD per million tokens */
@@ -2132,6 +2148,8 @@ export type SetPrice = {
   input: number
   /** Cached input, in USD per million tokens */
   cached_input?: number | undefined
+  /** Input written to the cache, in USD per million tokens */
+  cache_write?: number | undefined
   /** Output, in USD per million tokens */
   output: number
   /** Reasoning output, in USD per million tokens */
@@ -2336,6 +2354,8 @@ export type UserLine = {
     total_tokens: number
     /** Input tokens read from the provider's cache, if the provider reports them */
     cached_tokens?: number | undefined
+    /** Input tokens written to the provider's cache, if the provider reports them */
+    cache_write_tokens?: number | undefined
     /** Reasoning tokens, included in the output, if the provider reports them */
     reasoning_tokens?: number | undefined
   }
@@ -2987,6 +3007,8 @@ export type Provider = {
   base_url: string | null
   has_key: boolean
   vision: boolean | Record<string, boolean> | null
+  /** With `anthropic`: mark the start of prompts for the provider to cache. Other protocols have no such marks. Set it to `false` if an endpoint refuses `cache_control` */
+  cache: boolean
   /** `configuration`: defined in `moorage.yaml`, and changed there */
   source: 'api' | 'configuration'
   /** A provider with this name was also set through the API. The one from `moorage.yaml` is used */
@@ -3004,6 +3026,8 @@ export type SetProvider = {
   api_key?: string | null | undefined
   /** Whether its models accept images: `true`, `false`, or per model name. null: images are tried */
   vision?: boolean | Record<string, boolean> | null | undefined
+  /** With `anthropic`: mark the start of prompts for the provider to cache. Other protocols have no such marks. Set it to `false` if an endpoint refuses `cache_control` */
+  cache?: boolean | undefined
 }
 
 export type ProviderModels = {

@@ -6,6 +6,7 @@ const perMillion = (what: string) => z.number().min(0).max(1_000_000).describe(`
 export const GivenRates = {
   input: perMillion('Input'),
   cached_input: perMillion('Cached input').optional(),
+  cache_write: perMillion('Input written to the cache').optional(),
   output: perMillion('Output'),
   reasoning: perMillion('Reasoning output').optional(),
   request: z.number().min(0).max(1_000).optional().describe('Per request, in USD'),

@@ -190,6 +190,10 @@ const Provider = z.strictObject({
   vision: Vision.optional().describe(
     'Whether its models accept images: true, false, or by model name. If not set, it is detected',
   ),
+  cache: z
+    .boolean()
+    .optional()
+    .describe('anthropic: mark the start of prompts for the provider to cache. If not set, true'),
 })
 const Providers = z
   .array(

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { RunFailure } from '../errors.ts'
 import { DOORS } from '../operation/door.ts'
-import { addTokens, NO_USAGE, type Usage, usdOf } from '../runtime/models/usage.ts'
+import { addTokens, NO_USAGE, partsOf, type Usage, usdOf } from '../runtime/models/usage.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../shapes.ts'
@@ -128,14 +128,8 @@ function attemptsOf({ started_at, attempts }: Invocation): z.input<typeof Attemp
 
 function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation): z.output<typeof TokenUsage> {
   const reported = steps.flatMap((step) => ('usage' in step && step.usage ? [step.usage] : []))
-  const { cached_tokens, reasoning_tokens } = reported.reduce<Usage>(addTokens, NO_USAGE)
-  return {
-    input_tokens,
-    output_tokens,
-    total_tokens: tokens_used,
-    ...(cached_tokens !== undefined && { cached_tokens }),
-    ...(reasoning_tokens !== undefined && { reasoning_tokens }),
-  }
+  const parts = reported.reduce<Usage>(addTokens, NO_USAGE)
+  return { input_tokens, output_tokens, total_tokens: tokens_used, ...partsOf((name) => parts[name]) }
 }
 
 /** The calls that were left to the caller. They are in the last answer. */

@@ -41,7 +41,14 @@ export type ProjectSnapshot = {
 export type FindProject = (ref: string) => Lookup<ProjectSnapshot>
 
 /** What a model costs: in USD for a million tokens of each kind, and in USD for each request. */
-export type Rates = { input: number; cached_input: number; output: number; reasoning: number; request: number }
+export type Rates = {
+  input: number
+  cached_input: number
+  cache_write: number
+  output: number
+  reasoning: number
+  request: number
+}
 
 /** Rates that hold for requests with more input tokens than `above`. */
 export type Tier = Rates & { above: number }

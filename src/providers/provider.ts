@@ -14,6 +14,12 @@ const MAX_KEY = 8_192
 
 export const ProviderParams = z.strictObject({ name: z.string() })
 
+const Cache = z
+  .boolean()
+  .describe(
+    'With `anthropic`: mark the start of prompts for the provider to cache. Other protocols have no such marks. Set it to `false` if an endpoint refuses `cache_control`',
+  )
+
 export const SetProviderBody = z
   .strictObject({
     type: ProviderType.default('openai-compatible').describe('The API protocol'),
@@ -31,6 +37,7 @@ export const SetProviderBody = z
     vision: Vision.nullable()
       .describe('Whether its models accept images: `true`, `false`, or per model name. null: images are tried')
       .default(null),
+    cache: Cache.default(true),
   })
   .refine(({ type, base_url }) => type !== 'openai-compatible' || base_url !== null, {
     path: ['base_url'],
@@ -45,6 +52,7 @@ export const ProviderReply = z
     base_url: z.string().nullable().describe("null: the vendor's own endpoint"),
     has_key: z.boolean(),
     vision: Vision.nullable(),
+    cache: Cache,
     source: z.enum(['api', 'configuration']).describe('`configuration`: defined in `moorage.yaml`, and changed there'),
     overridden: z
       .boolean()
@@ -62,6 +70,7 @@ export type StoredProvider = {
   base_url: string | null
   api_key: string | null
   vision: Provider['vision'] | null
+  cache: boolean
   /** Whose the key is: that of the actor who gave it. */
   paid_by: Actor['reach']
   created_at: number
@@ -95,10 +104,11 @@ function originOf({ name, type, base_url }: Addressed): string | undefined {
 }
 
 export function openProvider(stored: StoredProvider, keyring: Keyring): Provider {
-  const { name, type, base_url, api_key, vision, paid_by } = stored
+  const { name, type, base_url, api_key, vision, cache, paid_by } = stored
   return {
     name,
     type,
+    cache,
     isGuarded: true,
     ...(paid_by === 'project' && { isOfProject: true }),
     ...(vision !== null && { vision }),
@@ -108,13 +118,13 @@ export function openProvider(stored: StoredProvider, keyring: Keyring): Provider
 }
 
 export function presentStored(provider: StoredProvider): z.input<typeof ProviderReply> {
-  const { name, type, base_url, api_key, vision = null, created_at, updated_at } = provider
+  const { name, type, base_url, api_key, vision = null, cache, created_at, updated_at } = provider
   const has_key = api_key !== null
-  return { name, type, base_url, has_key, vision, source: 'api', overridden: false, created_at, updated_at }
+  return { name, type, base_url, has_key, vision, cache, source: 'api', overridden: false, created_at, updated_at }
 }
 
 export function presentConfigured(
-  { name, type, baseUrl, apiKey, vision }: Provider,
+  { name, type, baseUrl, apiKey, vision, cache = true }: Provider,
   stored: readonly StoredProvider[],
 ): z.input<typeof ProviderReply> {
   const overridden = stored.some((known) => known.name === name)
@@ -126,6 +136,7 @@ export function presentConfigured(
     base_url: baseUrl ?? null,
     has_key,
     vision: vision ?? null,
+    cache,
     source: 'configuration',
     overridden,
     ...times,

@@ -29,7 +29,7 @@ export const setProvider = operation({
   answer: { data: ProviderReply, errors: ['conflict'] },
 
   async run(
-    { params: { name }, body: { type, base_url, api_key, vision } },
+    { params: { name }, body: { type, base_url, api_key, vision, cache } },
     { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
   ) {
     requireWholeProject(actor)
@@ -37,7 +37,7 @@ export const setProvider = operation({
     requireNotConfigured(name, config.providers)
     requireAddress(base_url, policiesOf(config).outgoing)
     const named = { project_id: actor.scope.project_id, name }
-    const wanted = { ...named, type, base_url, vision, paid_by: actor.reach, updated_at: now() }
+    const wanted = { ...named, type, base_url, vision, cache, paid_by: actor.reach, updated_at: now() }
     if (api_key !== undefined) {
       return presentStored(await providers.put(db, { ...wanted, api_key: sealKey(named, api_key, keyring) }))
     }

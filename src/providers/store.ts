@@ -43,13 +43,15 @@ export async function putKeepingKey(
   known: StoredProvider | undefined,
 ): Promise<StoredProvider> {
   const row = rowOf({ ...provider, api_key: null })
-  const { type, base_url, vision, updated_at } = row
+  const { type, base_url, vision, cache, updated_at } = row
   const paid_by = sql<string>`case when providers.api_key is null then ${row.paid_by} else providers.paid_by end`
   const stored = await db
     .insertInto('providers')
     .values(row)
     .onConflict((there) => {
-      const update = there.columns(['project_id', 'name']).doUpdateSet({ type, base_url, vision, paid_by, updated_at })
+      const update = there
+        .columns(['project_id', 'name'])
+        .doUpdateSet({ type, base_url, vision, cache, paid_by, updated_at })
       return known
         ? update
             .where('providers.type', '=', known.type)
@@ -88,10 +90,10 @@ export async function remove(db: Database, project_id: string, name: string): Pr
 function fromRow(row: Selectable<Tables['providers']>): StoredProvider {
   const vision = jsonOf('provider', { ...row, id: row.name })<StoredProvider['vision']>('vision')
   const paid_by = row.paid_by as StoredProvider['paid_by']
-  return { ...row, vision, type: row.type as StoredProvider['type'], paid_by }
+  return { ...row, vision, cache: row.cache === 1, type: row.type as StoredProvider['type'], paid_by }
 }
 
-function rowOf({ project_id, name, type, base_url, api_key, vision, paid_by, updated_at }: Put) {
+function rowOf({ vision, cache, updated_at, ...named }: Put) {
   const text = vision === null ? null : JSON.stringify(vision)
-  return { project_id, name, type, base_url, api_key, vision: text, paid_by, created_at: updated_at, updated_at }
+  return { ...named, vision: text, cache: cache ? 1 : 0, created_at: updated_at, updated_at }
 }

@@ -40,12 +40,14 @@ export function usageAttributes({
   input_tokens,
   output_tokens,
   cached_tokens,
+  cache_write_tokens,
   reasoning_tokens,
 }: TokenCount): Attributes {
   return {
     'gen_ai.usage.input_tokens': input_tokens,
     'gen_ai.usage.output_tokens': output_tokens,
     ...(cached_tokens !== undefined && { 'gen_ai.usage.cache_read.input_tokens': cached_tokens }),
+    ...(cache_write_tokens !== undefined && { 'gen_ai.usage.cache_creation.input_tokens': cache_write_tokens }),
     ...(reasoning_tokens !== undefined && { 'gen_ai.usage.reasoning.output_tokens': reasoning_tokens }),
   }
 }

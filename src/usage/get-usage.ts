@@ -112,6 +112,7 @@ const NOTHING: UsageSums = {
   calls: 0,
   input_tokens: 0,
   cached_tokens: 0,
+  cache_write_tokens: 0,
   output_tokens: 0,
   reasoning_tokens: 0,
   cost_nano: 0,
@@ -124,6 +125,7 @@ function added(sums: UsageSums, more: UsageSums): UsageSums {
     calls: sums.calls + more.calls,
     input_tokens: sums.input_tokens + more.input_tokens,
     cached_tokens: sums.cached_tokens + more.cached_tokens,
+    cache_write_tokens: sums.cache_write_tokens + more.cache_write_tokens,
     output_tokens: sums.output_tokens + more.output_tokens,
     reasoning_tokens: sums.reasoning_tokens + more.reasoning_tokens,
     cost_nano: sums.cost_nano + more.cost_nano,
@@ -133,11 +135,13 @@ function added(sums: UsageSums, more: UsageSums): UsageSums {
 }
 
 function present(sums: UsageSums) {
-  const { calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced, lost } = sums
+  const { calls, input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens } = sums
+  const { cost_nano, unpriced, lost } = sums
   return {
     calls,
     input_tokens,
     cached_tokens,
+    cache_write_tokens,
     output_tokens,
     reasoning_tokens,
     total_tokens: input_tokens + output_tokens,

@@ -14,6 +14,7 @@ export type LedgerLine = Spender & {
   status: CallStatus | 'reserved' | 'lost'
   input_tokens: number
   cached_tokens: number
+  cache_write_tokens: number
   output_tokens: number
   reasoning_tokens: number
   cost_nano: Cost

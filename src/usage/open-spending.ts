@@ -130,11 +130,12 @@ class LedgerMeter implements RunMeter {
   }
 
   #end({ line, held, price }: Begun, status: CallStatus, tokens: TokenCount): Cost {
-    const { input_tokens, cached_tokens = 0, output_tokens, reasoning_tokens = 0 } = tokens
+    const { input_tokens, output_tokens } = tokens
+    const { cached_tokens = 0, cache_write_tokens = 0, reasoning_tokens = 0 } = tokens
     const rates = price && ratesFor(price, input_tokens)
     const cost_nano = rates ? costOf(rates, tokens, status) : null
     this.#counts.add(line.model, tokens, cost_nano)
-    const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
+    const used = { input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens }
     const priced = { cost_nano, price: rates ? priceText(price, rates) : null }
     const ended = { line: { ...line, status, ...used, ...priced }, held }
     if (held?.owner === undefined) this.#ended.push(ended)

@@ -11,7 +11,7 @@ import type { LedgerLine } from './ledger-line.ts'
 import { HOUR_MS } from './periods.ts'
 import type { EndedLine } from './reservation.ts'
 
-const USED = ['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens'] as const
+const USED = ['input_tokens', 'cached_tokens', 'cache_write_tokens', 'output_tokens', 'reasoning_tokens'] as const
 
 export const LEDGER = bulkTable('ledger')
 
@@ -40,24 +40,14 @@ const ENDED_LINES: EndedTable = {
 }
 
 /** The same without the lease: whose the call was is not written again, because that user may be erased by now. */
-export function endedValues({
-  status,
-  input_tokens,
-  cached_tokens,
-  output_tokens,
-  reasoning_tokens,
-  ...line
-}: LedgerLine) {
-  const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
-  return {
-    status,
-    ...used,
-    cost_nano: line.cost_nano,
-    price: line.price,
-    charges: null,
-    owner: null,
-    lease_until: null,
-  }
+export function endedValues(line: LedgerLine) {
+  const { status, cost_nano, price } = line
+  return { status, ...usedBy(line), cost_nano, price, charges: null, owner: null, lease_until: null }
+}
+
+function usedBy(line: LedgerLine): Pick<LedgerLine, (typeof USED)[number]> {
+  const { input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens } = line
+  return { input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens }
 }
 
 /** What an ended line adds to the sums and to the counters of budgets, and itself unless it was reserved. */
@@ -74,10 +64,8 @@ export function lineEnding(line: LedgerLine, owner: string): Ending {
 /** What a line that has ended adds to the sums. */
 export function sumWrites(line: LedgerLine): Write[] {
   const { cost_nano } = line
-  const { input_tokens, cached_tokens, output_tokens, reasoning_tokens } = line
-  const used = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
   const priced = { cost_nano: cost_nano ?? 0, unpriced: cost_nano === null ? 1 : 0 }
-  return addedToSums(line, { calls: 1, ...used, ...priced, lost: line.status === 'lost' ? 1 : 0 })
+  return addedToSums(line, { calls: 1, ...usedBy(line), ...priced, lost: line.status === 'lost' ? 1 : 0 })
 }
 
 /** What takes back that the line was summed. */

@@ -8,7 +8,15 @@ import { SUM_HOURS } from './store.ts'
 
 export type UsageSums = Pick<
   Tables['usage_sums'],
-  'calls' | 'input_tokens' | 'cached_tokens' | 'output_tokens' | 'reasoning_tokens' | 'cost_nano' | 'unpriced' | 'lost'
+  | 'calls'
+  | 'input_tokens'
+  | 'cached_tokens'
+  | 'cache_write_tokens'
+  | 'output_tokens'
+  | 'reasoning_tokens'
+  | 'cost_nano'
+  | 'unpriced'
+  | 'lost'
 >
 
 type UsageColumn =
@@ -70,7 +78,7 @@ export async function listUsage(db: Database, wanted: WantedUsage): Promise<Usag
   return rows
 }
 
-const TOKENS = ['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens']
+const TOKENS = ['input_tokens', 'cached_tokens', 'cache_write_tokens', 'output_tokens', 'reasoning_tokens']
 
 const sumsOf = (hours: number) => ({
   table: sql`usage_sums`,

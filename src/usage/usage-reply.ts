@@ -62,7 +62,8 @@ export const UsageQuery = z.strictObject({
 const Sums = {
   calls: z.int().describe('Calls of models and embedders'),
   input_tokens: z.int(),
-  cached_tokens: z.int().describe('Part of the input'),
+  cached_tokens: z.int().describe("Part of the input, read from the provider's cache"),
+  cache_write_tokens: z.int().describe("Part of the input, written to the provider's cache"),
   output_tokens: z.int(),
   reasoning_tokens: z.int().describe('Part of the output'),
   total_tokens: z.int(),

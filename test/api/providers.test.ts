@@ -50,6 +50,7 @@ onManyNodes(
           base_url: model.url,
           has_key: true,
           vision: null,
+          cache: true,
           source: 'api',
           overridden: false,
         })
@@ -156,6 +157,7 @@ onManyNodes(
             base_url: GONE,
             has_key: true,
             vision: null,
+            cache: true,
             source: 'configuration',
             overridden: false,
             created_at: null,

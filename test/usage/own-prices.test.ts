@@ -51,13 +51,13 @@ for (const engine of ENGINES) {
       assert.equal(await costOf(agent), null)
       const { status, body, text } = await set(PATH, RATES)
       assert.equal(status, 200, text)
-      const whole = { input: 1, cached_input: 1, output: 10, reasoning: 10, request: 0 }
+      const whole = { input: 1, cached_input: 1, cache_write: 1, output: 10, reasoning: 10, request: 0 }
       const price = { model: MODEL, source: 'api', set_for: MODEL, version: null, ...whole, tiers: [] }
       assert.deepEqual(body.data, price)
       assert.deepEqual(await priceOf(MODEL), price)
       assert.equal(await costOf(agent), 0.002)
-      await set(PATH, { ...RATES, cached_input: 0.5, request: 0.25 })
-      assert.deepEqual(await priceOf(MODEL), { ...price, cached_input: 0.5, request: 0.25 })
+      await set(PATH, { ...RATES, cached_input: 0.5, cache_write: 1.25, request: 0.25 })
+      assert.deepEqual(await priceOf(MODEL), { ...price, cached_input: 0.5, cache_write: 1.25, request: 0.25 })
       assert.equal(await costOf(agent), 0.252)
       const deleted = await service.call('DELETE', PATH)
       assert.deepEqual([deleted.status, deleted.body.data], [200, { model: MODEL, deleted: true }])

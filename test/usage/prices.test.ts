@@ -4,8 +4,8 @@ import { listedAt } from '../../src/usage/prices/listed-at.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 
-const unknown = { input: null, cached_input: null, output: null, reasoning: null, request: null }
-const free = { input: 0, cached_input: 0, output: 0, reasoning: 0, request: 0 }
+const unknown = { input: null, cached_input: null, cache_write: null, output: null, reasoning: null, request: null }
+const free = { input: 0, cached_input: 0, cache_write: 0, output: 0, reasoning: 0, request: 0 }
 
 test('a price for some hours of the day holds in them, also over midnight, and from its first to before its last', () => {
   const between = (start_time: string, end_time: string, input_mtok: number) => {
@@ -48,10 +48,21 @@ onAnyEngine(
           ...list,
           input: 3,
           cached_input: 0.3,
+          cache_write: 3.75,
           output: 15,
           reasoning: 15,
           request: 0,
-          tiers: [{ above: 200_000, input: 6, cached_input: 0.6, output: 22.5, reasoning: 22.5, request: 0 }],
+          tiers: [
+            {
+              above: 200_000,
+              input: 6,
+              cached_input: 0.6,
+              cache_write: 7.5,
+              output: 22.5,
+              reasoning: 22.5,
+              request: 0,
+            },
+          ],
         },
         { model: 'builtin/echo', source: 'builtin', set_for: null, version: null, ...free, tiers: [] },
         {
@@ -60,6 +71,7 @@ onAnyEngine(
           ...free,
           input: 0.02,
           cached_input: 0.02,
+          cache_write: 0.02,
           tiers: [],
         },
         {
@@ -69,6 +81,7 @@ onAnyEngine(
           version: null,
           input: 1,
           cached_input: 1,
+          cache_write: 1,
           output: 2,
           reasoning: 2,
           request: 0,
@@ -80,6 +93,7 @@ onAnyEngine(
           ...list,
           input: 2.5,
           cached_input: 1.25,
+          cache_write: 2.5,
           output: 10,
           reasoning: 10,
           request: 0,
@@ -92,6 +106,7 @@ onAnyEngine(
           version: null,
           input: 0,
           cached_input: 0,
+          cache_write: 0,
           output: 0,
           reasoning: 0,
           request: 0.002,

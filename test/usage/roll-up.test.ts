@@ -42,6 +42,7 @@ const lineAt = (created_at: number, more: Partial<LedgerLine> = {}): LedgerLine 
   status: 'completed',
   input_tokens: 10,
   cached_tokens: 1,
+  cache_write_tokens: 2,
   output_tokens: 5,
   reasoning_tokens: 0,
   cost_nano: lines % 4 === 0 ? null : 100,

@@ -117,7 +117,7 @@ for (const engine of ENGINES) {
           reasoning_tokens = 0,
           cost_usd,
         } = wanted as Record<string, number>
-        const tokens = { input_tokens, cached_tokens, output_tokens, reasoning_tokens }
+        const tokens = { input_tokens, cached_tokens, cache_write_tokens: 0, output_tokens, reasoning_tokens }
         const total_tokens = Number(input_tokens) + Number(output_tokens)
         const exact = Number(Number(cost_usd).toFixed(9))
         const sums = {
@@ -199,6 +199,7 @@ for (const engine of ENGINES) {
         calls: 2,
         input_tokens: 2,
         cached_tokens: 0,
+        cache_write_tokens: 0,
         output_tokens: 2,
         reasoning_tokens: 0,
         total_tokens: 4,
@@ -228,7 +229,7 @@ for (const engine of ENGINES) {
       const path = `/v1/usage?group_by=model,user&agent_id=${agent}`
       const asked = { Authorization: `Bearer ${service.admin}` }
       const wanted =
-        'user_id,model,calls,input_tokens,cached_tokens,output_tokens,reasoning_tokens,total_tokens,cost_usd,priced_cost_usd,unpriced_calls,lost_calls\r\n,builtin/echo,1,4,0,4,0,8,0,0,0,0\r\n'
+        'user_id,model,calls,input_tokens,cached_tokens,cache_write_tokens,output_tokens,reasoning_tokens,total_tokens,cost_usd,priced_cost_usd,unpriced_calls,lost_calls\r\n,builtin/echo,1,4,0,0,4,0,8,0,0,0,0\r\n'
       for (const [url, headers] of [
         [path, { ...asked, Accept: 'text/csv' }],
         [`${path}&format=csv`, asked],
@@ -319,7 +320,7 @@ for (const engine of ENGINES) {
 
 describe('what a call costs', () => {
   test('is exact, and so are sums of many', () => {
-    const rates = { input: 0.1, cached_input: 0.1, output: 0.3, reasoning: 0.3, request: 0 }
+    const rates = { input: 0.1, cached_input: 0.1, cache_write: 0.1, output: 0.3, reasoning: 0.3, request: 0 }
     let sum = 0
     for (let i = 0; i < 100_000; i++) sum += costOf(rates, { input_tokens: 1, output_tokens: 1 }, 'completed')
     assert.equal(sum, 100_000 * 400)

@@ -124,6 +124,16 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
           This provider needs no key. Delete the stored one.
         </label>
       )}
+      {values.type === 'anthropic' && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={values.cache}
+            onChange={() => setValues({ ...values, cache: !values.cache })}
+          />
+          Cache the start of prompts. Clear this only if the endpoint refuses <code>cache_control</code>.
+        </label>
+      )}
       {tested && !tested.ok && (
         <p class="notice" role="alert">
           <b>Saved, but the test failed.</b> {tested.error}
@@ -144,14 +154,20 @@ const KEY_AGAIN =
   'The URL leads to another server, so the stored key is not sent there. Enter the key again, or select below that the provider needs none.'
 
 function valuesOf(provider: Provider | undefined) {
-  const { type = 'openai-compatible', base_url, vision = null } = provider ?? {}
-  return { type, base_url: base_url ?? '', vision } as Pick<Provider, 'type' | 'vision'> & { base_url: string }
+  const { type = 'openai-compatible', base_url, vision = null, cache = true } = provider ?? {}
+  const values: Pick<Provider, 'type' | 'vision' | 'cache'> & { base_url: string } = {
+    type,
+    base_url: base_url ?? '',
+    vision,
+    cache,
+  }
+  return values
 }
 
 type Values = ReturnType<typeof valuesOf>
 
-function bodyOf({ type, base_url, vision }: Values): SetProvider {
-  return { type, base_url: base_url.trim() || null, vision }
+function bodyOf({ type, base_url, vision, cache }: Values): SetProvider {
+  return { type, base_url: base_url.trim() || null, vision, cache }
 }
 
 async function requireFree(name: string): Promise<void> {

@@ -129,6 +129,7 @@ function Found({ usage, group, nameOf }: { usage: FoundUsage; group: UsageGroup;
           Calls: <b>{countText(totals.calls)}</b>,
           Input: <b>{`${countText(totals.input_tokens)} tokens`}</b>,
           Cached: totals.cached_tokens > 0 ? countText(totals.cached_tokens) : undefined,
+          'Cache writes': totals.cache_write_tokens > 0 ? countText(totals.cache_write_tokens) : undefined,
           Output: <b>{`${countText(totals.output_tokens)} tokens`}</b>,
           Reasoning: totals.reasoning_tokens > 0 ? countText(totals.reasoning_tokens) : undefined,
         }}

@@ -55,6 +55,7 @@ const SUMS: Column<Shown>[] = [
   { title: 'Calls', isNumber: true, isExtra: true, cell: ({ calls }) => countText(calls) },
   { title: 'Input', isNumber: true, isExtra: true, cell: ({ input_tokens }) => countText(input_tokens) },
   { title: 'Cached', isNumber: true, isExtra: true, cell: ({ cached_tokens }) => countText(cached_tokens) },
+  { title: 'Cache writes', isNumber: true, isExtra: true, cell: (row) => countText(row.cache_write_tokens) },
   { title: 'Output', isNumber: true, isExtra: true, cell: ({ output_tokens }) => countText(output_tokens) },
   { title: 'Reasoning', isNumber: true, isExtra: true, cell: ({ reasoning_tokens }) => countText(reasoning_tokens) },
   { title: 'Tokens', isNumber: true, cell: ({ total_tokens }) => countText(total_tokens) },

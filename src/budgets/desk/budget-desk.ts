@@ -251,7 +251,7 @@ export class BudgetDesk implements Desk {
       decided.writes.push(counterWrite(charge.counter, { reserved: charge.held, kept: 1 }))
     }
     const lease_until = now() + LEASE_MS
-    const most = { input_tokens, cached_tokens: 0, output_tokens, reasoning_tokens: 0 }
+    const most = { input_tokens, cached_tokens: 0, cache_write_tokens: 0, output_tokens, reasoning_tokens: 0 }
     const held = { status: 'reserved' as const, charges: chargesText(charges), owner: node, lease_until }
     const cost_nano = mostCost(input_tokens, output_tokens)
     decided.writes.push(reservedWrite({ ...line, ...most, cost_nano, price: null, ...held }))

@@ -18,6 +18,10 @@ export const TokenUsage = z.object({
     .int()
     .optional()
     .describe("Input tokens read from the provider's cache, if the provider reports them"),
+  cache_write_tokens: z
+    .int()
+    .optional()
+    .describe("Input tokens written to the provider's cache, if the provider reports them"),
   reasoning_tokens: z
     .int()
     .optional()

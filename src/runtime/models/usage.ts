@@ -1,11 +1,12 @@
 /**
- * The tokens of one or more requests to models. `cached_tokens` are a part of the input and `reasoning_tokens` a part of
- * the output; they are absent where no provider reported them.
+ * The tokens of one or more requests to models. `cached_tokens` and `cache_write_tokens` are parts of the input and
+ * `reasoning_tokens` a part of the output; they are absent where no provider reported them.
  */
 export type TokenCount = {
   input_tokens: number
   output_tokens: number
   cached_tokens?: number | undefined
+  cache_write_tokens?: number | undefined
   reasoning_tokens?: number | undefined
 }
 
@@ -13,29 +14,43 @@ export type Usage = TokenCount & { total_tokens: number }
 
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 }
 
-export function addTokens({ cached_tokens, reasoning_tokens, ...sum }: Usage, more: TokenCount): Usage {
+/** The counts that not every provider reports. */
+const PARTS = ['cached_tokens', 'cache_write_tokens', 'reasoning_tokens'] as const
+
+export function addTokens(sum: Usage, more: TokenCount): Usage {
   return {
     input_tokens: sum.input_tokens + more.input_tokens,
     output_tokens: sum.output_tokens + more.output_tokens,
     total_tokens: sum.total_tokens + more.input_tokens + more.output_tokens,
-    ...partSum('cached_tokens', cached_tokens, more.cached_tokens),
-    ...partSum('reasoning_tokens', reasoning_tokens, more.reasoning_tokens),
+    ...partsOf((name) => {
+      const [one, other] = [sum[name], more[name]]
+      return one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0)
+    }),
   }
-}
-
-function partSum(name: 'cached_tokens' | 'reasoning_tokens', one: number | undefined, other: number | undefined) {
-  return one === undefined && other === undefined ? {} : { [name]: (one ?? 0) + (other ?? 0) }
 }
 
 /** What was used since `before`. */
 export function tokensSince(before: Usage, now: Usage): TokenCount {
-  const { cached_tokens, reasoning_tokens } = now
   return {
     input_tokens: now.input_tokens - before.input_tokens,
     output_tokens: now.output_tokens - before.output_tokens,
-    ...(cached_tokens !== undefined && { cached_tokens: cached_tokens - (before.cached_tokens ?? 0) }),
-    ...(reasoning_tokens !== undefined && { reasoning_tokens: reasoning_tokens - (before.reasoning_tokens ?? 0) }),
+    ...partsOf((name) => {
+      const count = now[name]
+      return count === undefined ? undefined : count - (before[name] ?? 0)
+    }),
   }
+}
+
+/** The reported parts of a count. */
+export function partsOf(
+  countOf: (name: (typeof PARTS)[number]) => number | undefined,
+): Pick<TokenCount, (typeof PARTS)[number]> {
+  const parts: Pick<TokenCount, (typeof PARTS)[number]> = {}
+  for (const name of PARTS) {
+    const count = countOf(name)
+    if (count !== undefined) parts[name] = count
+  }
+  return parts
 }
 
 /** In billionths of a dollar, so that sums are exact. Null if a price is not known: that is never taken for free. */

@@ -31,7 +31,7 @@ export function buildPrompt(input: ModelInput, instruction = ''): PromptMessage[
   const data = [quotedMemory(shownMemories(input)), quotedContext(context)].filter((block) => block !== '')
   const rules = [
     summary === undefined ? '' : SUMMARY_RULE,
-    data.length > 0 ? DATA_RULE : '',
+    data.length > 0 || mayRecall(input) ? DATA_RULE : '',
     files ? ATTACHMENT_RULE : '',
   ]
   const system = [agent.instructions ?? '', given?.instructions ?? '', ...rules, instruction].filter(
@@ -46,6 +46,11 @@ export function buildPrompt(input: ModelInput, instruction = ''): PromptMessage[
     ...(system.length > 0 ? [{ role: 'system' as const, content: system.join('\n\n') }] : []),
     ...alternating([...first, ...shownTurns(input), last]),
   ]
+}
+
+/** The rule is there from the first turn, so that the beginning of the prompt stays the same when memories come. */
+function mayRecall({ agent, context }: ModelInput): boolean {
+  return agent.memory.recall > 0 && context.user_id !== undefined
 }
 
 /** What the caller gave, or as much of the session as the agent's settings allow, oldest first. */

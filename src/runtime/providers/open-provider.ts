@@ -26,10 +26,11 @@ export type OpenProvider = { model(id: string): Model; close(): Promise<void> }
 
 /** A provider with its connections. */
 export function openProvider(provider: Provider, options: ProviderOptions): OpenProvider {
-  const { name, type, apiKey = '', vision } = provider
+  const { name, type, apiKey = '', vision, cache: caches = true } = provider
   const sockets = socketsOf(provider, options)
   const server = serverOf(urlOf(provider) ?? '')
-  const connected = { provider: name, server, apiKey, vision, protocol: PROTOCOLS[type], sockets, now: options.now }
+  const protocol = PROTOCOLS[type]
+  const connected = { provider: name, server, apiKey, vision, caches, protocol, sockets, now: options.now }
   return { model: (id) => providerModel(connected, id), close: () => sockets.close() }
 }
 

@@ -13,6 +13,7 @@ type Connected = {
   provider: string
   server: ModelServer
   vision: TakesImages | undefined
+  caches: boolean
   apiKey: string
   protocol: Protocol
   sockets: ProviderSockets
@@ -33,7 +34,8 @@ export function providerModel(connected: Connected, model: string): Model {
 /** The body is written once: what is measured is what is sent, and sent again if that is tried. */
 function readyPrompt(connected: Connected, model: string, prompt: ModelPrompt): ReadyPrompt {
   const slots = new ByteSlots()
-  const json = JSON.stringify(connected.protocol.body(prompt, { provider: connected.provider, model }, slots))
+  const { provider, caches, protocol } = connected
+  const json = JSON.stringify(protocol.body(prompt, { provider, model, caches }, slots))
   const images = slots.file_ids.reduce((sum, file_id) => sum + pagesOf(prompt.input.files?.get(file_id)), 0)
   const size = { bytes: Buffer.byteLength(json), images }
   const tokens = likelyTokens(size)

@@ -10,6 +10,8 @@ export type Provider = {
   apiKey?: string | undefined
   /** Whether its models take images. Those of which that is not known are tried. */
   vision?: TakesImages | undefined
+  /** Whether requests mark what the provider should cache, where its protocol has such marks. Absent means yes. */
+  cache?: boolean | undefined
   /** A client chose the address, through the API. Only the guarded client may call it. */
   isGuarded?: true
   /** A project gave its key, and pays. Without it the operator does. */

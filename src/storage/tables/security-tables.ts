@@ -1,4 +1,4 @@
-import { integer, json, sequence, text, time } from '../schema/column.ts'
+import { flag, integer, json, sequence, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
 /** The hash before the first entry of the audit log. */
@@ -81,6 +81,8 @@ export const securityTables = {
     api_key: text.nullable,
     /** JSON. Null: whether its models take images is tried. */
     vision: json.nullable,
+    /** Whether prompts are marked for the provider's cache, if its protocol has such marks. */
+    cache: flag.default(1),
     /** Whose the key is: `service` if an actor of the service gave it, else `project`. */
     paid_by: text,
     created_at: time,

@@ -28,6 +28,7 @@ export const usageTables = {
     status: text,
     input_tokens: integer,
     cached_tokens: integer,
+    cache_write_tokens: integer,
     output_tokens: integer,
     reasoning_tokens: integer,
     /** In billionths of a dollar. Null: there is no price. */
@@ -67,6 +68,7 @@ export const usageTables = {
     calls: integer,
     input_tokens: integer,
     cached_tokens: integer,
+    cache_write_tokens: integer,
     output_tokens: integer,
     reasoning_tokens: integer,
     cost_nano: integer,

@@ -12,7 +12,7 @@ import type { VendorModel } from './vendor-prices-worker.ts'
 
 const FREE: Price = {
   source: 'builtin',
-  rates: { input: 0, cached_input: 0, output: 0, reasoning: 0, request: 0 },
+  rates: { input: 0, cached_input: 0, cache_write: 0, output: 0, reasoning: 0, request: 0 },
   tiers: [],
 }
 
@@ -123,10 +123,12 @@ function pricesOf(given: readonly GivenPrice[], source: Price['source']): NamedP
 }
 
 /** Rates that were not given follow from the others. */
-export function wholeRates({ input, output, cached_input, reasoning, request }: Omit<GivenPrice, 'model'>): Rates {
+export function wholeRates(given: Omit<GivenPrice, 'model'>): Rates {
+  const { input, output, cached_input, cache_write, reasoning, request } = given
   return {
     input,
     cached_input: cached_input ?? input,
+    cache_write: cache_write ?? input,
     output,
     reasoning: reasoning ?? output,
     request: request ?? 0,

@@ -18,6 +18,7 @@ const rate = (what: string) => z.number().nullable().describe(`${what}, in USD p
 const ShownRates = {
   input: rate('Input'),
   cached_input: rate("Input tokens read from the provider's cache"),
+  cache_write: rate("Input tokens written to the provider's cache"),
   output: rate('Output'),
   reasoning: rate('Reasoning tokens'),
   request: z.number().nullable().describe('Per request, in USD'),
@@ -43,7 +44,7 @@ export const PriceReply = z
   })
   .meta({ id: 'Price' })
 
-const UNKNOWN = { input: null, cached_input: null, output: null, reasoning: null, request: null }
+const UNKNOWN = { input: null, cached_input: null, cache_write: null, output: null, reasoning: null, request: null }
 
 export function presentPrice(model: string, price: Price | undefined): z.input<typeof PriceReply> {
   if (!price) return { model, source: 'unknown', set_for: null, version: null, ...UNKNOWN, tiers: [] }

@@ -13,9 +13,9 @@ const written = new WeakMap<Rates, string>()
 export function priceText(price: Price, rates: Rates): string {
   const known = written.get(rates)
   if (known !== undefined) return known
-  const { input, cached_input, output, reasoning, request } = rates
+  const { input, cached_input, cache_write, output, reasoning, request } = rates
   const { source, version } = price
-  const text = JSON.stringify({ source, version, input, cached_input, output, reasoning, request })
+  const text = JSON.stringify({ source, version, input, cached_input, cache_write, output, reasoning, request })
   written.set(rates, text)
   return text
 }
@@ -23,9 +23,10 @@ export function priceText(price: Price, rates: Rates): string {
 /** The most that a request may cost, whichever kinds of tokens it has. It may have less input than that, at other rates. */
 export function mostCostOf({ rates, tiers }: Price, input_tokens: number, output_tokens: number): number {
   const reached = [rates, ...tiers.filter(({ above }) => input_tokens > above)]
-  const costs = reached.map(({ input, cached_input, output, reasoning, request }) => {
-    const most = { input: Math.max(input, cached_input), output: Math.max(output, reasoning) }
-    return costOf({ ...most, cached_input, reasoning, request }, { input_tokens, output_tokens }, 'completed')
+  const costs = reached.map((known) => {
+    const input = Math.max(known.input, known.cached_input, known.cache_write)
+    const output = Math.max(known.output, known.reasoning)
+    return costOf({ ...known, input, output }, { input_tokens, output_tokens }, 'completed')
   })
   return Math.max(...costs)
 }
@@ -42,10 +43,12 @@ const PICO_PER_NANO = 1_000
 export function costOf(rates: Rates, tokens: TokenCount, status: CallStatus): number {
   const { input_tokens, output_tokens } = tokens
   const cached = Math.min(tokens.cached_tokens ?? 0, input_tokens)
+  const cacheWritten = Math.min(tokens.cache_write_tokens ?? 0, input_tokens - cached)
   const reasoning = Math.min(tokens.reasoning_tokens ?? 0, output_tokens)
   const pico =
-    (input_tokens - cached) * perToken(rates.input) +
+    (input_tokens - cached - cacheWritten) * perToken(rates.input) +
     cached * perToken(rates.cached_input) +
+    cacheWritten * perToken(rates.cache_write) +
     (output_tokens - reasoning) * perToken(rates.output) +
     reasoning * perToken(rates.reasoning) +
     (status === 'completed' || input_tokens + output_tokens > 0 ? Math.round(rates.request * PICO) : 0)

@@ -58,6 +58,7 @@ function readList(wanted: readonly VendorModel[]): Promise<Listed[]> {
 const KEYS = {
   input: 'input_mtok',
   cached_input: 'cache_read_mtok',
+  cache_write: 'cache_write_mtok',
   output: 'output_mtok',
   reasoning: 'output_reasoning_mtok',
 } as const
@@ -93,8 +94,9 @@ function ratesAbove(listed: ModelPrice, above: number): Rates {
   const input = rate(KEYS.input) ?? 0
   const output = rate(KEYS.output) ?? 0
   const cached_input = rate(KEYS.cached_input) ?? input
+  const cache_write = rate(KEYS.cache_write) ?? input
   const reasoning = rate(KEYS.reasoning) ?? output
-  return { input, cached_input, output, reasoning, request: (rate('requests_kcount') ?? 0) / PER_THOUSAND }
+  return { input, cached_input, cache_write, output, reasoning, request: (rate('requests_kcount') ?? 0) / PER_THOUSAND }
 }
 
 function tiersOf(value: ModelPrice[string]) {

@@ -29,13 +29,15 @@ export function isOwn({ source, set_for, model }: Price): boolean {
 
 /** Rates that follow from others are left empty. */
 function valuesOf(price: Price | undefined) {
-  const { input = null, output = null, cached_input = null, reasoning = null, request = null } = price ?? {}
+  const { input = null, output = null, cached_input = null, cache_write = null } = price ?? {}
+  const { reasoning = null, request = null } = price ?? {}
   const text = (rate: number | null, otherwise: number | null) =>
     rate === null || rate === otherwise ? '' : String(rate)
   return {
     input: text(input, null),
     output: text(output, null),
     cached_input: text(cached_input, input),
+    cache_write: text(cache_write, input),
     reasoning: text(reasoning, output),
     request: text(request, 0),
   }
@@ -43,11 +45,12 @@ function valuesOf(price: Price | undefined) {
 
 type Values = ReturnType<typeof valuesOf>
 
-function ratesOf({ input, output, cached_input, reasoning, request }: Values) {
+function ratesOf({ input, output, cached_input, cache_write, reasoning, request }: Values) {
   return {
     input: numberIn(input),
     output: numberIn(output),
     cached_input: numberIn(cached_input),
+    cache_write: numberIn(cache_write),
     reasoning: numberIn(reasoning),
     request: numberIn(request),
   }
@@ -132,12 +135,19 @@ export function PriceDialog({ model: given, price, onClose, onSaved }: Props) {
           {...field('cached_input')}
         />
         <NumberField
+          label="Cache write (USD per million tokens)"
+          hint="Default: the input price."
+          {...field('cache_write')}
+        />
+      </div>
+      <div class="columns">
+        <NumberField
           label="Reasoning (USD per million tokens)"
           hint="Default: the output price."
           {...field('reasoning')}
         />
+        <NumberField label="Request (USD each)" hint="Default: 0." {...field('request')} />
       </div>
-      <NumberField label="Request (USD each)" hint="Default: 0." {...field('request')} />
       <p class="hint">
         The price applies to this project's calls from now on. To apply it to past calls, run{' '}
         <code>moorage usage reprice --from 30d</code>.

@@ -81,7 +81,7 @@ function NoPrices() {
 
 function rateColumn(
   title: string,
-  rate: keyof Price & ('input' | 'output' | 'cached_input' | 'reasoning' | 'request'),
+  rate: keyof Price & ('input' | 'output' | 'cached_input' | 'cache_write' | 'reasoning' | 'request'),
 ) {
   return { title, isNumber: true, cell: (price: Price) => (price[rate] === null ? '–' : usdText(price[rate])) }
 }
@@ -90,6 +90,7 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Price>[] => [
   { title: 'Model', sort: 'model', cell: ({ model }) => <code class="breaks">{model}</code> },
   rateColumn('Input', 'input'),
   { ...rateColumn('Cached', 'cached_input'), isExtra: true },
+  { ...rateColumn('Cache write', 'cache_write'), isExtra: true },
   rateColumn('Output', 'output'),
   { ...rateColumn('Reasoning', 'reasoning'), isExtra: true },
   { ...rateColumn('Request', 'request'), isExtra: true },

@@ -22,6 +22,7 @@ const SPECS: CommandSpecs = {
         'model',
         'input',
         ['CACHED', ({ cached_input }) => cached_input],
+        ['CACHE WRITE', ({ cache_write }) => cache_write],
         'output',
         'reasoning',
         'request',

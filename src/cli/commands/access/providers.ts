@@ -18,6 +18,7 @@ const SPECS: CommandSpecs = {
       type: '--type <type>',
       base_url: { flags: '--base-url <url>', about: 'its URL, such as https://llm.example.com/v1' },
       vision: 'whether its models accept images: true, false or {"model": true}. Without it, as stored',
+      cache: 'whether prompts are marked for the cache of an anthropic provider: true or false. Without it, as stored',
       api_key: false,
     },
     more: (command) => command.option('--no-key', 'the provider requires no key'),
@@ -27,7 +28,8 @@ const SPECS: CommandSpecs = {
       if (typed !== '') body['api_key'] = typed
     },
     async find({ params, body }, client) {
-      body['vision'] = body['vision'] === undefined ? await storedVision(client, params['name'] ?? '') : body['vision']
+      if (body['vision'] !== undefined && body['cache'] !== undefined) return
+      Object.assign(body, { ...(await storedSettings(client, params['name'] ?? '')), ...body })
     },
     done: ({ name, has_key }) => `Set ${name}${has_key ? '' : ', without a key'}: agents use it as ${name}/<model>`,
   },
@@ -80,9 +82,12 @@ export function providers(command: Command, world: World): void {
 }
 
 /** Setting a provider replaces it as a whole, so what was not named is sent again. */
-async function storedVision(client: Pick<Client, 'providers'>, name: string): Promise<Provider['vision']> {
+async function storedSettings(client: Pick<Client, 'providers'>, name: string): Promise<Partial<Provider>> {
   for await (const provider of client.providers.list({ limit: 100 })) {
-    if (provider.name === name && provider.source === 'api') return provider.vision
+    if (provider.name === name && provider.source === 'api') {
+      const { vision, cache } = provider
+      return { vision, cache }
+    }
   }
-  return null
+  return {}
 }

@@ -82,6 +82,7 @@ const SUMS: Column<UsageRow>[] = [
   { title: 'CALLS', of: (row) => row.calls },
   { title: 'INPUT', of: (row) => row.input_tokens },
   { title: 'CACHED', of: (row) => row.cached_tokens },
+  { title: 'CACHE WRITE', of: (row) => row.cache_write_tokens },
   { title: 'OUTPUT', of: (row) => row.output_tokens },
   { title: 'REASONING', of: (row) => row.reasoning_tokens },
   { title: 'USD', of: (row) => usd(row.cost_usd) },

@@ -91,10 +91,11 @@ function toolsOf(given: Begun['given']): unknown[] {
 }
 
 function usageOf({ usage }: AnsweredRun) {
-  const { input_tokens, output_tokens, total_tokens, cached_tokens = 0, reasoning_tokens = 0 } = usage
+  const { input_tokens, output_tokens, total_tokens } = usage
+  const { cached_tokens = 0, cache_write_tokens = 0, reasoning_tokens = 0 } = usage
   return {
     input_tokens,
-    input_tokens_details: { cached_tokens, cache_write_tokens: 0 },
+    input_tokens_details: { cached_tokens, cache_write_tokens },
     output_tokens,
     output_tokens_details: { reasoning_tokens },
     total_tokens,

@@ -3,8 +3,14 @@ import { storable } from '../../../lib/text/text.ts'
 import { estimateTokens, type ModelAnswer, type ToolCall } from '../../models/model.ts'
 import { AgentFailure } from '../../outcome.ts'
 
-/** What a provider reports. `cached` is a part of the input, `reasoning` a part of the output. */
-export type ReportedTokens = { input?: number; output?: number; cached?: number; reasoning?: number }
+/** What a provider reports. `cached` and `cacheWritten` are parts of the input, `reasoning` is a part of the output. */
+export type ReportedTokens = {
+  input?: number
+  output?: number
+  cached?: number
+  cacheWritten?: number
+  reasoning?: number
+}
 
 /**
  * A call as far as it has come. Its arguments come in pieces. `extra` belongs to the provider and goes back to it. A call
@@ -68,7 +74,7 @@ export class AnswerSoFar {
 
   /** Reports of one answer grow: the largest number is the last, also where a stray report says 0. */
   report(tokens: ReportedTokens): void {
-    for (const kind of ['input', 'output', 'cached', 'reasoning'] as const) {
+    for (const kind of ['input', 'output', 'cached', 'cacheWritten', 'reasoning'] as const) {
       const reported = tokens[kind]
       if (typeof reported === 'number' && reported >= (this.#tokens[kind] ?? 0)) this.#tokens[kind] = reported
     }
@@ -94,7 +100,7 @@ export class AnswerSoFar {
    * little. Some endpoints report fractions.
    */
   usage(promptTokens: number, written = 0) {
-    const { input, output, cached, reasoning } = this.#tokens
+    const { input, output, cached, cacheWritten, reasoning } = this.#tokens
     const input_tokens = Math.round(input ?? promptTokens)
     const hasEnded = this.finish !== undefined || this.isDone
     const isWholeReport = output !== undefined && (hasEnded || this.#reportedAt === this.#characters)
@@ -105,6 +111,12 @@ export class AnswerSoFar {
       output_tokens,
       // A part is never larger than the whole.
       ...(cached !== undefined && { cached_tokens: Math.min(Math.round(cached), input_tokens) }),
+      ...(cacheWritten !== undefined && {
+        cache_write_tokens: Math.min(
+          Math.round(cacheWritten),
+          input_tokens - Math.min(Math.round(cached ?? 0), input_tokens),
+        ),
+      }),
       ...(reasoning !== undefined && { reasoning_tokens: Math.min(Math.round(reasoning), output_tokens) }),
     }
   }

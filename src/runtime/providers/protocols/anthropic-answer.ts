@@ -123,11 +123,12 @@ class AnthropicAnswer {
   #takeUsage(usage: ReplyFields): void {
     const input = numberOf(usage['input_tokens'])
     const cached = numberOf(usage['cache_read_input_tokens'])
-    const written = numberOf(usage['cache_creation_input_tokens']) ?? 0
+    const written = numberOf(usage['cache_creation_input_tokens'])
     const output = numberOf(usage['output_tokens'])
     this.#answer.report({
-      ...(input !== undefined && { input: input + (cached ?? 0) + written }),
+      ...(input !== undefined && { input: input + (cached ?? 0) + (written ?? 0) }),
       ...(cached !== undefined && { cached }),
+      ...(written !== undefined && { cacheWritten: written }),
       ...(output !== undefined && { output }),
     })
   }

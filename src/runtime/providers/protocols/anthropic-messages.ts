@@ -24,7 +24,10 @@ export const anthropicMessages: Protocol = {
   body(prompt, asked, slots) {
     const { model } = asked
     const { fields, instruction } = anthropicFormat(prompt.output)
-    const { system, messages } = conversationOf(prompt, instruction, { asked, slots })
+    const conversation = conversationOf(prompt, instruction, { asked, slots })
+    const { system, messages } = conversation
+    const tools = toolsOf(prompt)
+    if (asked.caches) markForCache({ ...conversation, tools: tools.tools })
     return {
       model,
       ...(system.length > 0 && { system }),
@@ -32,7 +35,7 @@ export const anthropicMessages: Protocol = {
       stream: true,
       ...samplingOf(prompt, model),
       ...fields,
-      ...toolsOf(prompt),
+      ...tools,
     }
   },
   instruction: (output) => anthropicFormat(output).instruction,
@@ -59,14 +62,22 @@ type Block = Record<string, unknown>
 type Writing = { asked: AskedModel; slots: ByteSlots }
 type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
 
-function conversationOf(
-  { input, rounds }: ModelPrompt,
-  instruction: string,
-  writing: Writing,
-): { system: Block[]; messages: AnthropicMessage[] } {
+type Conversation = {
+  system: Block[]
+  messages: AnthropicMessage[]
+  /** How many of the messages were there before this run. */
+  earlier: number
+}
+
+function conversationOf({ input, rounds }: ModelPrompt, instruction: string, writing: Writing): Conversation {
   const system: Block[] = []
   const messages: AnthropicMessage[] = []
-  for (const { role, content, rounds: before = [], images = [] } of buildPrompt(input, instruction)) {
+  const prompt = buildPrompt(input, instruction)
+  let earlier = 0
+  for (const message of prompt) {
+    const { role, content, rounds: before = [], images = [] } = message
+    // The run's own message is the last one. It begins a message of its own, or is added to the caller's results.
+    if (message === prompt.at(-1)) earlier = messages.length
     for (const round of before) addRound(messages, round, input, writing)
     const text = content === '' ? [] : [{ type: 'text', text: content }]
     if (role === 'system') system.push(...text)
@@ -75,7 +86,29 @@ function conversationOf(
     }
   }
   for (const round of rounds) addRound(messages, round, input, writing)
-  return { system, messages }
+  return { system, messages, earlier }
+}
+
+/**
+ * Marks where the provider may keep its work on the beginning of the prompt: behind the tools and instructions, which every
+ * run has; behind the earlier turns, which the next turn has too; and behind the results of the last two rounds of tool
+ * calls, which the next round has. Four marks are the most that are allowed.
+ */
+function markForCache({ system, messages, earlier, tools }: Conversation & { tools: Block[] | undefined }): void {
+  const last = messages.length - 1
+  // Without tools nothing follows in this run, and the next turn shows the message without its memories.
+  const rounds = tools ? [last, ...(last - 2 >= earlier ? [last - 2] : [])] : []
+  const marked = new Set([earlier - 1, ...rounds].filter((index) => index >= 0))
+  for (const content of [system.length > 0 ? system : (tools ?? []), ...[...marked].map((i) => messages[i]?.content)]) {
+    const end = content?.at(-1)
+    // The API refuses the mark on thoughts. An answer's own blocks are those of its step, so they are not changed.
+    if (content && end && !isThought(end))
+      content[content.length - 1] = { ...end, cache_control: { type: 'ephemeral' } }
+  }
+}
+
+function isThought({ type }: Block): boolean {
+  return type === 'thinking' || type === 'redacted_thinking'
 }
 
 /** A PDF whose pages are looked at is a document. */
@@ -113,7 +146,7 @@ function addRound(messages: AnthropicMessage[], round: Round, input: ModelInput,
   add(messages, 'user', answers)
 }
 
-function toolsOf(prompt: ModelPrompt): Record<string, unknown> {
+function toolsOf(prompt: ModelPrompt): { tools?: Block[]; tool_choice?: Block } {
   if (prompt.tools.length === 0) return {}
   return { tools: prompt.tools.map(toolOf), tool_choice: choiceOf(prompt) }
 }

@@ -24,7 +24,12 @@ export type Protocol = {
 }
 
 /** The provider that is asked, and its own name of the model. */
-export type AskedModel = { provider: string; model: string }
+export type AskedModel = {
+  provider: string
+  model: string
+  /** Whether the provider takes marks that say what it should keep in its cache. */
+  caches: boolean
+}
 
 /** What an earlier answer has in the format of the provider that is asked. Another one is shown its text and its calls. */
 export function ownParts({ native }: Round, { provider }: AskedModel): unknown {
