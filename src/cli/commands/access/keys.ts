@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Self } from '../../../../sdk/client.ts'
 import { nearest } from '../../../lib/text/nearest.ts'
+import { newKey } from '../../../security/key-format.ts'
 import { usage } from '../../failure.ts'
 import type { CommandSpecs } from '../../from-operations/command-spec.ts'
 import { addOperations } from '../../from-operations/operation-command.ts'
-import { note } from '../../terminal/output.ts'
+import { note, print } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 /** What the service knows of tiers and roles, for the message after a key is created. */
@@ -84,6 +86,10 @@ const SPECS: CommandSpecs = {
 
 export function keys(command: Command, world: World): void {
   addOperations(command, world, 'keys', SPECS, { local: true })
+  command
+    .command('generate')
+    .description('Print a new secret for MOORAGE_INIT_KEY, the first admin key. Needs no service')
+    .action(() => print(world, newKey(randomBytes)))
 }
 
 /** `tier pro: 1000 requests per minute, 2000 at once; choose another with --tier: free, enterprise` */
