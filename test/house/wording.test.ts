@@ -4,7 +4,16 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 
 const ROOT = join(import.meta.dirname, '../..')
-const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/**/*.md', 'examples/**/*.md', 'sdk/*.md']
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'CODE_OF_CONDUCT.md',
+  'docs/**/*.md',
+  'examples/**/*.md',
+  'sdk/*.md',
+]
 /** Generated. */
 const OTHERS = new Set(['docs/api.md', 'docs/cli.md'])
 

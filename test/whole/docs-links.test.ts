@@ -8,6 +8,8 @@ const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
+  'CODE_OF_CONDUCT.md',
   'docs/**/*.md',
   'examples/**/*.md',
   'console/*.md',
