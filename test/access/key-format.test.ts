@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { loadConfig } from '../../src/config.ts'
 import { isWellFormedKey, newKey } from '../../src/security/key-format.ts'
+import { newShell } from '../support/clients/cli.ts'
 
 // Made with another implementation of base62 and CRC32.
 const VECTORS: [random: Uint8Array, key: string][] = [
@@ -55,4 +57,17 @@ describe('key format', () => {
       assert.equal(isWellFormedKey(text), false, JSON.stringify(text))
     }
   })
+})
+
+test('moorage keys generate: another key each time, which a configuration accepts as the first one', async () => {
+  const shell = newShell()
+  const plain = await shell.moorage(['keys', 'generate'])
+  const json = await shell.moorage(['keys', 'generate', '--json'])
+  shell.remove()
+  assert.deepEqual([plain.code, plain.stderr, json.code], [0, '', 0])
+  const keys = [plain.stdout.trimEnd(), JSON.parse(json.stdout).secret]
+  assert.notEqual(keys[0], keys[1])
+  for (const key of keys) {
+    assert.equal(loadConfig({ env: { MOORAGE_INIT_KEY: key }, cwd: shell.folder }).config.initKey, key)
+  }
 })

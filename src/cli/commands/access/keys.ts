@@ -6,7 +6,7 @@ import { newKey } from '../../../security/key-format.ts'
 import { usage } from '../../failure.ts'
 import type { CommandSpecs } from '../../from-operations/command-spec.ts'
 import { addOperations } from '../../from-operations/operation-command.ts'
-import { note, print } from '../../terminal/output.ts'
+import { note, print, printJson } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 /** What the service knows of tiers and roles, for the message after a key is created. */
@@ -89,7 +89,12 @@ export function keys(command: Command, world: World): void {
   command
     .command('generate')
     .description('Print a new secret for MOORAGE_INIT_KEY, the first admin key. Needs no service')
-    .action(() => print(world, newKey(randomBytes)))
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: boolean }) => {
+      const secret = newKey(randomBytes)
+      if (json) printJson(world, { secret })
+      else print(world, secret)
+    })
 }
 
 /** `tier pro: 1000 requests per minute, 2000 at once; choose another with --tier: free, enterprise` */
