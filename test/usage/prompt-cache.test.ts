@@ -94,17 +94,17 @@ for (const engine of ENGINES) {
       const { usage, steps } = body.data
       assert.ok(usage.cached_tokens > 1_000, JSON.stringify(usage))
       assert.ok(usage.cache_write_tokens > 0, JSON.stringify(usage))
-      const models = steps.filter(({ kind }: { kind: string }) => kind === 'model')
-      const sum = (field: string) => models.reduce((total: number, step: any) => total + step.usage[field], 0)
+      const models: { usage: Record<string, number> }[] = steps.filter(({ kind }: { kind: string }) => kind === 'model')
+      const sum = (field: string) => models.reduce((total, step) => total + (step.usage[field] ?? 0), 0)
       assert.equal(usage.cached_tokens, sum('cached_tokens'))
       assert.equal(usage.cache_write_tokens, sum('cache_write_tokens'))
     })
 
     test('what an earlier answer of the model contained is sent as it came', async () => {
       const agent = await newClerk('marked')
-      const before = claudes.marked.requests.length
+      const known = claudes.marked.requests.length
       await say(agent, 'Is berth 4 free?')
-      for (const { messages } of claudes.marked.requests.slice(before)) {
+      for (const { messages } of claudes.marked.requests.slice(known)) {
         const answers = messages.filter(({ role }) => role === 'assistant').flatMap(({ content }) => content)
         assert.ok(answers.every((block) => !(MARK in block)))
       }
