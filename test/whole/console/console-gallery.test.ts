@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { GALLERY } from '../../gallery/gallery.ts'
-import { inConsole } from '../support/console/console.ts'
-import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
-import { createKey } from '../support/slices/resources.ts'
+import { GALLERY } from '../../../gallery/gallery.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../../support/outside/local-server.ts'
+import { createKey } from '../../support/slices/resources.ts'
 
 inConsole(
   'examples of the gallery',
