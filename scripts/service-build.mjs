@@ -5,8 +5,8 @@ import { basename, dirname, join } from 'node:path'
 import { fingerprintOf } from './fingerprint-of.mjs'
 import { removeOthers } from './remove-others.mjs'
 
-/** Styles and similar files, which the service reads. */
-const ASSETS = 'src/**/*.{css,js,bin,txt}'
+/** Styles, statements of migrations and similar files, which the service reads. */
+const ASSETS = 'src/**/*.{css,js,bin,sql,txt}'
 const SOURCES = ['src', 'sdk', 'gallery', 'package.json', 'package-lock.json', 'scripts/service-build.mjs']
 /** The packages with most files that every start loads. They are modules as ours are, and need no other package. */
 const INSIDE = ['kysely', 'zod', 'commander']

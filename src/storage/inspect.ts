@@ -1,8 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { CONNECT_MS, connectFairly, driver } from './postgres/postgres.ts'
-import { hasOtherFirstSchema } from './schema/first-schema.ts'
-import { UNRELEASED } from './schema/migrate.ts'
+import { isUnreleased, UNRELEASED } from './schema/released-migrations.ts'
 
 /** What can be read from a store without opening it for work: nothing is migrated and nothing is created. */
 export type StoreFacts = {
@@ -76,6 +75,6 @@ export async function inspectPostgres(url: string): Promise<StoreFacts> {
 }
 
 function schemaVersion(migrations: { name?: unknown }[]): number | undefined {
-  if (hasOtherFirstSchema(migrations.map(({ name }) => String(name)))) throw new Error(UNRELEASED)
+  if (isUnreleased(migrations.map(({ name }) => String(name)))) throw new Error(UNRELEASED)
   return migrations.length || undefined
 }

@@ -131,7 +131,6 @@ describe('what an operator is shown', () => {
       [/(?<="hostname":)"[^"]+"/g, 'host'],
       [/(?<="commit":)("\w+"|null)/g, 'commit'],
       [/(?<="node_version":")[^"]+/g, 'version'],
-      [/(?<=first-schema-)\w+/g, 'digest'],
       [/0\.0\.0\.0:\d+/g, 'host'],
       [new RegExp(resolve(shell.folder), 'g'), 'folder'],
     ] as const

@@ -6,8 +6,9 @@ import type { Database, Engine } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { text } from '../../src/storage/schema/column.ts'
 import { Table } from '../../src/storage/schema/described-table.ts'
-import { MIGRATIONS } from '../../src/storage/schema/migrate.ts'
 import type { Migration } from '../../src/storage/schema/migration.ts'
+import { MIGRATIONS } from '../../src/storage/schema/released-migrations.ts'
+import { sqliteStatistics } from '../../src/storage/schema/sqlite-statistics.ts'
 import { schemaStatements } from '../../src/storage/schema/statements.ts'
 import { TABLES } from '../../src/storage/tables.ts'
 import { ENGINES } from '../support/service/service.ts'
@@ -31,7 +32,8 @@ async function schemaAfter(engine: Engine, migrations: readonly Migration[]): Pr
 
 function makes(tables: Readonly<Record<string, Table>>): Migration {
   return migration(async (db, engine) => {
-    for (const statement of schemaStatements(engine, tables)) await sql.raw(statement).execute(db)
+    const statistics = engine === 'sqlite' ? sqliteStatistics() : []
+    for (const statement of [...schemaStatements(engine, tables), ...statistics]) await sql.raw(statement).execute(db)
   })
 }
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Database } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
-import { firstSchema } from '../../src/storage/schema/first-schema.ts'
-import { MIGRATIONS, migrate } from '../../src/storage/schema/migrate.ts'
+import { migrate } from '../../src/storage/schema/migrate.ts'
 import type { Migration } from '../../src/storage/schema/migration.ts'
 import { MigrationWatch } from '../../src/storage/schema/migration-watch.ts'
+import { firstRelease, MIGRATIONS } from '../../src/storage/schema/released-migrations.ts'
 import { storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { betweenNodes, onBothEngines } from '../support/service/service.ts'
@@ -39,7 +39,7 @@ onBothStores('a second migration', (opened) => {
       .execute()
 
     for (const _ of ['first start', 'second start']) await migrate(db, engine, [...MIGRATIONS, addColumn])
-    assert.deepEqual(await migrated(db), [firstSchema.name, 'agents-have-notes'])
+    assert.deepEqual(await migrated(db), [firstRelease.name, 'agents-have-notes'])
     assert.partialDeepStrictEqual(await db.selectFrom('agents').selectAll().execute(), [{ id: 'agt_1', notes: 'none' }])
 
     const older = await openStorage(options)
@@ -115,10 +115,10 @@ onBothEngines('a migration', (service, engine) => {
     await until('it has given up once and tries again', () => tries >= 2)
     // A read that comes behind a try waits for the end of that try only.
     assert.equal((await service().call('GET', '/v1/webhooks')).status, 200)
-    assert.deepEqual(await migrated(db), [firstSchema.name])
+    assert.deepEqual(await migrated(db), [firstRelease.name])
     await busy.rollback().execute()
     await done
-    assert.deepEqual(await migrated(db), [firstSchema.name, 'alter'])
+    assert.deepEqual(await migrated(db), [firstRelease.name, 'alter'])
   })
 
   betweenNodes(engine)('happens once, however many start it, while an old node goes on serving', async () => {

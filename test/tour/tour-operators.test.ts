@@ -66,7 +66,6 @@ tour('a tour of what operators read', (told, chapter, world) => {
       await told.tell('GET', path, { key: null, headersToo: true })
   }, [
     [/(?<="(started_at|seen_at|commit|engine|node_version)": ")[^"]+/g, 'its own'],
-    [/(?<=first-schema-)\w+/g, 'digest'],
     [/(?<="(memory_bytes|busy_percent|bytes)": )\d+/g, 'n'],
     [/(?<="queue": "jobs", "waiting": \d+, "leased": )\d+/g, 'n'],
   ])

@@ -2,12 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { type Database, type Engine, notifyNodes } from '../database.ts'
 import { isUndone } from '../failures.ts'
-import { firstSchema, hasOtherFirstSchema } from './first-schema.ts'
 import type { Migration } from './migration.ts'
 import type { MigrationWatch } from './migration-watch.ts'
-
-/** In order. */
-export const MIGRATIONS: readonly Migration[] = [firstSchema]
+import { firstRelease, isUnreleased, MIGRATIONS, UNRELEASED } from './released-migrations.ts'
 
 const LOCK = 7_766_837
 /**
@@ -72,7 +69,7 @@ async function migrateOnce(
   const stranger = await findStranger(db, migrations)
   if (stranger) throw stranger
   const done = (await db.selectFrom('migrations').select('name').execute()).map(({ name }) => name)
-  if (hasOtherFirstSchema(done)) throw new Error(UNRELEASED)
+  if (isUnreleased(done)) throw new Error(UNRELEASED)
   const ahead = migrations.filter(({ name }) => !done.includes(name))
   for (const [i, { name, breaks = false, run }] of ahead.entries()) {
     watch?.begin({ name, step: i + 1, steps: ahead.length })
@@ -89,7 +86,7 @@ async function migrateOnce(
 export async function readSchemaVersions(db: Database): Promise<{ current: string; supported_from: string }> {
   const latest = db.selectFrom('migrations').select('name').orderBy('migrated_at', 'desc').orderBy('name', 'desc')
   const { name } = await latest.limit(1).executeTakeFirstOrThrow()
-  return { current: name, supported_from: firstSchema.name }
+  return { current: name, supported_from: firstRelease.name }
 }
 
 /** The error that says which migration, unknown to this program, has made the schema unusable for it. */
@@ -115,9 +112,6 @@ async function refuseUnreleased(db: Database, engine: Engine): Promise<void> {
       : sql`select 1 from sqlite_master where name = 'schema_version'`
   if ((await found.execute(db)).rows.length > 0) throw new Error(UNRELEASED)
 }
-
-export const UNRELEASED =
-  "the database is older than the first release of Moorage and can't be used. Move moorage.db away, or use an empty database"
 
 function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && (error as Error & { code?: unknown }).code === '55P03'

@@ -3,7 +3,7 @@ import { type Database, engineOf } from '../../../src/storage/database.ts'
 
 /**
  * The schema of a store as lines of text: what the engine itself tells of its columns, keys, indexes, triggers and
- * functions. Columns are told without their place, because those that a migration adds come last.
+ * functions, and the statistics of SQLite. Columns are told without their place, because those that a migration adds come last.
  */
 export async function storedSchema(db: Database): Promise<string[]> {
   const queries = engineOf(db) === 'postgres' ? OF_POSTGRES : OF_SQLITE
@@ -28,6 +28,7 @@ const OF_SQLITE = [
   `select format('table %s without rowid=%d', name, wr) as line from ${TABLES}`,
   `select format('%s %s', name, sql) as line from sqlite_master where type <> 'table' and sql is not null`,
   `select format('%s %s', name, sql) as line from sqlite_master where sql like 'create virtual%'`,
+  `select format('statistics %s %s %s', tbl, idx, stat) as line from sqlite_stat1`,
 ]
 
 const OURS = `'public'::regnamespace`
