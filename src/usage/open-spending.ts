@@ -116,7 +116,7 @@ class LedgerMeter implements RunMeter {
     const ended = this.#ended
     this.#ended = []
     return {
-      writes: ended.flatMap((line) => lineWrites(line)),
+      writes: ended.flatMap(lineWrites),
       giveBack: () => {
         this.#ended.unshift(...ended)
       },

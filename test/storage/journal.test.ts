@@ -59,6 +59,29 @@ onBothStores('the journal', (opened) => {
     assert.ok((await count('meanwhile-')) <= 2, 'the first, and the others after it')
   })
 
+  test('an entry does not wait for transactions that wait with it', async () => {
+    const journal = open()
+    const { transaction } = opened().storage
+    const began = Promise.withResolvers<void>()
+    const goesOn = Promise.withResolvers<void>()
+    const first = transaction(async () => {
+      began.resolve()
+      await goesOn.promise
+    })
+    await began.promise
+    const isWritten = Promise.withResolvers<boolean>()
+    const others = ['beside-one', 'beside-two'].map((name) =>
+      transaction(async (db) => {
+        await isWritten.promise
+        await writeRows(db, entry(name).writes)
+      }),
+    )
+    isWritten.resolve(journal.commit(entry('beside-entry')))
+    goesOn.resolve()
+    await Promise.all([first, ...others])
+    assert.deepEqual(await written('beside-'), ['beside-entry', 'beside-one', 'beside-two'])
+  })
+
   test('what a transaction writes instead is written with its other changes, or not at all', async () => {
     const { transaction } = opened().storage
     const put = (name: string) => (db: Database) => writeRows(db, entry(name).writes)

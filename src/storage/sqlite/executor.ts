@@ -70,14 +70,14 @@ export class Executor {
 
   /**
    * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
-   * that undid it. If it stays open, others that share the commit follow.
+   * that undid it.
    */
-  transact(transactions: SqliteStatement[][], staysOpen: boolean): (SqliteResult | Error)[] {
+  transact(transactions: SqliteStatement[][]): (SqliteResult | Error)[] {
     this.#connection.exec(BEGIN)
     try {
-      const only = transactions.length === 1 && !staysOpen ? transactions[0] : undefined
+      const only = transactions.length === 1 ? transactions[0] : undefined
       const outcomes = only ? [this.#executeAll(only)] : transactions.map((each) => this.#executeInSavepoint(each))
-      if (!staysOpen) this.#connection.exec('commit')
+      this.#connection.exec('commit')
       return outcomes
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec('rollback')

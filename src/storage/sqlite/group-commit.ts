@@ -8,6 +8,8 @@ import { entryStatements } from './sqlite-write-batch.ts'
 
 /** How many transactions one commit may carry. More wait for the next commit. */
 const GROUP_SIZE = 512
+/** How long the open transactions of one commit may take while others wait. More of them wait for the next commit. */
+const OPEN_MS = 5
 
 type TransactionEnd = 'commit' | 'rollback'
 
@@ -22,19 +24,21 @@ type EntryMember = { entry: JournalEntry; done: (outcome: Outcome) => void }
 /** A transaction whose statements come one by one. */
 type OpenMember = { start: (transaction: SqliteTransaction) => void; refuse: (error: unknown) => void }
 
-type Member = KnownMember | EntryMember | OpenMember
-
 /**
  * Transactions that wait while the writer is busy share its next commit, so that one fsync serves them all. Within the
  * group they run one after the other, each in a savepoint: one that fails does not undo the others. The entries of the
  * journal are one of these transactions, so that rows which several of them add to are written once. There is no timer:
  * an idle service commits at once, and a slow disk makes larger groups.
+ *
+ * Transactions whose statements come one by one have commits of their own, in turn with the others: what a run writes
+ * never waits for all that another project has begun.
  */
 export class GroupCommit {
   readonly #writer: SqliteThread
   readonly #silentMs: number
   readonly #onCommit: OnCommit
-  readonly #waiting: Member[] = []
+  readonly #known: (KnownMember | EntryMember)[] = []
+  readonly #open: OpenMember[] = []
   readonly #betweenGroups: (() => Promise<void>)[] = []
   #isPumping = false
 
@@ -46,7 +50,10 @@ export class GroupCommit {
   }
 
   begin(): Promise<SqliteTransaction> {
-    return new Promise((start, refuse) => this.#enter({ start, refuse }))
+    return new Promise((start, refuse) => {
+      this.#open.push({ start, refuse })
+      this.#start()
+    })
   }
 
   /** A transaction whose statements are all known. The result is that of the last statement. */
@@ -78,8 +85,8 @@ export class GroupCommit {
     })
   }
 
-  #enter(...waiting: Member[]): void {
-    this.#waiting.push(...waiting)
+  #enter(...waiting: (KnownMember | EntryMember)[]): void {
+    this.#known.push(...waiting)
     this.#start()
   }
 
@@ -91,43 +98,31 @@ export class GroupCommit {
   }
 
   async #pump(): Promise<void> {
-    while (this.#waiting.length + this.#betweenGroups.length > 0) {
+    while (this.#known.length + this.#open.length + this.#betweenGroups.length > 0) {
       await this.#betweenGroups.shift()?.()
-      const group = this.#waiting.splice(0, GROUP_SIZE)
-      if (group.length === 0) continue
-      const started = performance.now()
-      await this.#commit(group)
-      this.#onCommit(group.length, performance.now() - started)
+      if (this.#known.length > 0) await this.#commitKnown(this.#known.splice(0, GROUP_SIZE))
+      if (this.#open.length > 0) await this.#commitOpen(this.#open.splice(0, GROUP_SIZE))
     }
     this.#isPumping = false
   }
 
-  /** What is known goes to the writer in one message. Without an open transaction that message is the whole commit. */
-  async #commit(group: Member[]): Promise<void> {
+  /** One message to the writer is the whole commit. */
+  async #commitKnown(group: (KnownMember | EntryMember)[]): Promise<void> {
+    const started = performance.now()
     const known: KnownMember[] = []
     const entries: EntryMember[] = []
-    const open: OpenMember[] = []
     for (const member of group) {
       if ('entry' in member) entries.push(member)
-      else if ('start' in member) open.push(member)
       else known.push(member)
     }
     if (entries.length > 0) known.push(this.#together(entries))
     try {
-      let outcomes: Outcome[] = []
-      if (known.length > 0) {
-        const transactions = known.map(({ statements }) => statements)
-        outcomes = await this.#writer.transact(transactions, open.length > 0)
-      }
-      if (open.length > 0) await this.#commitOpen(open, known.length === 0)
+      const outcomes = await this.#writer.transact(known.map(({ statements }) => statements))
       for (const [i, { done }] of known.entries()) done(outcomes[i] as Outcome)
     } catch (error) {
-      // This fails when SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
-      if (open.length > 0) await this.#writer.run([plain('rollback')]).catch(() => {})
       for (const { done } of known) done(error as Error)
-      // The members that have not run yet will not run any more.
-      for (const { refuse } of open) refuse(error)
     }
+    this.#onCommit(group.length, performance.now() - started)
   }
 
   /** The entries of a group are one transaction. */
@@ -140,36 +135,44 @@ export class GroupCommit {
     return { statements: entryStatements(entries.map(({ entry }) => entry)), done }
   }
 
-  /** Runs the open transactions of a group and commits all of it. */
-  async #commitOpen(open: OpenMember[], areAlone: boolean): Promise<void> {
+  /** Runs open transactions one after the other, and commits them together. */
+  async #commitOpen(open: OpenMember[]): Promise<void> {
+    const started = performance.now()
     const committed = Promise.withResolvers<void>()
     committed.promise.catch(() => {})
     const writer = new GroupWriter(this.#writer)
-    if (areAlone) writer.next(BEGIN)
+    writer.next(BEGIN)
     try {
-      const end = await this.#runOpen(open, writer, committed.promise, areAlone)
+      const end = await this.#runOpen(open, writer, committed.promise)
       await writer.run([plain(end)])
       committed.resolve()
     } catch (error) {
+      // This fails when SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
+      await this.#writer.run([plain('rollback')]).catch(() => {})
       committed.reject(error)
-      throw error
+      // The members that have not run yet will not run any more.
+      for (const { refuse } of open) refuse(error)
     }
+    this.#onCommit(open.length, performance.now() - started)
   }
 
-  /** Returns how the writer's transaction ends. A member that is alone decides that; several have savepoints. */
-  async #runOpen(
-    open: OpenMember[],
-    writer: GroupWriter,
-    committed: Promise<void>,
-    areAlone: boolean,
-  ): Promise<TransactionEnd> {
+  /**
+   * Returns how the writer's transaction ends. A member that is alone decides that; several have savepoints. If others
+   * wait, members that have not begun after some time wait for the next commit.
+   */
+  async #runOpen(open: OpenMember[], writer: GroupWriter, committed: Promise<void>): Promise<TransactionEnd> {
     const run = (member: OpenMember) => {
       const transaction = new SqliteTransaction(writer, committed, this.#silentMs)
       member.start(transaction)
       return transaction.ended
     }
-    if (areAlone && open.length === 1) return run(open[0] as OpenMember)
-    for (const member of open) {
+    if (open.length === 1) return run(open[0] as OpenMember)
+    const until = performance.now() + OPEN_MS
+    for (const [i, member] of open.entries()) {
+      if (i > 0 && this.#known.length > 0 && performance.now() > until) {
+        this.#open.unshift(...open.splice(i))
+        break
+      }
       writer.next('savepoint member')
       if ((await run(member)) === 'rollback') writer.next('rollback to member')
       writer.next('release member')

@@ -24,13 +24,13 @@ export type SqliteStatement = {
 }
 
 /**
- * A read; the next statements of an open transaction; whole transactions that share one commit, or `begin` the one that
- * stays open after them; or the wish that the log be emptied into the file.
+ * A read; the next statements of an open transaction; whole transactions that share one commit; or the wish that the log
+ * be emptied into the file.
  */
 export type SqliteWork =
   | SqliteStatement
   | { statements: SqliteStatement[] }
-  | { transactions: SqliteStatement[][]; staysOpen: boolean }
+  | { transactions: SqliteStatement[][] }
   | { emptyLog: true }
 export type SqliteRequest = { id: number } & SqliteWork
 

@@ -76,10 +76,10 @@ export class SqliteThread {
 
   /**
    * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
-   * that undid it. If it stays open, others that share the commit follow.
+   * that undid it.
    */
-  transact(transactions: SqliteStatement[][], staysOpen: boolean): Promise<Outcomes> {
-    return new Promise((resolve, reject) => this.ask({ transactions, staysOpen }, { resolve, reject }))
+  transact(transactions: SqliteStatement[][]): Promise<Outcomes> {
+    return new Promise((resolve, reject) => this.ask({ transactions }, { resolve, reject }))
   }
 
   /** Returns false if a read that is under way still needs the log. */

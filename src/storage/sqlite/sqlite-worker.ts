@@ -16,7 +16,7 @@ function serve(port: NonNullable<typeof parentPort>, { path, role, takenBack }: 
   const answer = (request: SqliteRequest): SqliteReply => {
     const { id } = request
     if ('transactions' in request) {
-      const outcomes = executor.transact(request.transactions, request.staysOpen)
+      const outcomes = executor.transact(request.transactions)
       return { id, outcomes: outcomes.map((outcome) => (outcome instanceof Error ? failureOf(outcome) : outcome)) }
     }
     if ('emptyLog' in request) return { id, outcome: emptyLog(connection, executor) }

@@ -6,8 +6,10 @@ import type { SqliteStatement } from './sqlite-messages.ts'
 /** What writes these entries in one transaction. It fails if a lease of one of them was lost. */
 export function entryStatements(entries: readonly JournalEntry[]): SqliteStatement[] {
   const { endings, inserts } = batchOf(entries)
-  const ends = endings.flatMap(({ of, rows }) => endingStatements(of, rows))
-  return [...ends, ...inserts.map(({ into, rows }) => insertStatement(into, rows))]
+  const statements: SqliteStatement[] = []
+  for (const { of, rows } of endings) statements.push(...endingStatements(of, rows))
+  for (const { into, rows } of inserts) statements.push(insertStatement(into, rows))
+  return statements
 }
 
 /** One prepared insert that runs for every row. */
