@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { pdf } from '../test/support/slices/files.ts'
 import { create, fillMemory } from './fill.ts'
-import { dial, type Load, type Measured, measure, requestSource } from './load.ts'
+import type { FloodData } from './flood-sender.ts'
+import { type Load, type Measured, measure } from './load.ts'
 import type { Store, Subject } from './subject.ts'
 
 const FLOODED = 'flooded'
@@ -129,37 +131,17 @@ export function floodSubjects(key: string): Subject[] {
   })
 }
 
-async function besideFlood(url: string, flood: Load[], load: Load): Promise<Measured> {
-  const { hostname, port } = new URL(url)
-  const sources = flood.map((each) => requestSource(url, each))
-  let stops = false
-  const floods = Array.from({ length: CONNECTIONS_OF_FLOOD }, async (_, first) => {
-    for (let next = first; !stops; next++) {
-      const socket = await dial(hostname, Number(port))
-      // A flood does not mind how it is answered, and dials again when it is cut off.
-      await sendUntilClosed(socket, () => (stops ? undefined : sources[next++ % sources.length]?.()))
-    }
-  })
+/** Another thread sends the flood: its megabytes must not delay the thread that takes the time of the invokes. */
+async function besideFlood(url: string, loads: Load[], load: Load): Promise<Measured> {
+  const workerData: FloodData = { url, loads, connections: CONNECTIONS_OF_FLOOD }
+  const sender = new Worker(new URL('./flood-sender.ts', import.meta.url), { workerData })
+  await once(sender, 'online')
   await setTimeout(RISES_MS)
-  const measured = await measure(url, load, CONNECTIONS, MEASURED_MS)
-  stops = true
-  await Promise.all(floods)
-  return measured
-}
-
-function sendUntilClosed(socket: Socket, next: () => Buffer | undefined): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const send = () => {
-    const request = next()
-    if (request) socket.write(request)
-    else socket.destroy()
+  try {
+    return await measure(url, load, CONNECTIONS, MEASURED_MS)
+  } finally {
+    await sender.terminate()
   }
-  // Each piece of a reply counts as its end: what matters is that the service always has something to do.
-  socket.on('data', send)
-  socket.on('error', () => {})
-  socket.once('close', () => resolve())
-  send()
-  return promise
 }
 
 function randomMemory() {

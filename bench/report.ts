@@ -9,6 +9,12 @@ export type Result = {
   p50_ms: number
   p99_ms: number
   cpu_us: number
+  /**
+   * The share of the time in which the server's main thread ran or waited for a core, and the same for the thread that
+   * sends the load. If the load has no time left, a latency says how long the load took, not the server.
+   */
+  busy: number
+  load_busy: number
   /** Its processor time as a share of what the hand-written proxy takes; null where that says nothing. */
   of_floor: number | null
   /** After the load, and before it. */
@@ -34,6 +40,8 @@ export function printReport(results: Result[]): void {
       'p50 ms': result.p50_ms.toFixed(2),
       'p99 ms': result.p99_ms.toFixed(1),
       'CPU µs': Math.round(result.cpu_us),
+      'busy %': Math.round(result.busy * 100),
+      'load busy %': Math.round(result.load_busy * 100),
       ...(result.of_floor !== null && { 'of proxy': result.of_floor.toFixed(2) }),
       'RSS MB': Math.round(result.rss_mb),
       'idle MB': Math.round(result.idle_mb),

@@ -16,7 +16,7 @@ import { fillMemory } from './fill.ts'
 import { type Measured, measure } from './load.ts'
 import { printProfiles } from './profile.ts'
 import { printReport, type Result } from './report.ts'
-import { LOAD_CORE, pinLoad, pinned, type Server, type StoredServer, startServer } from './servers.ts'
+import { busyMilliseconds, LOAD_CORE, pinLoad, pinned, type Server, type StoredServer, startServer } from './servers.ts'
 import type { Engine, Subject } from './subject.ts'
 import { subjectsFor } from './subjects.ts'
 
@@ -60,7 +60,7 @@ type Measurement = {
   subject: Subject
   server: StoredServer
   disk_bytes: number | null
-  results: (Measured & { cpu_us: number })[]
+  results: (Measured & { cpu_us: number; busy: number; load_busy: number })[]
 }
 
 const wanted = subjectsFor(key, Number(options.rows)).filter(
@@ -127,9 +127,16 @@ async function measureGroup(bare: Server, subjects: Subject[]): Promise<Result[]
     bareRates.push(requests / took)
     for (const measurement of measurements) {
       const { server, results } = measurement
-      const before = server.cpuMicroseconds()
+      const before = { cpu: server.cpuMicroseconds(), busy: server.busyMilliseconds(), load: busyMilliseconds() }
+      const started = performance.now()
       const measured = await measureSubject(measurement, seconds * 1000)
-      results.push({ ...measured, cpu_us: (server.cpuMicroseconds() - before) / measured.requests })
+      const took_ms = performance.now() - started
+      results.push({
+        ...measured,
+        cpu_us: (server.cpuMicroseconds() - before.cpu) / measured.requests,
+        busy: (server.busyMilliseconds() - before.busy) / took_ms,
+        load_busy: (busyMilliseconds() - before.load) / took_ms,
+      })
     }
   }
   const rows = measurements.map((measurement) => resultOf(measurement, measurements, bareRates))
@@ -203,6 +210,8 @@ function resultOf(measurement: Measurement, all: Measurement[], bareRates: numbe
     p50_ms: middle(results.map(({ p50_ms }) => p50_ms)),
     p99_ms: middle(results.map(({ p99_ms }) => p99_ms)),
     cpu_us: middle(results.map(({ cpu_us }) => cpu_us)),
+    busy: middle(results.map(({ busy }) => busy)),
+    load_busy: middle(results.map(({ load_busy }) => load_busy)),
     of_floor: floor ? middle(results.map(({ cpu_us }, i) => cpu_us / (floor.results[i]?.cpu_us ?? 0))) : null,
     rss_mb: server.residentMegabytes(),
     idle_mb: server.idle_mb,

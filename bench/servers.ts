@@ -8,6 +8,8 @@ export type Server = {
   /** From the start of the process until it says its address. */
   started_ms: number
   cpuMicroseconds(): number
+  /** How long its main thread has run, or was ready to run and had no core. */
+  busyMilliseconds(): number
   residentMegabytes(): number
   /** What it has written to stderr. */
   log(): string
@@ -75,6 +77,7 @@ export async function startServer(options: {
     url,
     started_ms: performance.now() - began,
     cpuMicroseconds: () => cpuMicroseconds(child),
+    busyMilliseconds: () => busyMilliseconds(child.pid),
     residentMegabytes: () => residentMegabytes(child),
     log: () => readFileSync(join(folder, `${name}.log`), 'utf8'),
     async stop(signal = 'SIGKILL') {
@@ -98,6 +101,12 @@ async function addressIn(output: string, child: ChildProcess, log: string): Prom
 function cpuMicroseconds({ pid }: ChildProcess): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10_000
+}
+
+/** Of this process, or another one. */
+export function busyMilliseconds(pid: number | 'self' = 'self'): number {
+  const [ran = 0, waited = 0] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number)
+  return (ran + waited) / 1_000_000
 }
 
 function residentMegabytes({ pid }: ChildProcess): number {
