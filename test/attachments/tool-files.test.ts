@@ -138,6 +138,7 @@ for (const engine of ANY_ENGINE) {
           {
             type: 'tool_result',
             tool_use_id: 'toolu_1',
+            cache_control: { type: 'ephemeral' },
             content: [
               { type: 'text', text: step.result },
               { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },

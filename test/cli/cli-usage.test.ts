@@ -33,13 +33,13 @@ for (const engine of ANY_ENGINE) {
       assert.equal(shown.code, 0, shown.stderr)
       assert.match(
         shown.stdout,
-        /^MODEL +CALLS +INPUT +CACHED +OUTPUT +REASONING +USD\nlocal\/dear +1 +1000 +0 +100 +0 +unknown\n$/,
+        /^MODEL +CALLS +INPUT +CACHED +CACHE WRITE +OUTPUT +REASONING +USD\nlocal\/dear +1 +1000 +0 +0 +100 +0 +unknown\n$/,
       )
       assert.match(shown.stderr, /1 call has no known price/)
       const csv = await shell.moorage(['usage', '--by', 'user,door', '--door', 'api', '--csv'])
       assert.equal(
         csv.stdout,
-        'user_id,door,calls,input_tokens,cached_tokens,output_tokens,reasoning_tokens,total_tokens,cost_usd,priced_cost_usd,unpriced_calls,lost_calls\r\nada,api,1,1000,0,100,0,1100,,0,1,0\r\n',
+        'user_id,door,calls,input_tokens,cached_tokens,cache_write_tokens,output_tokens,reasoning_tokens,total_tokens,cost_usd,priced_cost_usd,unpriced_calls,lost_calls\r\nada,api,1,1000,0,0,100,0,1100,,0,1,0\r\n',
       )
       const none = await shell.moorage(['usage', '--agent', 'nobody'])
       assert.deepEqual([none.code, none.stdout], [3, ''])
@@ -80,7 +80,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(set.code, 0, set.stderr)
       assert.doesNotMatch((await create('after')).stderr, /has no price/)
       const listed = await shell.moorage(['prices', 'list'])
-      assert.match(listed.stdout, /^local\/meta\/llama +0\.2 +0\.2 +0\.6 +0\.6 +0 +api$/m)
+      assert.match(listed.stdout, /^local\/meta\/llama +0\.2 +0\.2 +0\.2 +0\.6 +0\.6 +0 +api$/m)
       const deleted = await shell.moorage(['prices', 'delete', 'local/meta/llama', '--yes'])
       assert.equal(deleted.code, 0, deleted.stderr)
       assert.match((await shell.moorage(['prices', 'list'])).stdout, /^local\/meta\/llama .*unknown$/m)

@@ -56,7 +56,7 @@ for (const engine of ANY_ENGINE) {
     test('a search does not wait for what another call holds of a budget: it finds by words', async () => {
       const agent = await newAgent(service, { model: 'local/test-model', limits: { max_output_tokens: 9_000 } })
       await writeMemory(service, agent, [{ content: 'a rainy harbour', context }])
-      const budget = { name: 'held', scope: { type: 'agent', id: agent }, limit: { tokens: 9_200 }, per: 'ever' }
+      const budget = { name: 'held', scope: { type: 'agent', id: agent }, limit: { tokens: 9_400 }, per: 'ever' }
       assert.equal((await service.call('POST', '/v1/budgets', { body: budget })).status, 201)
       const released = Promise.withResolvers<void>()
       model.holdNext(released.promise)

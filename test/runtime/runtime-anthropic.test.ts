@@ -85,9 +85,10 @@ describe('a model of Anthropic', () => {
     assert.equal(outcome.status === 'completed' && outcome.response, 'Sunny.', JSON.stringify(outcome))
     assert.deepEqual(outcome.usage, { input_tokens: 22, output_tokens: 24, total_tokens: 46 })
     assert.equal(sent[0]?.key, 'sk-ant')
-    assert.deepEqual(sent[0]?.body.system, [{ type: 'text', text: 'Be brief.' }])
+    const marked = { cache_control: { type: 'ephemeral' } }
+    assert.deepEqual(sent[0]?.body.system, [{ type: 'text', text: 'Be brief.', ...marked }])
     assert.deepEqual(sent[1]?.body.messages, [
-      { role: 'user', content: [{ type: 'text', text: 'Hello there' }] },
+      { role: 'user', content: [{ type: 'text', text: 'Hello there', ...marked }] },
       {
         role: 'assistant',
         content: [
@@ -95,7 +96,7 @@ describe('a model of Anthropic', () => {
           { type: 'tool_use', id: 'toolu_1', name: 'weather', input: { city: 'Oslo' } },
         ],
       },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'sun' }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'sun', ...marked }] },
     ])
   })
   test('an answer without its end is a failure', async () => {

@@ -59,7 +59,14 @@ for (const engine of ENGINES) {
         environment: 'production',
         door: 'api',
       }
-      const used = { input_tokens: 11, cached_tokens: 0, output_tokens: 4, reasoning_tokens: 0, cost_nano: null }
+      const used = {
+        input_tokens: 11,
+        cached_tokens: 0,
+        cache_write_tokens: 0,
+        output_tokens: 4,
+        reasoning_tokens: 0,
+        cost_nano: null,
+      }
       assert.deepEqual(rest, {
         ...known,
         request_id,

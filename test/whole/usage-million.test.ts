@@ -89,12 +89,12 @@ async function fill({ db, engine }: Storage): Promise<void> {
     const time = START + hour * HOUR_MS
     // Ids begin with the time, so that they sort as times do.
     await sql`insert into ledger (id, project_id, agent_seq, agent_id, request_id, step, attempt, purpose, environment,
-        key_id, user_id, door, model, status, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano,
+        key_id, user_id, door, model, status, input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano,
         price, created_at)
       with recursive numbers(n) as (select ${first} union all select n + 1 from numbers where n + 1 < ${last})
       select ${sql.lit(firstIdAt('led', time))} || ${padded}, 'prj_default', n % 20, 'agt_' || (n % 20), 'req_' || n, 0, 1,
         'run', 'production', 'key_' || (n % 4), 'user_' || (n % 1000), 'api', 'local/model-' || (n / 20 % 5), 'completed',
-        100, 10, 20, 0, 1000, '{"source":"configuration"}', ${sql.lit(time)}
+        100, 10, 0, 20, 0, 1000, '{"source":"configuration"}', ${sql.lit(time)}
       from numbers`.execute(db)
   }
   await sql`create index ledger_by_request on ledger (request_id) where request_id is not null`.execute(db)
@@ -102,13 +102,13 @@ async function fill({ db, engine }: Storage): Promise<void> {
   // As PostgreSQL does by itself a minute later. SQLite has its statistics from the schema.
   if (engine === 'postgres') await sql`analyze ledger`.execute(db)
   const sums = sql`insert into usage_sums (project_id, hours, start, agent_id, version, environment, key_id, person_id, door,
-      model, purpose, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced, lost)`
+      model, purpose, calls, input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano, unpriced, lost)`
   await sql`${sums} select project_id, 1, created_at / ${sql.lit(HOUR_MS)}, agent_id, '', environment, key_id, '', door,
-      model, purpose, count(*), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens),
+      model, purpose, count(*), sum(input_tokens), sum(cached_tokens), 0, sum(output_tokens), sum(reasoning_tokens),
       sum(cost_nano), 0, 0
     from ledger group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`.execute(db)
   await sql`${sums} select project_id, 24, start / 24 * 24, agent_id, '', environment, key_id, '', door,
-      model, purpose, sum(calls), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(reasoning_tokens),
+      model, purpose, sum(calls), sum(input_tokens), sum(cached_tokens), 0, sum(output_tokens), sum(reasoning_tokens),
       sum(cost_nano), 0, 0
     from usage_sums where hours = 1 group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`.execute(db)
   if (engine === 'postgres') await sql`analyze usage_sums`.execute(db)

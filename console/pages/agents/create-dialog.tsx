@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks'
 import type { GalleryExample } from '../../../gallery/example.ts'
-import { GALLERY } from '../../../gallery/gallery.ts'
 import { useModelNames } from '../../lib/agents/model-names.ts'
 import { href } from '../../lib/base.ts'
 import { go } from '../../lib/location.ts'
 import { agentPath } from '../../lib/paths.ts'
-import { useAction } from '../../lib/resource.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
@@ -22,7 +21,9 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
   const [typed, setTyped] = useState<string>()
   const [address, setAddress] = useState<string>()
   const [secret, setSecret] = useState<string>()
-  const example = GALLERY.find((one) => one === start)
+  // Loaded when the dialog opens: the examples are long texts.
+  const gallery = useResource('gallery', () => import('../../../gallery/gallery.ts')).data?.GALLERY ?? []
+  const example = gallery.find((one) => one === start)
   const template = TEMPLATES.find((one) => one === start)
   const server = example?.server
   const models = useModelNames(true)
@@ -81,7 +82,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
         hasFocus
       />
       {choices('Start from', TEMPLATES)}
-      {choices('Or from an example, which needs no model', GALLERY.filter(isInstallable))}
+      {choices('Or from an example, which needs no model', gallery.filter(isInstallable))}
       {example && server && (
         <Field
           label="Server URL"

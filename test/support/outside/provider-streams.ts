@@ -16,7 +16,13 @@ type StreamOutcome =
   | {
       response?: string
       calls?: { id: string; name: string; arguments: string; cut?: true }[]
-      usage?: { input_tokens: number; output_tokens: number; cached_tokens?: number; reasoning_tokens?: number }
+      usage?: {
+        input_tokens: number
+        output_tokens: number
+        cached_tokens?: number
+        cache_write_tokens?: number
+        reasoning_tokens?: number
+      }
       finish?: 'stop' | 'length' | 'filtered'
       /** What is sent back of the answer in the next round, besides text and calls. */
       again?: Record<string, unknown>
@@ -564,7 +570,7 @@ export const ANTHROPIC_STREAMS: ProviderStream[] = [
       begin({ input_tokens: 7, cache_read_input_tokens: 60, cache_creation_input_tokens: 3, output_tokens: 1 }) +
       text(0, 'Hello') +
       stop('end_turn', 2),
-    becomes: { usage: { input_tokens: 70, output_tokens: 2, cached_tokens: 60 } },
+    becomes: { usage: { input_tokens: 70, output_tokens: 2, cached_tokens: 60, cache_write_tokens: 3 } },
   },
   {
     name: 'thoughts with a signature, hidden thoughts, text and two calls',

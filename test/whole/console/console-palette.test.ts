@@ -22,7 +22,7 @@ inConsole('finding things in the console', (visit, service) => {
     await field.fill('new agent')
     await page.getByRole('option', { name: 'New agent', selected: true }).waitFor()
     await page.keyboard.press('Enter')
-    await page.getByRole('dialog').getByLabel('Name').fill('quay')
+    await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('quay')
     await page.getByRole('dialog').getByText('Repeats each message').click()
     await page.getByRole('button', { name: 'Create agent' }).click()
     await page.getByRole('heading', { name: 'quay' }).waitFor()

@@ -60,7 +60,7 @@ inConsole(
       await page.getByRole('navigation', { name: 'Usage' }).getByRole('link', { name: 'Prices' }).click()
       await row(page, 'local/fixed \\$5\\.00 .*moorage\\.yaml').waitFor()
       assert.equal(await row(page, 'local/fixed').getByRole('button').count(), 0)
-      await row(page, 'local/other – – – – – no price')
+      await row(page, 'local/other – – – – – – no price')
         .getByRole('button', { name: /^Set price of/ })
         .waitFor()
       await settled()
@@ -76,7 +76,10 @@ inConsole(
       await dialog.getByText('The price of local/fixed is defined in moorage.yaml').waitFor()
       await dialog.getByLabel('Model', { exact: true }).fill('local/*')
       await dialog.getByRole('button', { name: 'Save price' }).click()
-      await row(page, 'local/other \\$3\\.00 \\$3\\.00 \\$4\\.00 \\$4\\.00 \\$0 this project · local/\\*').waitFor()
+      await row(
+        page,
+        'local/other \\$3\\.00 \\$3\\.00 \\$3\\.00 \\$4\\.00 \\$4\\.00 \\$0 this project · local/\\*',
+      ).waitFor()
       // The price of all models of the provider is deleted in its own row.
       assert.equal(await page.getByRole('button', { name: 'Delete price of local/other' }).count(), 0)
 
@@ -86,7 +89,7 @@ inConsole(
       const theirs = { input: 0.5, output: 7 }
       assert.equal((await service().call('PUT', '/v1/prices/local/meta%2Ftiny', { body: theirs })).status, 200)
       await dialog.getByRole('button', { name: 'Save price' }).click()
-      await row(page, 'local/meta/tiny \\$0\\.5\\d* \\$0\\.1\\d* \\$7\\.00').waitFor()
+      await row(page, 'local/meta/tiny \\$0\\.5\\d* \\$0\\.1\\d* \\$0\\.5\\d* \\$7\\.00').waitFor()
       await page.getByRole('button', { name: 'Delete price of local/meta/tiny' }).click()
       await dialog.getByRole('button', { name: 'Delete price' }).click()
       await row(page, 'local/meta/tiny \\$3\\.00 .*this project · local/\\*').waitFor()

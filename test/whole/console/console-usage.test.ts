@@ -62,7 +62,7 @@ inConsole(
       const { page, settled, leave } = await visit('/usage', { isStill: true })
       const table = page.getByRole('region', { name: 'Usage' })
       const row = (name: RegExp) => table.getByRole('row', { name })
-      assert.match(await row(/^local\/priced/).innerText(), /\s3\s+300\s+120\s+30\s+0\s+330\s+\$0\.36$/)
+      assert.match(await row(/^local\/priced/).innerText(), /\s3\s+300\s+120\s+0\s+30\s+0\s+330\s+\$0\.36$/)
       assert.match(await row(/^builtin\/echo/).innerText(), /\$0$/)
       assert.match(await row(/^Total/).innerText(), /\$0\.36$/)
       await page.getByRole('figure', { name: 'Cost per day' }).waitFor()
