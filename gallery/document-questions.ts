@@ -16,7 +16,7 @@ export const documentQuestions: GalleryExample = {
       {
         type: 'http',
         name: 'search_documents',
-        description: 'Returns the paragraph of the documents that fits a question best, with its file name.',
+        description: 'Returns the paragraph of the documents that matches a question best, with its file name.',
         method: 'GET',
         url: `${URL}/search?question={question}`,
         input_schema: { type: 'object', properties: { question: { type: 'string' } }, required: ['question'] },

@@ -4,7 +4,7 @@ const URL = 'http://127.0.0.1:4000'
 
 export const langgraph: GalleryExample = {
   id: 'langgraph',
-  title: 'LangGraph agent, moved in',
+  title: 'LangGraph agent on your server',
   about: 'A LangGraph.js graph that runs on your own server, with sessions, logs and keys from the service.',
   definition: {
     description: 'A LangGraph.js graph that books berths. It runs in agent.mjs.',
@@ -18,7 +18,7 @@ export const langgraph: GalleryExample = {
     install: 'npm install moorage-sdk @langchain/core@1.2.13 @langchain/langgraph@1.4.18',
   },
   files: {
-    'agent.mjs': `// A LangGraph.js graph that books berths, and below it what puts it behind Moorage.
+    'agent.mjs': `// A LangGraph.js graph that books berths, and below it the code that connects it to Moorage.
 import { createServer } from 'node:http'
 import { AIMessage } from '@langchain/core/messages'
 import { END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
@@ -35,7 +35,7 @@ const graph = new StateGraph(MessagesAnnotation)
   .addNode('greet', ({ messages }) => say(messages.length > 1 ? 'Welcome back.' : 'Ask me to book a berth.'))
   .addNode('book', async (state, { configurable: { run } }) => {
     const boat = /for (?:the )?(\\w+)/i.exec(lastOf(state))?.[1] ?? 'your boat'
-    // A step that is kept happens once, even if the agent is called again after a crash.
+    // A stored step runs once, even if the agent is called again after a crash.
     const berth = await run.keep(\`a berth for \${boat}\`, () => ++lastBerth)
     return say(\`Berth \${berth} is booked for \${boat}.\`)
   })

@@ -9,6 +9,7 @@ import { OF_EVERY_LIST, resolve } from './render-cli-table.ts'
 
 const START = '<!-- operations -->'
 const SAMPLE = /```sh\n[\s\S]*?```\n/
+const WIDTH = 150
 
 /**
  * Writes the operations in docs/api.md anew: each with its permission, description and fields from the OpenAPI document.
@@ -51,11 +52,22 @@ function article(operation: PlacedOperation, ownSample: string | undefined, docu
   const parts = [
     `### ${summary}\n`,
     `\`${routeOf(operation)}\` · ${whoMay(operation)}\n`,
-    description === undefined ? '' : `${description}\n`,
+    description === undefined ? '' : `${wrap(description)}\n`,
     fieldLines(operation, document),
     ownSample ?? sampleOf(operation, document),
   ]
   return `${parts.filter((part) => part !== '').join('\n')}\n`
+}
+
+/** Breaks lines between words. Code stays in one line. */
+function wrap(text: string): string {
+  const rows = ['']
+  for (const word of text.match(/(`[^`]*`|\S)+/g) ?? []) {
+    const row = rows.at(-1) ?? ''
+    if (row !== '' && row.length + word.length >= WIDTH) rows.push(word)
+    else rows[rows.length - 1] = row === '' ? word : `${row} ${word}`
+  }
+  return rows.join('\n')
 }
 
 function whoMay(operation: PlacedOperation): string {
@@ -95,7 +107,8 @@ function lines(title: string, fields: Field[], document: OpenApi): string {
       choices.length > 0 && choices.map((choice) => `\`${choice}\``).join(', '),
       usual && `default \`${schema.default}\``,
     ].filter(Boolean)
-    return `- \`${name}\`${notes.length > 0 ? ` (${notes.join('; ')})` : ''}${about ? `: ${about}` : ''}`
+    const line = `- \`${name}\`${notes.length > 0 ? ` (${notes.join('; ')})` : ''}${about ? `: ${about}` : ''}`
+    return wrap(line).replaceAll('\n', '\n  ')
   })
   return `${title}:\n\n${rows.join('\n')}\n`
 }

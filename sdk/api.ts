@@ -504,7 +504,7 @@ export type Prompt = {
     type: 'http' | 'mcp' | 'ask_person' | 'agent' | 'caller'
     name: string
   })[]
-  /** How this differs from what the model saw */
+  /** How this differs from the original prompt */
   notes: string[]
 }
 
@@ -872,7 +872,7 @@ export type Agent = {
   /** Secrets are returned as a hint */
   auth: Record<string, unknown> | null
   updated_at: string
-  /** SHA-256 hash of what a deployment would take a snapshot of */
+  /** SHA-256 hash of the fields that a deployment would save */
   digest: string
 }
 
@@ -1110,9 +1110,9 @@ export type CreateAgent = {
     clientId: string
     /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: agent scopes that count. If not set: all. Any other scope must be in every token */
+    /** oauth2: agent scopes to accept (if not set: all), and other scopes that every token must have */
     scopes?: string[] | undefined
-    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque` ones, or `always` */
+    /** oauth2: which tokens are checked at the provider (RFC 7662): only `opaque` tokens, or `always` */
     introspection?: 'opaque' | 'always' | undefined
   } | {
     type: 'jwt'
@@ -1397,9 +1397,9 @@ export type UpdateAgent = {
     clientId: string
     /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: agent scopes that count. If not set: all. Any other scope must be in every token */
+    /** oauth2: agent scopes to accept (if not set: all), and other scopes that every token must have */
     scopes?: string[] | undefined
-    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque` ones, or `always` */
+    /** oauth2: which tokens are checked at the provider (RFC 7662): only `opaque` tokens, or `always` */
     introspection?: 'opaque' | 'always' | undefined
   } | {
     type: 'jwt'
@@ -2043,7 +2043,7 @@ export type Usage = {
 export type UsageRow = {
   /** The start of the hour, day or month */
   time?: string | undefined
-  /** Present with `project` in `group_by`, and so on for the others. null: none */
+  /** Present if `group_by` contains `project`; likewise for the fields below. null: no project */
   project_id?: string | null | undefined
   /** null: no agent, as in provider tests */
   agent_id?: string | null | undefined
@@ -2176,7 +2176,7 @@ export type SearchMemory = {
   query: string
   limit?: number | undefined
   offset?: number | undefined
-  /** Only memories of this user, of this session */
+  /** Only memories of this user, this session, or both */
   context?: {
     user_id?: string | undefined
     session_id?: string | undefined
@@ -2385,7 +2385,7 @@ export type UserLine = {
   finished_at: string | null
   /** When its content was erased */
   erased_at: string | null
-  /** What its caller sent in addition to the message, through another channel than the API */
+  /** What its caller sent in addition to the message, through a channel other than the API */
   given?: unknown | undefined
 } | {
   type: 'approval'
@@ -2652,7 +2652,7 @@ export type CreateKey = {
   /** A rate-limit tier from the configuration. Default: `limits.defaultTier`, or your own tier if that is slower */
   tier?: string | undefined
   expires_at?: string | null | undefined
-  /** Whether the key has access to all projects. Only a key with access to all projects can create one. Default: true if the new key has the permission `manage`, and the key that creates it has access to all projects and the request names no project */
+  /** Whether the key has access to all projects. Only a key with access to all projects can create one. Default: true if the new key has the permission `manage`, the key that creates it has access to all projects, and the request names no project */
   all_projects?: boolean | undefined
 }
 
@@ -2765,7 +2765,7 @@ export type ConsoleSession = {
   /** Whether this request uses the session */
   current: boolean
   created_at: string
-  /** To the minute */
+  /** Accurate to the minute */
   last_used_at: string
   /** When the session expires. It expires earlier if it is not used */
   expires_at: string
@@ -2896,7 +2896,7 @@ export type Project = {
   limits: ProjectLimits
   /** What it stores, as last measured; null if it has no limit or was not measured yet */
   stored_bytes: number | null
-  /** The project of requests that name none */
+  /** Whether requests that name no project use this one */
   is_default: boolean
   created_at: string
   updated_at: string
@@ -3024,7 +3024,7 @@ export type SetProvider = {
   base_url?: string | null | undefined
   /** The provider's API key, never returned. null: the provider needs no key. If absent, the stored key is kept, unless the origin of `base_url` changes */
   api_key?: string | null | undefined
-  /** Whether its models accept images: `true`, `false`, or per model name. null: images are tried */
+  /** Whether its models accept images: `true`, `false`, or per model name. null: images are sent until a model refuses them */
   vision?: boolean | Record<string, boolean> | null | undefined
   /** With `anthropic`: mark the start of prompts for the provider to cache. Other protocols have no such marks. Set it to `false` if an endpoint refuses `cache_control` */
   cache?: boolean | undefined
@@ -3792,7 +3792,7 @@ export type Operations = {
   /** Create a sign-in link */
   createConsoleLink: {
     body?: {
-      /** Another key than the oldest admin key; only with `--local` on the server */
+      /** A key other than the oldest admin key; only with `--local` on the server */
       key_id?: string | undefined
     }
     data: ConsoleLink

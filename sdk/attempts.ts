@@ -2,7 +2,7 @@ import type { Invocation, InvocationStep } from './api.ts'
 
 type Attempt = Invocation['attempts'][number]
 
-/** Says why an attempt of a run began. Of the first there is nothing to say. */
+/** Says why an attempt of a run started. Returns nothing for the first attempt. */
 export function attemptText(run: Pick<Invocation, 'steps'>, attempt: Attempt): string | undefined {
   if (attempt.after === 'start') return undefined
   if (attempt.after === 'lost')
@@ -14,7 +14,7 @@ export function attemptText(run: Pick<Invocation, 'steps'>, attempt: Attempt): s
   return `Resumed after ${what}${time}`
 }
 
-/** The attempts that began after one step and before, or with, the next. */
+/** The attempts that started after one step, and before or with the next one. */
 export function attemptsBetween(
   { attempts }: Pick<Invocation, 'attempts'>,
   before: InvocationStep | undefined,

@@ -63,7 +63,7 @@ export function caller({ send, open }: Sender): Caller {
   }
 }
 
-/** Operations that delete what their path names, and the field of their data that has its name. */
+/** The operations that delete the object in their path, and the field of their data that names it. */
 const DELETES: Partial<Record<OperationId, 'id' | 'name'>> = {
   deleteAgent: 'id',
   deleteBudget: 'id',

@@ -24,12 +24,12 @@ export type { InvocationEvent, StreamOptions } from './stream.ts'
 export { waitingText, waitReason } from './waiting.ts'
 export * from './webhook.ts'
 
-/** An agent may take ten minutes. */
+/** An agent can take up to ten minutes. */
 const LONGEST_RUN_MS = 610_000
 
 export type Client = ReturnType<typeof createClient>
 
-/** A client of one service: every operation of its API is one method. An agent is named by its id or its name. */
+/** A client for one service. Each operation of the API is a method. Agents are identified by ID or name. */
 export function createClient(options: ClientOptions) {
   const { idleTimeoutMs, onRetry } = options
   const connection = { ...sender(options), idleTimeoutMs, onRetry }
@@ -43,7 +43,7 @@ export function createClient(options: ClientOptions) {
   const attached = async (given: readonly Attachable[] | undefined, user_id: string | undefined, o: Options = {}) =>
     given ? { attachments: await attach(files, given, user_id, o) } : {}
 
-  /** What is sent for what was asked: a shape becomes its schema, and bytes become files. */
+  /** The request body: a zod shape becomes its JSON Schema, and bytes become uploaded files. */
   const bodyOf = async ({ output, attachments, ...rest }: Ask<Wanted | undefined>, o?: Options) => ({
     ...rest,
     ...(output !== undefined && { output: outputOf(output) }),
@@ -55,9 +55,9 @@ export function createClient(options: ClientOptions) {
     agents: {
       ...api.agents,
       /**
-       * Resolves with the answer. The run goes on if you stop waiting; use `stream` if it should end then. If the agent
-       * waits, it rejects with the code `waiting` and the `request_id` of the run, which goes on later. With
-       * `output`, a zod shape or a JSON Schema, the answer has a value of that type. Files and bytes in `attachments` are
+       * Resolves with the answer. If you stop waiting, the run continues; use `stream` to cancel it instead. If the run
+       * has to wait, this rejects with the code `waiting` and the run's `request_id`, and the run continues later. With
+       * `output`, a zod schema or a JSON Schema, the answer has a value of that type. Files and bytes in `attachments` are
        * uploaded first.
        */
       invoke: async <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) => {
@@ -65,15 +65,15 @@ export function createClient(options: ClientOptions) {
         return requireAnswer(await call('invokeAgent', asked, { timeoutMs: LONGEST_RUN_MS, ...o })) as Answer<W>
       },
       /**
-       * Gives the answer as it comes. After a broken connection it goes on where it stopped. Leaving the loop cancels
+       * Yields the answer as it arrives, and resumes after a broken connection. Leaving the loop cancels
        * the run.
        */
       stream: <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) =>
         streamInvoke<Answer<W>>(connection, agent_id, () => bodyOf(body, o), { ...whileStreaming, ...o }),
-      /** Calls the agent up to eight times, so it is waited for as long as a run, and not tried again by itself. */
+      /** Calls the agent up to eight times. The timeout is the same as for a run, and the request isn't retried automatically. */
       checkRemote: (agent_id: string, body: Body<'checkRemote'> = {}, o?: Options) =>
         api.agents.checkRemote(agent_id, body, { timeoutMs: LONGEST_RUN_MS, retries: 0, ...o }),
-      /** Starts a run in the background; `invocations.get` tells its state. */
+      /** Starts a run in the background. `invocations.get` returns its status. */
       async start(agent_id: string, asked: Ask<Wanted | undefined>, o?: Options): Promise<InvocationQueued> {
         const { method, path } = routes.invokeAgent
         const headers = { Prefer: 'respond-async' }
@@ -83,19 +83,19 @@ export function createClient(options: ClientOptions) {
     },
     invocations: {
       ...api.invocations,
-      /** Gives what a run has said from the beginning, and goes on until it ends. */
+      /** Yields a run's events from the start until it ends. */
       follow: (agent_id: string, request_id: string, o?: StreamOptions) =>
         followInvocation<InvocationResult>(connection, agent_id, request_id, { ...whileStreaming, ...o }),
     },
     files,
     schedules: {
       ...api.schedules,
-      /** At each tick the agent is asked. Files and bytes in `attachments` are uploaded first. */
+      /** The agent receives the message at each scheduled time. Files and bytes in `attachments` are uploaded first. */
       async create(agent_id: string, { attachments, ...asked }: Filed<Body<'createSchedule'>>, o?: Options) {
         const own = await attached(attachments, asked.context?.user_id, o)
         return api.schedules.create(agent_id, { ...asked, ...own }, o)
       },
-      /** Changes the fields that are named. Files and bytes in `attachments` are uploaded first, for the schedule's user. */
+      /** Changes only the fields you send. Files and bytes in `attachments` are uploaded first, for the schedule's user. */
       async update(agent_id: string, schedule_id: string, changes: Filed<Body<'updateSchedule'>>, o?: Options) {
         const { attachments, ...asked } = changes
         const isUserUnknown = attachments?.some(isBytes) && !asked.context
@@ -109,7 +109,7 @@ export function createClient(options: ClientOptions) {
     },
     logs: {
       ...api.logs,
-      /** Gives each entry that is stored from now on, once, in that order. Leave the loop, or abort the signal, to end it. */
+      /** Yields each entry stored from now on, once and in order. To stop, leave the loop or abort the signal. */
       follow: (agent_id: string, query: ListQuery<'getLogs'> = {}, o: Options = {}) =>
         followLogs((asked) => api.logs.list(agent_id, asked, o), query, o.signal ?? options.signal),
     },
@@ -120,10 +120,10 @@ export function createClient(options: ClientOptions) {
     },
     mfa: {
       ...api.mfa,
-      /** The first code of a new factor puts it in force. */
+      /** Activates a new second factor with its first code. */
       confirm: (key_id: string, code: string, o?: Options) => api.mfa.confirm(key_id, { code }, o),
     },
-    /** Sends any other request to the service. Resolves with the whole body of the reply: a text if it is not JSON. */
+    /** Sends any other request to the service. Resolves with the reply's whole body, as text if it isn't JSON. */
     async request(request: Call, o?: Options): Promise<unknown> {
       const reply = await connection.send(request, o)
       const isOurText = reply.headers.has('x-request-id') && !reply.headers.get('content-type')?.includes('json')
@@ -132,13 +132,13 @@ export function createClient(options: ClientOptions) {
   }
 }
 
-/** A body whose files may be of your own. */
+/** A body whose attachments can be files or bytes of your program. */
 type Filed<B> = Omit<B, 'attachments'> & { attachments?: readonly Attachable[] | undefined }
 
-/** What is asked of an agent. */
+/** The body of an invocation. */
 type Ask<W extends Wanted | undefined> = Omit<Filed<Body<'invokeAgent'>>, 'output'> & { output?: W }
 
-/** With the value that was wanted, if one was. */
+/** With the structured output, if one was requested. */
 type Answer<W> = W extends Wanted ? Omit<InvocationResult, 'output'> & { output: ValueOf<W> } : InvocationResult
 
 /** A run that waits has no answer yet. */

@@ -12,19 +12,19 @@ type Facts = {
   cause?: unknown
 }
 
-/** Everything that can go wrong between you and the service. `code` says what; `status` is 0 when no reply came. */
+/** Any error of a request. `code` says what went wrong; `status` is 0 if there was no reply. */
 export class MoorageError extends Error {
   readonly code: ErrorCode | 'unreachable' | 'invalid_reply' | 'waiting'
   readonly status: number
-  /** Give it to the operator when you ask for help: it is in the service's log. */
+  /** Give this ID to the operator when you ask for help: it's in the service's log. */
   readonly request_id: string | undefined
-  /** The wrong fields, if the request was not valid. */
+  /** The invalid fields, if the request was not valid. */
   readonly details: readonly ErrorDetail[]
-  /** Whole seconds. */
+  /** When to retry, in whole seconds. */
   readonly retry_after: number | undefined
-  /** False if the service says that another try would run the agent again, and most likely end in the same way. */
+  /** False if the service says that a retry would run the agent again and probably fail in the same way. */
   readonly should_retry: boolean | undefined
-  /** Why a run waits, if not for people. */
+  /** Why the run waits, if not for people. */
   readonly reason: string | undefined
 
   constructor(code: MoorageError['code'], message: string, facts: Facts = {}) {
@@ -40,7 +40,7 @@ export class MoorageError extends Error {
   }
 }
 
-/** The error in a reply. A proxy on the way may have answered in another format. */
+/** The error in a reply. A proxy might have answered in another format. */
 export function errorOf(status: number, headers: Headers, text: string): MoorageError {
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
   const facts: Facts = {
@@ -51,7 +51,7 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
   }
   const error = bodyError(text, status, facts.request_id)
   if (error === 'foreign') {
-    const message = `The server answered ${status}, but not like Moorage. Check the URL.`
+    const message = `The server answered ${status}, but not in Moorage's format. Check the URL.`
     return new MoorageError(status >= 500 ? 'server_error' : 'invalid_reply', message, facts)
   }
   if (!error) return new MoorageError(codeOf(status), `The service answered ${status}.`, facts)
@@ -71,8 +71,8 @@ type BodyError = { code: MoorageError['code']; message: string; details?: ErrorD
 type Said = { code?: unknown; message?: unknown; data?: Partial<BodyError> }
 
 /**
- * Undefined if the body is not JSON. Another API may have errors of its own in JSON, which are `foreign`. A reply with a
- * request id of ours comes from us: errors for clients of OpenAI have our code or one of theirs, JSON-RPC has ours in `data`.
+ * Undefined if the body is not JSON. Another API's errors in JSON are `foreign`. A reply with one of our
+ * request IDs is ours: errors for OpenAI clients have our code or one of theirs, and JSON-RPC has our code in `data`.
  */
 function bodyError(text: string, status: number, request_id = ''): BodyError | 'foreign' | undefined {
   try {

@@ -3,23 +3,23 @@ import { fill, type ListQuery } from './call.ts'
 import { readData } from './reply.ts'
 import type { RequestOptions, Sender } from './request.ts'
 
-/** Files may be large: one try may take this time. */
+/** The timeout of one attempt, because files can be large. */
 const LONGEST_UPLOAD_MS = 3_600_000
 
-/** A file, as browsers have it and `openAsBlob` of `node:fs` opens it, bytes, or a stream. */
+/** A file (a `Blob`, from a browser or from `openAsBlob` of `node:fs`), bytes, or a stream. */
 export type FileSource = Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
 
 export type UploadOptions = RequestOptions & {
-  /** What it is, such as `image/png`. A Blob says so itself. */
+  /** The media type, such as `image/png`. Default: the Blob's type. */
   type?: string | undefined
 }
 
 export type DownloadOptions = RequestOptions & {
-  /** The first byte and, unless the rest is wanted, the last. */
+  /** The first byte, and optionally the last one. Default: up to the end. */
   range?: { start: number; end?: number }
 }
 
-/** The methods of files that send or answer with bytes. */
+/** The file methods that send or return bytes. */
 export function fileMethods({ send, open }: Sender) {
   const download = (
     operation: 'getFileContent' | 'getRunFile',
@@ -31,7 +31,7 @@ export function fileMethods({ send, open }: Sender) {
     return open({ method, path: fill(path, params), headers }, options)
   }
   return {
-    /** Uploads a file. It is sent as it is read. A stream can be read once, so it is not sent again after a failure. */
+    /** Uploads a file while reading it. The upload of a stream isn't retried, because a stream can be read only once. */
     async create(content: FileSource, query: ListQuery<'createFile'> = {}, o: UploadOptions = {}): Promise<StoredFile> {
       const { type = content instanceof Blob ? content.type : '', ...options } = o
       const { method, path } = routes.createFile
@@ -41,11 +41,11 @@ export function fileMethods({ send, open }: Sender) {
       const call = { method, path, query: { ...query, name }, content, headers }
       return readData(await send(call, { timeoutMs: LONGEST_UPLOAD_MS, ...once, ...options }))
     },
-    /** Resolves when the bytes begin to come: read the body of the response as you like. */
+    /** Resolves when the first bytes arrive. Read them from the response's body. */
     content(file_id: string, options: DownloadOptions = {}): Promise<Response> {
       return download('getFileContent', { file_id }, options)
     },
-    /** The same for a remote agent, whose key is the token of its call. In a handler of `serveAgent`, `run.read` does it. */
+    /** The same for a remote agent, with its call's token as the key. In a `serveAgent` handler, use `run.read`. */
     ofRun(agent_id: string, request_id: string, file_id: string, options: DownloadOptions = {}): Promise<Response> {
       return download('getRunFile', { agent_id, request_id, file_id }, options)
     },

@@ -8,7 +8,7 @@ type LogQuery = ListQuery<'getLogs'>
 const POLL_MS = 1_000
 const PAGE_LIMIT = 1_000
 
-/** Asks again and again for what was stored after the last look. `query.after` says where to begin; otherwise now. */
+/** Polls for new entries and yields them. Starts at `query.after`, or now. */
 export async function* followLogs(
   load: (query: LogQuery) => Promise<Page<LogEntry>>,
   query: LogQuery,

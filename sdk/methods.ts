@@ -15,7 +15,7 @@ export function methods({ call, list, lines }: Caller) {
       cancel: (agent_id: string, request_id: string, o?: RequestOptions) => call('cancelInvocation', { params: { agent_id, request_id } }, o),
       /** Run steps (remote agents). Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. The `status` is `done` with the results, or `waiting`: then the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409. */
       takeSteps: (agent_id: string, request_id: string, body: Body<'takeSteps'>, o?: RequestOptions) => call('takeSteps', { params: { agent_id, request_id }, body }, o),
-      /** Get an invocation's prompt. Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing; `notes` lists what differs from what the model saw. `left_out` lists what did not fit into the model's window. Messages of more than 20,000 characters are cut; `characters` is the full length. The values of secrets are never returned. */
+      /** Get an invocation's prompt. Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing. `notes` lists how the reply differs from the original prompt. `left_out` lists what did not fit into the model's context window. Messages of more than 20,000 characters are cut; `characters` is the full length. The values of secrets are never returned. */
       prompt: (agent_id: string, request_id: string, query?: ListQuery<'getPrompt'>, o?: RequestOptions) => call('getPrompt', { params: { agent_id, request_id }, query }, o),
       /** Get an invocation's memories and deliveries. Returns the memories that the invocation wrote, and the webhook deliveries of the event sent when it ended. For its log entries, use `GET …/logs?request_id=`. */
       effects: (agent_id: string, request_id: string, o?: RequestOptions) => call('getEffects', { params: { agent_id, request_id } }, o),
@@ -31,7 +31,7 @@ export function methods({ call, list, lines }: Caller) {
       decide: (agent_id: string, request_id: string, call_id: string, body: Body<'decideApproval'>, o?: RequestOptions) => call('decideApproval', { params: { agent_id, request_id, call_id }, body }, o),
     },
     callbacks: {
-      /** Create a callback. A webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10. */
+      /** Create a callback. Creates a webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10. */
       create: (agent_id: string, request_id: string, body: Body<'createCallback'>, o?: RequestOptions) => call('createCallback', { params: { agent_id, request_id }, body }, o),
       /** List callbacks. The headers that a callback sends, and its secret, are not returned. */
       list: (agent_id: string, request_id: string, query?: ListQuery<'listCallbacks'>, o?: RequestOptions) => list('listCallbacks', { params: { agent_id, request_id }, query }, o),
@@ -55,7 +55,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listAgents'>, o?: RequestOptions) => list('listAgents', { query }, o),
       /** List agents with their activity in the last 24 hours. Lists the agents of `GET /v1/agents` with the version they serve and their activity in the last 24 hours, in one request, for a dashboard's first page. With a user token, only that user's invocations are counted. */
       overview: (query?: ListQuery<'listOverview'>, o?: RequestOptions) => list('listOverview', { query }, o),
-      /** Get an agent. Returns the agent's draft. Secrets in `auth` are returned as hints. `digest` is the SHA-256 of what a deployment would take a snapshot of. */
+      /** Get an agent. Returns the agent's draft. Secrets in `auth` are returned as hints. `digest` is the SHA-256 hash of the fields that a deployment would save. */
       get: (agent_id: string, o?: RequestOptions) => call('getAgent', { params: { agent_id } }, o),
       /** Update an agent. Changes only the fields you send; an object such as `limits` is replaced as a whole. With `digest`, the request fails with 409 if the agent has changed since you read it. `status: paused` cancels active runs and refuses new invocations. Changing `security` or `auth` requires the permission `manage`. */
       update: (agent_id: string, body: Body<'updateAgent'>, o?: RequestOptions) => call('updateAgent', { params: { agent_id }, body }, o),
@@ -79,7 +79,7 @@ export function methods({ call, list, lines }: Caller) {
       self: (o?: RequestOptions) => call('getSelf', {}, o),
       /** Get an API key. Returns the key's permissions and when it was last used, never its secret. */
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
-      /** Revoke an API key. The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. You can't revoke the last key with `manage` in all projects, unless a person was granted that role directly, not by a group: 409. */
+      /** Revoke an API key. The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. The last key with `manage` in all projects can't be revoked (409), unless a person was granted that role directly and not through a group. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
       /** Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks or schedules, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
@@ -213,7 +213,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (person_id: string, o?: RequestOptions) => call('getPerson', { params: { person_id } }, o),
       /** Delete a person. Deletes the person with their roles, personal keys and sessions, immediately. Their name and email address are erased; their ID stays in the audit log. If an identity provider still knows the person, they can sign in again with the same ID and the roles of their groups. Webhooks and service keys that they created belong to the project and keep working; the reply lists them for review. Requires access to all projects. The last service administrator can't be deleted: 409. */
       delete: (person_id: string, o?: RequestOptions) => call('deletePerson', { params: { person_id } }, o),
-      /** Set or remove a person's role. Sets the person's role in this project, or in all projects. A role set here overrides roles from groups until it is removed. Keys that the person created never keep more permissions than the new role, even if the role gets more permissions later. Tokens, keys that expire and rotated secrets can't grant roles. The last service administrator's role can't be removed: 409. */
+      /** Set or remove a person's role. Sets the person's role in this project, or in all projects. A role set here overrides roles from groups until it is removed. Keys that the person created lose the permissions that the new role doesn't have, and don't get them back later. Tokens, keys that expire and rotated secrets can't grant roles. The last service administrator's role can't be removed: 409. */
       setRole: (person_id: string, body: Body<'setPersonRole'>, o?: RequestOptions) => call('setPersonRole', { params: { person_id }, body }, o),
     },
     mfa: {
@@ -257,7 +257,7 @@ export function methods({ call, list, lines }: Caller) {
       delete: (project_id: string, query: ListQuery<'deleteProject'>, o?: RequestOptions) => call('deleteProject', { params: { project_id }, query }, o),
     },
     pauses: {
-      /** Pause everything. Stops everything in this project, or in the whole service, that runs or can cost money, within a second on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` continues all of it. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project. */
+      /** Pause everything. Pauses all work in this project, or in the whole service, within a second and on every node. Active runs wait: their model calls are interrupted, and tool calls in progress can finish. Background runs, schedules and work on memory wait too. New messages get 409 `agent_paused` with the reason. Nothing is lost: `POST /v1/resume` continues all of it. Pausing again changes the reason. The event `project.paused` is sent to the project's webhooks, `service.paused` to those of the default project. */
       begin: (body: Body<'beginPause'>, o?: RequestOptions) => call('beginPause', { body }, o),
       /** Get the pause status. `project` and `service` are the current pauses, or null. */
       get: (o?: RequestOptions) => call('getPause', {}, o),

@@ -1,6 +1,6 @@
 import { problem } from './problem.ts'
 
-/** A request of node:http, as far as it is needed here. */
+/** The parts of a node:http request that are used here. */
 type NodeRequest = AsyncIterable<Uint8Array> & {
   method?: string | undefined
   url?: string | undefined
@@ -16,16 +16,16 @@ type NodeReply = {
 }
 
 export type NodeHandlerOptions = {
-  /** The most bytes that a body may have: 64 MiB unless told. More is answered with 413. */
+  /** The maximum size of a body in bytes. Default: 64 MiB. Larger bodies get 413. */
   maxBytes?: number
 }
 
-/** A call may have 4 MiB of files, in base64, and 16 MiB of steps beside the message, the history and the tools. */
+/** A call can have 4 MiB of files in base64 and 16 MiB of steps, in addition to the message, the history and the tools. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * A handler for node:http and Express out of one that takes a `Request`. The body may not have been read before. What is
- * no request to a web server is answered with 400, and what `serve` throws is thrown.
+ * Turns a handler of `Request`s into a handler for node:http and Express. The body must not have been read before. A request
+ * that a web `Request` can't represent gets 400. Errors that `serve` throws are passed on.
  */
 export function toNodeHandler(
   serve: (request: Request) => Promise<Response>,
@@ -52,7 +52,7 @@ export function toNodeHandler(
   }
 }
 
-/** A body that is too large is read to its end and not kept: most clients read an answer after they have sent all. */
+/** A body that is too large is read to its end and discarded, because most clients read the reply only after sending all. */
 async function readBody(message: NodeRequest, maxBytes: number): Promise<Blob | 'too large'> {
   let pieces: Uint8Array<ArrayBuffer>[] = []
   let size = 0

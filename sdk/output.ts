@@ -1,4 +1,4 @@
-/** A shape of zod, or of any other library that tells its JSON Schema as https://standardschema.dev says. */
+/** A schema from zod, or from any other library that provides its JSON Schema as https://standardschema.dev describes. */
 export type OutputShape<Value = unknown> = {
   readonly '~standard': {
     readonly types?: { readonly output: Value } | undefined
@@ -8,10 +8,10 @@ export type OutputShape<Value = unknown> = {
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
-/** What an answer has to be: a shape, or a JSON Schema. */
+/** What an answer must match: a zod schema or a JSON Schema. */
 export type Wanted = OutputShape | { readonly schema: JsonSchema; readonly retries?: number }
 
-/** The type of the value, as far as the shape or the schema tells it. */
+/** The type of the value, as far as it can be derived from the schema. */
 export type ValueOf<W> =
   W extends OutputShape<infer Value> ? Value : W extends { readonly schema: infer Schema } ? FromSchema<Schema> : never
 
@@ -55,7 +55,7 @@ type Required<Schema> = Schema extends { readonly required: readonly (infer Name
 
 type Flat<T> = { [K in keyof T]: T[K] }
 
-/** As the API takes it. */
+/** In the API's form. */
 export function outputOf(wanted: Wanted): { schema: Record<string, unknown>; retries?: number } {
   if (!('~standard' in wanted)) return { ...wanted, schema: { ...wanted.schema } }
   // Told by the draft: the service takes it for this one anyway.

@@ -61,10 +61,10 @@ function rangeBehind(range: PageQuery, searched_to: string): PageQuery | undefin
   return range[bound] === searched_to ? undefined : { ...range, [bound]: searched_to }
 }
 
-/** What items have in place of an id, if they have none. */
+/** The fields that identify items without an ID. */
 const NAMING_FIELDS = ['request_id', 'call_id', 'name', 'user_id', 'session_id', 'provider', 'model']
 
-/** Two items with the same text are the same thing. Undefined for items that cannot be told apart, such as log entries. */
+/** Items with the same text are the same item. Undefined for items that can't be identified, such as log entries. */
 function idOf(item: unknown): string | undefined {
   const fields = item as Record<string, unknown>
   if (fields['id'] !== undefined) return JSON.stringify(fields['id'])

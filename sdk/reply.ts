@@ -30,7 +30,7 @@ export function readPage<T>(reply: Reply): Page<T> {
 /** Something answers at this URL, but it is not Moorage. */
 export function notOurs(
   { url, status, headers }: Pick<Reply, 'url' | 'status' | 'headers'>,
-  how = 'as Moorage does',
+  how = "in Moorage's format",
   cause?: unknown,
 ): MoorageError {
   const request_id = headers.get('x-request-id') ?? undefined

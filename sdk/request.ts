@@ -4,34 +4,34 @@ import type { Reply } from './reply.ts'
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 export type ClientOptions = {
-  /** Where the service is, such as `http://127.0.0.1:8787`. */
+  /** The service's URL, such as `http://127.0.0.1:8787`. */
   url: string
   /** An API key or an access token. */
   key?: string | undefined
-  /** The project, by id or name, for a key of all projects. */
+  /** The project (ID or name), if the key has access to all projects. */
   project?: string | undefined
   fetch?: Fetch | undefined
-  /** How often a request is sent again if it failed and was not at fault. */
+  /** How often a failed request is retried, if a retry can help. */
   retries?: number | undefined
-  /** How long one try may take, from the request to the last byte of the reply. */
+  /** The timeout of one attempt, from the request to the last byte of the reply. */
   timeoutMs?: number | undefined
-  /** How long a stream may be silent, without even a ping, before it is joined again. */
+  /** How long a stream can be silent, without even a ping, before the client reconnects. */
   idleTimeoutMs?: number | undefined
-  /** Ends every request that has no signal of its own. */
+  /** Aborts every request that has no signal of its own. */
   signal?: AbortSignal | undefined
-  /** Called with the reason and the time before the client waits and tries again. */
+  /** Called before each retry, with the reason and the time that the client waits. */
   onRetry?: ((error: MoorageError, waitMs: number) => void) | undefined
 }
 
 export type RequestOptions = {
   signal?: AbortSignal | undefined
-  /** Makes your own retries safe too. Without it, each call gets a key of its own. */
+  /** Makes your own retries safe. Default: a new key for each call. */
   idempotencyKey?: string | undefined
-  /** A one-time code, for operations that ask for one. */
+  /** A one-time code, for operations that require one. */
   otp?: string | undefined
   retries?: number | undefined
   timeoutMs?: number | undefined
-  /** Called if the reply is that of an earlier request with the same `idempotencyKey`: nothing was done now. */
+  /** Called if the reply is that of an earlier request with the same `idempotencyKey`. Nothing was done again. */
   onReplay?: (() => void) | undefined
 }
 
@@ -44,7 +44,7 @@ export type Call = {
   deleted?: Record<string, unknown> | undefined
   query?: Query | undefined
   body?: unknown
-  /** Bytes to send as they are, instead of a body in JSON. */
+  /** Bytes to send unchanged, instead of a JSON body. */
   content?: Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined
   headers?: Record<string, string>
 }
@@ -53,7 +53,7 @@ export type Call = {
 export type Sender = {
   /** The whole reply. */
   send(call: Call, options?: RequestOptions): Promise<Reply>
-  /** Resolves when the reply begins. The caller reads the body and handles its errors. */
+  /** Resolves when the reply starts. The caller reads the body and handles its errors. */
   open(call: Call, options?: RequestOptions): Promise<Response>
 }
 
@@ -108,7 +108,7 @@ export function sender(client: ClientOptions): Sender {
 
 const BROKEN_OFF = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
-/** Whether the service may have got the request and done it: its reply took too long, or the connection broke. */
+/** Whether the service might have received and executed the request: its reply took too long, or the connection broke. */
 function isBrokenOff({ code, cause }: MoorageError): boolean {
   const { name, cause: reason } = (cause ?? {}) as { name?: string; cause?: { code?: string } }
   return code === 'unreachable' && (name === 'AbortError' || BROKEN_OFF.has(reason?.code ?? ''))
@@ -172,7 +172,7 @@ export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Undefined when another try cannot help, or only after a very long wait. */
+/** Undefined if a retry can't help, or only after a very long wait. */
 function pauseBefore({ path }: Call, error: MoorageError, tries: number): number | undefined {
   const { status, retry_after } = error
   // The agent ran and failed. Its idempotency key does not store that, so another try would run it again.
@@ -182,7 +182,7 @@ function pauseBefore({ path }: Call, error: MoorageError, tries: number): number
   return FIRST_PAUSE_MS * 2 ** tries * (0.5 + Math.random() / 2)
 }
 
-/** Whether the same request may succeed a little later. */
+/** Whether the same request might succeed a little later. */
 export function isPassing({ code, status, should_retry }: MoorageError): boolean {
   if (should_retry === false) return false
   // The agent took too long, and another try would take as long again.
@@ -210,7 +210,7 @@ function queryText(query: Query = {}): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }
 
-/** fetch itself says only "fetch failed". The cause says what happened. */
+/** The message of `fetch` is only "fetch failed". The cause says what happened. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error & { cause?: { code?: string; message?: string } }
   return cause?.code ?? cause?.message ?? message

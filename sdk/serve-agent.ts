@@ -3,7 +3,7 @@ import { problem } from './problem.ts'
 import { pause } from './request.ts'
 import { verifyWebhook, WebhookVerificationError } from './webhook.ts'
 
-/** `data` is base64. Files that are too large to come along have a `url` instead; a file that is gone has neither. */
+/** `data` is base64. A file that is too large to be included has a `url` instead; a deleted file has neither. */
 export type AttachedFile = {
   file_id: string
   name: string
@@ -13,7 +13,7 @@ export type AttachedFile = {
   url: string | null
 }
 
-/** What a call of the service says of the run. docs/remote-protocol.md describes each field. */
+/** The run's data, as the service sends it. docs/remote-protocol.md describes each field. */
 export type RemoteCall = {
   request_id: string
   attempt: number
@@ -55,57 +55,57 @@ export type NotedMemory = {
 }
 
 /**
- * A run, as the agent sees it. Each step has an id of its own within the run. When the agent is called again, after a crash
- * or a long wait, a step that was done is answered with what was stored, and nothing is done twice.
+ * A run, as the agent sees it. Each step has an ID that is unique in the run. When the agent is called again, after a crash
+ * or a long wait, a completed step returns its stored result and isn't repeated.
  */
 export type AgentRun = RemoteCall & {
-  /** Aborted when the service ends the call: the run was cancelled, waits, or its time is over. */
+  /** Aborted when the service ends the call: the run was cancelled, is waiting, or has timed out. */
   signal: AbortSignal
-  /** Says a piece of the answer. */
+  /** Sends a chunk of the answer. */
   say(text: string): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
-  /** What the agent has spent by itself. */
+  /** Reports usage of models that the agent called on its own. */
   usage(spent: { model?: string; input_tokens: number; output_tokens: number }): void
-  /** The bytes of an attachment, whether they came along or not. Throws if the file is gone. */
+  /** Returns an attachment's bytes, and downloads them if they weren't included. Throws if the file was deleted. */
   read(file: AttachedFile): Promise<Uint8Array<ArrayBuffer>>
-  /** Calls a tool of the agent. Throws a StepError with what the tool said if it failed. */
+  /** Calls one of the agent's tools. If it fails, throws a StepError with the tool's message. */
   tool(id: string, tool: string, args?: Record<string, unknown>): Promise<string>
-  /** Does something once: what `make` returns is kept. */
+  /** Runs `make` once and stores its result; later calls return the stored result. */
   keep<Value>(id: string, make: () => Value | Promise<Value>): Promise<Value>
-  /** Goes on after some seconds, or at a time, however far. The process need not wait. */
+  /** Continues after some seconds, or at a time, however far away. The process doesn't have to wait. */
   sleep(id: string, until: number | Date): Promise<void>
   askPerson(id: string, question: string, options?: string[]): Promise<string>
-  /** Asks a model of the service: the answer as text, or the value if `output` has a schema. */
+  /** Calls a model by its name in the service. Returns the answer as text, or as a value if `output` has a schema. */
   askModel<Answer = string>(id: string, question: ModelQuestion): Promise<Answer>
   searchMemory(id: string, query: string, limit?: number): Promise<NotedMemory[]>
   writeMemory(id: string, content: string): Promise<{ id: string }>
 }
 
-/** What the agent answers: the rest of its text, a value where `output` is wanted, or nothing more than it has said. */
+/** The agent's answer: the rest of the text, a value if `output` is requested, or nothing if all of it was already sent. */
 export type AgentAnswer = string | { output: unknown; response?: string } | undefined | void
 
 export type AgentHandler = (run: AgentRun) => AgentAnswer | Promise<AgentAnswer>
 
 export type ServeOptions = {
-  /** The secret with which calls are signed (`whsec_…`), or several during a rotation. */
+  /** The secret that signs calls (`whsec_…`), or several during a rotation. */
   secret: string | readonly string[]
-  /** How steps are asked for: a fetch that goes through a proxy, for example. */
+  /** The `fetch` that requests steps, for example one that uses a proxy. */
   fetch?: typeof fetch
   now?: () => number
 }
 
-/** A step failed. The message says how. */
+/** A step failed. The message says why. */
 export class StepError extends Error {
   override readonly name = 'StepError'
 }
 
-/** The service has ended this call. The agent is called again if the run goes on. */
+/** The service has ended this call. If the run continues, the agent is called again. */
 class CallOver extends Error {
   override readonly name = 'CallOver'
 }
 
 /**
- * Serves an agent that runs here to a service that knows its address. Takes a request and answers it, so it works wherever
+ * Makes a function that answers the service's calls to an agent in this process. It takes a `Request`, so it works wherever
  * there are web `Request`s: Hono, Next.js, Workers, Deno, Bun; `toNodeHandler` makes a handler for node:http and Express.
  */
 export function serveAgent(handler: AgentHandler, options: ServeOptions): (request: Request) => Promise<Response> {
@@ -130,14 +130,14 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
   }
 }
 
-/** How often the same steps are asked for, and how long the agent waits before it asks again. */
+/** How often the same steps are requested, and how long the agent waits before it retries. */
 const MOST_TRIES = 10
 const LONGEST_PAUSE_MS = 60_000
 const FIRST_PAUSE_MS = 250
 
-/** The service cannot take the steps now. */
+/** The service can't run the steps now. */
 class BusyError extends Error {
-  /** What the service asks for, if it says so. */
+  /** The wait that the service asked for, if any. */
   readonly pauseMs: number | undefined
 
   constructor({ status, headers }: Response, reason: string | undefined) {
@@ -154,9 +154,9 @@ class OpenCall {
   readonly #sent: Sent
   readonly #fetch: typeof fetch
   readonly #known: Map<string, Told>
-  /** Known steps that the agent has not come to again. */
+  /** Stored steps that the agent has not requested again yet. */
   #unseen: number
-  /** What is stored of what it said, as far as it has not said it again. */
+  /** The stored part of the answer that the agent has not sent again yet. */
   #stored: string
   readonly #stop = new AbortController()
   #asked: Asked[] = []
@@ -170,7 +170,7 @@ class OpenCall {
     this.#stored = sent.said
   }
 
-  /** The service has hung up. */
+  /** The service has closed the connection. */
   end(): void {
     this.#stop.abort(new CallOver('The service has ended this call.'))
   }
@@ -275,7 +275,7 @@ class OpenCall {
     return told.result
   }
 
-  /** Steps that are asked for at the same moment go together, and are done side by side. */
+  /** Steps that are requested at the same moment are sent together, and run in parallel. */
   #ask(step: Step): Promise<Told> {
     if (this.#asked.length === 0) queueMicrotask(() => void this.#send())
     return new Promise((resolve, reject) => this.#asked.push({ step, resolve, reject }))
@@ -296,7 +296,7 @@ class OpenCall {
     }
   }
 
-  /** A step that is asked for again is done once, so a lost reply, or a service that has a problem now, is no failure. */
+  /** A step runs once, even if it is requested again, so a lost reply or a temporary problem of the service is no failure. */
   async #post(steps: Step[]): Promise<Told[]> {
     for (let tries = 1; ; tries++) {
       try {

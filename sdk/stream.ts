@@ -13,30 +13,30 @@ import {
   type Sender,
 } from './request.ts'
 
-/** What an agent says and does while it answers. The last event is `done`, or `waiting`. */
+/** The events of a run. The last event is `done` or `waiting`. */
 export type InvocationEvent<Result> =
   | { type: 'start'; request_id: string }
-  /** The service crashed and the run began again: forget what it said before. */
+  /** The service was interrupted and the answer starts again: discard the earlier deltas. */
   | { type: 'restart'; request_id: string }
   | { type: 'delta'; text: string }
   /**
-   * With `output`: a piece of an answer that is not checked yet, at a position of that answer. The answer that fits comes
+   * With `output`: a chunk of an answer that isn't checked yet, at this position. Once an answer matches, it is sent
    * as `delta`.
    */
   | { type: 'output.delta'; text: string; answer: number; at: number }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown }
-  /** `child` is there if the tool is an agent: the run that has answered. */
+  /** `child` is the run that answered, if the tool is an agent. */
   | { type: 'tool_result'; id: string; name: string; result?: string; error?: string; child?: ChildRun }
-  /** People must decide before the run goes on. It ends the stream of `agents.stream`, but not of `follow`. */
+  /** People must decide before the run continues. This event ends `agents.stream`, but not `follow`. */
   | ({ type: 'waiting' } & InvocationQueued)
   | { type: 'done'; data: Result }
 
 export type StreamOptions = RequestOptions & {
-  /** Goes on after this event, which was seen before. */
+  /** Continues after the event with this ID. */
   last_event_id?: string | undefined
 }
 
-/** How streams reach the service. */
+/** How streams send requests to the service. */
 export type Connection = Sender & Pick<ClientOptions, 'idleTimeoutMs' | 'onRetry'>
 
 const INVOKE = '/v1/agents/{agent_id}/invoke'
@@ -48,11 +48,11 @@ const BEGIN_WITHIN_MS = 2_000
 const IDLE_TIMEOUT_MS = 45_000
 const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 5_000
-/** How long a service may be away before its streams give up. */
+/** How long a service can be unavailable before its streams give up. */
 const PATIENCE_MS = 120_000
 
 /**
- * Invokes an agent and yields what it says as it says it. After a broken connection it goes on where it stopped.
+ * Invokes an agent and yields its answer as it arrives. After a broken connection, the stream continues where it stopped.
  * Leaving the loop early, or aborting, cancels the run.
  */
 export async function* streamInvoke<Result>(
@@ -102,7 +102,7 @@ export async function* streamInvoke<Result>(
   }
 }
 
-/** Yields what a run has said so far and goes on until it ends. Leaving early does not affect the run. */
+/** Yields a run's events from the start until it ends. Leaving the loop early doesn't affect the run. */
 export function followInvocation<Result>(
   connection: Connection,
   agent_id: string,
@@ -113,12 +113,12 @@ export function followInvocation<Result>(
   return rejoining(connection, progress, () => join(connection, progress, request_id, options), options)
 }
 
-/** How far a stream has come. */
+/** A stream's progress. */
 type Progress = {
   agent_id: string
   request_id?: string | undefined
   last_event_id?: string | undefined
-  /** Since when nothing has arrived, and how often we tried to join again. */
+  /** When the last data arrived, and the number of attempts to reconnect since. */
   lost?: { since: number; tries: number } | undefined
   isGoingAway?: boolean
 }
@@ -140,7 +140,7 @@ async function* rejoining<Result>(
   }
 }
 
-/** Yields events. Returns undefined after the last one, or why the stream broke off before. */
+/** Yields events. Returns undefined after the last one, or the reason if the connection broke before. */
 async function* telling<Result>(
   { idleTimeoutMs = IDLE_TIMEOUT_MS }: Connection,
   progress: Progress,
@@ -174,7 +174,7 @@ async function* telling<Result>(
   }
 }
 
-/** Waits and joins again, until the service is back or has been away for too long. */
+/** Waits and reconnects until the service is available again, or has been unavailable for too long. */
 async function comeBack(
   connection: Connection,
   progress: Progress,

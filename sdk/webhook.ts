@@ -10,7 +10,7 @@ export type WebhookEvent = {
 }
 
 export type ReceivedWebhook = {
-  /** The bytes that arrived, before they were parsed. */
+  /** The bytes as they arrived, before parsing. */
   body: string | Uint8Array
   headers: Headers | Readonly<Record<string, string | string[] | undefined>>
   /** The webhook's secret (`whsec_…`), or several during a rotation. */
@@ -29,9 +29,9 @@ const TOLERANCE_SECONDS = 300
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * Returns the event, or throws a WebhookVerificationError: then answer 401 and do nothing else. It checks
- * `webhook-signature`, which covers the id and the time as well, so that an old delivery cannot be replayed. An event
- * may arrive more than once, so remember its id.
+ * Returns the event, or throws a WebhookVerificationError: then return 401 and do nothing else. It checks
+ * `webhook-signature`, which includes the ID and the time, so an old delivery can't be replayed. An event
+ * can arrive more than once, so remember its ID.
  */
 export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookEvent> {
   const { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now } = received
@@ -56,8 +56,8 @@ export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookE
 }
 
 /**
- * Checks `X-Service-Signature` alone: the hex HMAC-SHA256 of the body, with the whole secret as key. It covers neither
- * the id nor the time, so it cannot detect a replayed delivery.
+ * Checks only `X-Service-Signature`: the hex HMAC-SHA256 of the body, with the whole secret as key. It includes neither
+ * the ID nor the time, so it can't detect a replayed delivery.
  */
 export async function verifySignature(body: string | Uint8Array, signature: string, secret: string): Promise<boolean> {
   if (!/^[0-9a-f]{64}$/i.test(signature)) return false
@@ -65,7 +65,7 @@ export async function verifySignature(body: string | Uint8Array, signature: stri
   return isSame(fromHex(signature), await hmac(new TextEncoder().encode(secret), bytes.slice()))
 }
 
-/** Undefined without a key: then no signature fits. */
+/** Undefined without a key: then no signature matches. */
 async function hmac(key: Bytes, signed: Bytes): Promise<Bytes | undefined> {
   if (key.length === 0) return undefined
   const algorithm = { name: 'HMAC', hash: 'SHA-256' }
@@ -73,7 +73,7 @@ async function hmac(key: Bytes, signed: Bytes): Promise<Bytes | undefined> {
   return new Uint8Array(await crypto.subtle.sign('HMAC', imported, signed))
 }
 
-/** Takes the same time wherever the first difference is. */
+/** Takes the same time, wherever the first difference is. */
 function isSame(given: Bytes, right: Bytes | undefined): boolean {
   if (given.length !== right?.length) return false
   return right.reduce((difference, byte, i) => difference | (byte ^ (given[i] ?? 0)), 0) === 0

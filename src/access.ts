@@ -40,7 +40,7 @@ export function openAccess(parts: GateParts & Pick<Parts, 'findProject' | 'memo'
     try {
       service.gate = gateOf(security, readFile)
     } catch (err) {
-      log.error({ err }, 'the new security.mtls.caCert cannot be used; the old one stays')
+      log.error({ err }, 'the new security.mtls.caCert cannot be used; the old one stays in use')
     }
   })
 

@@ -1,4 +1,4 @@
-// An agent made with the AI SDK that books berths, and below it what puts it behind Moorage.
+// An agent made with the AI SDK that books berths, and below it the code that connects it to Moorage.
 import { createServer } from 'node:http'
 import { openai } from '@ai-sdk/openai'
 import { isStepCount, streamText, tool } from 'ai'

@@ -1,4 +1,4 @@
-// A LangGraph.js agent that books berths, and below it what puts it behind Moorage.
+// A LangGraph.js agent that books berths, and below it the code that connects it to Moorage.
 import { createServer } from 'node:http'
 import { AIMessageChunk, type UsageMetadata } from '@langchain/core/messages'
 import { tool } from '@langchain/core/tools'

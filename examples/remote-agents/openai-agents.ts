@@ -1,4 +1,4 @@
-// An agent made with the OpenAI Agents SDK that books berths, and below it what puts it behind Moorage.
+// An agent made with the OpenAI Agents SDK that books berths, and below it the code that connects it to Moorage.
 import { createServer } from 'node:http'
 import { Agent, assistant, run as runAgent, setOpenAIAPI, setTracingDisabled, tool, user } from '@openai/agents'
 import { z } from 'zod'

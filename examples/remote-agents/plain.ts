@@ -1,4 +1,4 @@
-// An agent in plain TypeScript that books berths, and below it what puts it behind Moorage.
+// An agent in plain TypeScript that books berths, and below it the code that connects it to Moorage.
 import { createServer } from 'node:http'
 import { type AgentRun, serveAgent, toNodeHandler } from '../../sdk/client.ts'
 

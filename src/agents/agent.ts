@@ -68,7 +68,7 @@ export const AgentReply = z
     security: AgentSecurity.nullable(),
     auth: z.record(z.string(), z.unknown()).nullable().describe('Secrets are returned as a hint'),
     updated_at: Time,
-    digest: z.string().describe('SHA-256 hash of what a deployment would take a snapshot of'),
+    digest: z.string().describe('SHA-256 hash of the fields that a deployment would save'),
   })
   .meta({ id: 'Agent' })
 

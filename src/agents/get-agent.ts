@@ -11,7 +11,7 @@ export const getAgent = operation({
   path: '/v1/agents/{agent_id}',
   summary: 'Get an agent',
   description:
-    "Returns the agent's draft. Secrets in `auth` are returned as hints. `digest` is the SHA-256 of what a deployment would take a snapshot of.",
+    "Returns the agent's draft. Secrets in `auth` are returned as hints. `digest` is the SHA-256 hash of the fields that a deployment would save.",
   access: { permission: 'read', userTokens: true },
   input: { params: AgentParams },
   answer: { data: AgentReply },

@@ -10,7 +10,7 @@ export function takesService(command: Command): Command {
     .optionsGroup('Service:')
     .option('--url <url>', 'URL of the service (MOORAGE_URL)')
     .option('--profile <name>', 'login profile to use (MOORAGE_PROFILE)')
-    .option('--project <project>', 'project, if your key works in all projects (MOORAGE_PROJECT)')
+    .option('--project <project>', 'project, if your key has access to all projects (MOORAGE_PROJECT)')
     .option('--otp <code>', 'one-time code, if the operation requires one')
     .optionsGroup('Options:')
 }
@@ -34,7 +34,7 @@ export function dataOption(): Option {
 }
 
 export function yesOption(): Option {
-  return new Option('-y, --yes', 'confirm without being asked')
+  return new Option('-y, --yes', 'skip the confirmation prompt')
 }
 
 export function integer(text: string): number {

@@ -166,7 +166,7 @@ const Proxy = z.strictObject({
   except: z
     .string()
     .optional()
-    .describe('Hosts that are reached without the proxy, separated by commas. This machine always is'),
+    .describe('Hosts that are reached without the proxy, separated by commas. This machine is always reached directly'),
 })
 
 const Webhooks = z.strictObject({
@@ -175,7 +175,11 @@ const Webhooks = z.strictObject({
   attemptTimeout: duration('100ms', '2m').prefault('15s').describe('How long a delivery attempt can take'),
   maxInFlight: z.int().min(1).default(50).describe('Deliveries in progress'),
   maxPerEndpoint: z.int().min(1).default(5).describe('Deliveries in progress to one webhook'),
-  maxPerAgent: z.int().min(1).default(50).describe('Webhooks per agent. There can be the same number for all agents'),
+  maxPerAgent: z
+    .int()
+    .min(1)
+    .default(50)
+    .describe('Webhooks per agent, and webhooks per project that are for all agents'),
 })
 
 const Schedules = z.strictObject({
@@ -233,10 +237,7 @@ export const ConfigSettings = z.strictObject({
   )
     .optional()
     .describe('Key that encrypts stored secrets: 32 bytes as hex or base64. If not set: `master.key` in `data`'),
-  startPaused: z
-    .boolean()
-    .default(false)
-    .describe('Start paused: the service runs and sends nothing until you resume it'),
+  startPaused: z.boolean().default(false).describe('Start paused: no runs start and nothing is sent until you resume'),
   initKey: SecretText.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
     .optional()
     .describe('The first admin key, with access to all projects. If not set, one is generated'),

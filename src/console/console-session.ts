@@ -16,7 +16,7 @@ export const ConsoleSessionReply = z
     browser: z.string().describe("The browser's user agent"),
     current: z.boolean().describe('Whether this request uses the session'),
     created_at: Time,
-    last_used_at: Time.describe('To the minute'),
+    last_used_at: Time.describe('Accurate to the minute'),
     expires_at: Time.describe('When the session expires. It expires earlier if it is not used'),
   })
   .meta({ id: 'ConsoleSession' })

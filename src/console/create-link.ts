@@ -29,7 +29,7 @@ export const createConsoleLink = operation({
       key_id: z
         .string()
         .optional()
-        .describe('Another key than the oldest admin key; only with `--local` on the server'),
+        .describe('A key other than the oldest admin key; only with `--local` on the server'),
     }),
     bodyOptional: true,
   },

@@ -17,7 +17,7 @@ export const createFile = operation({
   path: '/v1/files',
   summary: 'Upload a file',
   description:
-    'Send the file as the body with its `Content-Type`, or as a form (`multipart/form-data`) with one file. The maximum size is `files.maxBytes`. Identical files in a project share their storage. With a user token, the file belongs to that user. If the user or the project has no room for it, the request fails with 409.',
+    'Send the file as the body with its `Content-Type`, or as a form (`multipart/form-data`) with one file. The maximum size is `files.maxBytes`. Identical files in a project share their storage. With a user token, the file belongs to that user. If it would exceed a limit of the user or the project, the request fails with 409.',
   access: { permission: 'invoke', userTokens: true },
   audit: { target: 'reply' },
   idempotent: true,

@@ -39,7 +39,7 @@ export const CreateKeyBody = NewKey.extend({
     .boolean()
     .optional()
     .describe(
-      'Whether the key has access to all projects. Only a key with access to all projects can create one. Default: true if the new key has the permission `manage`, and the key that creates it has access to all projects and the request names no project',
+      'Whether the key has access to all projects. Only a key with access to all projects can create one. Default: true if the new key has the permission `manage`, the key that creates it has access to all projects, and the request names no project',
     ),
 })
   .refine(isEither, EITHER)

@@ -15,7 +15,7 @@ export const revokeKey = operation({
   path: '/v1/keys/{key_id}',
   summary: 'Revoke an API key',
   description:
-    "The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. You can't revoke the last key with `manage` in all projects, unless a person was granted that role directly, not by a group: 409.",
+    "The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. The last key with `manage` in all projects can't be revoked (409), unless a person was granted that role directly and not through a group.",
   access: { permission: 'manage', concerns: concernedAgent },
   mfa: { policy: 'keys' },
   audit: { target: 'key_id' },

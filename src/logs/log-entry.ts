@@ -46,7 +46,9 @@ export const LogsQuery = z
       .string()
       .max(20_000)
       .optional()
-      .describe('Entries stored since then, in order: `latest` first, then each `pagination.next_after`'),
+      .describe(
+        'Entries stored after this position, oldest first. Start with `latest`, then send each `pagination.next_after`',
+      ),
     search: Text(200).optional().describe('Entries whose message or metadata contains this text, ignoring case'),
   })
   .refine(({ start_time = -Infinity, end_time = Infinity }) => start_time < end_time, {

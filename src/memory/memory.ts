@@ -19,7 +19,7 @@ export const SearchMemoryBody = z
     query: Text(MAX_QUERY),
     limit: z.int().min(1).max(100).default(10),
     offset: z.int().min(0).default(0),
-    context: MemoryContext.default({}).describe('Only memories of this user, of this session'),
+    context: MemoryContext.default({}).describe('Only memories of this user, this session, or both'),
     min_score: z.number().min(0).max(1).default(0),
   })
   .meta({ id: 'SearchMemory' })

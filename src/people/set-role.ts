@@ -19,7 +19,7 @@ export const setPersonRole = operation({
   path: '/v1/people/{person_id}/role',
   summary: "Set or remove a person's role",
   description:
-    "Sets the person's role in this project, or in all projects. A role set here overrides roles from groups until it is removed. Keys that the person created never keep more permissions than the new role, even if the role gets more permissions later. Tokens, keys that expire and rotated secrets can't grant roles. The last service administrator's role can't be removed: 409.",
+    "Sets the person's role in this project, or in all projects. A role set here overrides roles from groups until it is removed. Keys that the person created lose the permissions that the new role doesn't have, and don't get them back later. Tokens, keys that expire and rotated secrets can't grant roles. The last service administrator's role can't be removed: 409.",
   access: { permission: 'manage' },
   mfa: { policy: 'keys', accessFields: ['role'] },
   audit: { target: 'person_id' },

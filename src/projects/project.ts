@@ -68,7 +68,7 @@ export const ProjectReply = z
       .int()
       .nullable()
       .describe('What it stores, as last measured; null if it has no limit or was not measured yet'),
-    is_default: z.boolean().describe('The project of requests that name none'),
+    is_default: z.boolean().describe('Whether requests that name no project use this one'),
     created_at: Time,
     updated_at: Time,
   })

@@ -35,7 +35,9 @@ export const SetProviderBody = z
         "The provider's API key, never returned. null: the provider needs no key. If absent, the stored key is kept, unless the origin of `base_url` changes",
       ),
     vision: Vision.nullable()
-      .describe('Whether its models accept images: `true`, `false`, or per model name. null: images are tried')
+      .describe(
+        'Whether its models accept images: `true`, `false`, or per model name. null: images are sent until a model refuses them',
+      )
       .default(null),
     cache: Cache.default(true),
   })

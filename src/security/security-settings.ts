@@ -134,11 +134,11 @@ const OAuth2 = z
         error: `must contain one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
       })
       .optional()
-      .describe('oauth2: agent scopes that count. If not set: all. Any other scope must be in every token'),
+      .describe('oauth2: agent scopes to accept (if not set: all), and other scopes that every token must have'),
     introspection: z
       .enum(['opaque', 'always'])
       .optional()
-      .describe('oauth2: which tokens the provider is asked about (RFC 7662): `opaque` ones, or `always`'),
+      .describe('oauth2: which tokens are checked at the provider (RFC 7662): only `opaque` tokens, or `always`'),
   })
   .refine(({ introspection, clientSecret }) => introspection === undefined || clientSecret !== undefined, {
     path: ['clientSecret'],

@@ -41,7 +41,7 @@ export const listOverview = operation({
       failing: z
         .enum(['true'])
         .optional()
-        .describe('`true`: only agents whose failures in the last 24 hours are at least one in ten invocations'),
+        .describe('`true`: only agents in which at least 10% of the invocations in the last 24 hours failed'),
     }),
   },
   answer: { list: AgentOverview },

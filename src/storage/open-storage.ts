@@ -96,7 +96,7 @@ export type StorageOptions = {
 
 const READ_TIMEOUT = 10_000
 const DEAF =
-  'PostgreSQL does not notify this node of changes, so it answers nothing from its caches. Behind a pooler in transaction mode, set database.listenUrl to PostgreSQL itself'
+  "PostgreSQL does not notify this node of changes, so the node doesn't use its caches. Behind a pooler in transaction mode, set database.listenUrl to PostgreSQL itself"
 
 const FILE = 'moorage.db'
 

@@ -20,10 +20,10 @@ export const GROUPS = {
 export type Group = keyof typeof GROUPS
 const GROUP_NAMES = Object.keys(GROUPS).join(', ')
 
-const id = (what: string) => Label(500).optional().describe(`Only ${what}`)
+const id = (what: string) => Label(500).optional().describe(`Only usage ${what}`)
 
 export const UsageFilter = {
-  agent_id: id('of this agent, by its id or name'),
+  agent_id: id('of this agent (ID or name)'),
   version: id('of this version'),
   environment: id('of this environment'),
   key_id: id('with this key'),
@@ -31,8 +31,8 @@ export const UsageFilter = {
   user_id: id('for this user'),
   request_id: id('of this invocation'),
   model: id('of this model'),
-  door: z.enum(DOORS).optional().describe('Only through this channel'),
-  purpose: z.enum(PURPOSES).optional().describe('Only for this purpose'),
+  door: z.enum(DOORS).optional().describe('Only usage through this channel'),
+  purpose: z.enum(PURPOSES).optional().describe('Only usage for this purpose'),
 }
 
 export const UsageQuery = z.strictObject({
@@ -46,7 +46,11 @@ export const UsageQuery = z.strictObject({
     )
     .transform((names) => [...new Set(names as Group[])])
     .meta({ examples: ['model,agent'] })
-    .describe(`One or more of ${GROUP_NAMES}, separated by commas. Default: one sum of everything`),
+    .describe(
+      `One or more of ${Object.keys(GROUPS)
+        .map((name) => `\`${name}\``)
+        .join(', ')}, separated by commas. Default: one sum of everything`,
+    ),
   from: TimeInput.optional().describe('Default: 30 days before `to`'),
   to: TimeInput.optional().describe('Default: now'),
   granularity: z.enum(['hour', 'day', 'month']).optional().describe('Default: one sum for the whole range'),
@@ -80,7 +84,7 @@ const named = (what: string) => z.string().nullable().optional().describe(what)
 const UsageRow = z
   .object({
     time: Time.optional().describe('The start of the hour, day or month'),
-    project_id: named('Present with `project` in `group_by`, and so on for the others. null: none'),
+    project_id: named('Present if `group_by` contains `project`; likewise for the fields below. null: no project'),
     agent_id: named('null: no agent, as in provider tests'),
     version: named('null: the draft'),
     environment: z.string().nullable().optional(),

@@ -19,7 +19,7 @@ export const UserLine = z
       given: z
         .unknown()
         .optional()
-        .describe('What its caller sent in addition to the message, through another channel than the API'),
+        .describe('What its caller sent in addition to the message, through a channel other than the API'),
     }),
     z.object({ type: z.literal('approval'), ...ApprovalReply.omit({ not_for_you: true }).shape }),
     z.object({ type: z.literal('schedule'), ...ScheduleReply.shape }),

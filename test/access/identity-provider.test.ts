@@ -207,13 +207,13 @@ describe('what the provider publishes', () => {
 
   test('must be JSON of the right shape and of sane size', async () => {
     idp.answers.set('/keys', (response) => response.end('<html>'))
-    assert.match(await detailOf(), /^unavailable: .*\/keys did not answer what it should/)
+    assert.match(await detailOf(), /^unavailable: .*\/keys returned an unexpected answer/)
     idp.answers.set('/keys', (response) => response.end('{"keys":[]}'))
-    assert.match(await detailOf(), /^unavailable: .*\/keys did not answer what it should/)
+    assert.match(await detailOf(), /^unavailable: .*\/keys returned an unexpected answer/)
     idp.answers.set('/keys', (response) => response.end(JSON.stringify({ keys: [key.jwk], x: 'x'.repeat(300_000) })))
     assert.match(await detailOf(), /^unavailable: .*\/keys returned more than 262144 bytes/)
     idp.answers.set(wellKnown, (response) => response.end('null'))
-    assert.match(await detailOf(), /^unavailable: .* did not answer what it should/)
+    assert.match(await detailOf(), /^unavailable: .* returned an unexpected answer/)
     idp.answers.set(wellKnown, (response) => response.end(JSON.stringify({ issuer: idp.issuer })))
     assert.match(await detailOf(), /^unavailable: .* publishes no jwks_uri/)
   })

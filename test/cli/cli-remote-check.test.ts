@@ -11,7 +11,7 @@ const AGENT_SECRET = SIGNING_SECRET.value
 const ANSWERED = 'a signed call is answered'
 const SIGNATURE = 'a wrong signature is refused'
 const TIME = 'an old call is refused'
-const AGAIN = 'the same call again, with its steps, is answered without new steps'
+const AGAIN = "a repeated call with the steps' results is answered without new steps"
 const ORDER = 'steps with results are not requested again, and the others come in the same order'
 const WAITING = 'a call with a waiting step ends'
 const CLOSED = 'the agent survives a closed connection'
@@ -233,13 +233,13 @@ describe('moorage remote check', () => {
       (_call, _ask, response) => void response.writeHead(302, { location: '/' }).end(),
       /^The remote agent answered 302: redirects are not followed/,
     ],
-    'asks for what is no step': [
+    'requests an invalid step': [
       async (_call, ask) => ({ response: String((await ask({ id: 'a', type: 'fly' })).status) }),
-      /^it asked for what is no step: steps\.0\.type: /,
+      /^it requested an invalid step: steps\.0\.type: /,
     ],
     'asks twice under one id at once': [
       async (_call, ask) => ({ response: String((await ask(keep('a'), keep('a'))).status) }),
-      /^it asked for what is no step: steps: must have different IDs$/,
+      /^it requested an invalid step: steps: must have different IDs$/,
     ],
   }
   for (const [what, [agent, why]] of Object.entries(NO_ANSWERS)) {
@@ -258,7 +258,7 @@ describe('moorage remote check', () => {
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ response: String(status) }))
     })
     const found = await faults(careless)
-    assert.equal(found[ANSWERED], 'it asked for steps without `Authorization: Bearer` and the steps_token')
+    assert.equal(found[ANSWERED], 'it requested steps without `Authorization: Bearer` and the steps_token')
   })
 
   test('an agent that cannot be reached', async () => {
@@ -305,21 +305,21 @@ describe('moorage remote check', () => {
       assert.equal(code, 2, stderr)
       return stderr
     }
-    assert.match(await said(['nowhere']), /"nowhere" is no address: write a whole http\(s\) URL/)
-    assert.match(await said(['http://127.0.0.1:1'], {}), /Give the agent's secret in AGENT_SECRET, or on stdin/)
+    assert.match(await said(['nowhere']), /"nowhere" is not a valid URL\. Use a full http\(s\) URL\./)
+    assert.match(await said(['http://127.0.0.1:1'], {}), /Specify the agent's secret in AGENT_SECRET, or on stdin/)
     assert.match(await said(['http://127.0.0.1:1', '--secret-env', 'OTHER']), /The variable OTHER is not set/)
     const short = await said(['http://127.0.0.1:1'], { AGENT_SECRET: 'whsec_short' })
-    assert.match(short, /The secret must be whsec_ and at least 18 bytes in base64/)
+    assert.match(short, /The secret must be whsec_ followed by at least 18 bytes in base64/)
     assert.doesNotMatch(short, /whsec_short/)
-    assert.match(await said(['http://127.0.0.1:1', '--step', 'look']), /Write id=value/)
-    assert.match(await said(['http://127.0.0.1:1', '--host', '192.0.2.1']), /Steps cannot be taken at 192\.0\.2\.1/)
+    assert.match(await said(['http://127.0.0.1:1', '--step', 'look']), /It must be id=value/)
+    assert.match(await said(['http://127.0.0.1:1', '--host', '192.0.2.1']), /Can.t listen for steps at 192\.0\.2\.1/)
   })
 
   test('the card of an A2A agent is told as one', async () => {
     const card = 'http://127.0.0.1:1/.well-known/agent-card.json'
     const { code, stdout, stderr } = await shell.moorage(['remote', 'check', card], { env })
     assert.deepEqual([code, stdout], [1, ''])
-    assert.match(stderr, /card of an A2A agent[^]*moorage agents check <agent>/)
+    assert.match(stderr, /an A2A agent's card[^]*moorage agents check <agent>/)
   })
 
   test('Ctrl-C ends it', async () => {

@@ -41,7 +41,7 @@ onBothEngines("moorage keys on the server's own machine", (service, engine) => {
     assert.equal(created.code, 0, created.stderr)
     assert.match(created.stderr, /No key is configured\. Using the local data directly/)
     assert.match(created.stdout, /^mrg_\w{49}\n$/)
-    const faster = '10000 requests per minute, 20000 at once; choose another with --tier: free, pro'
+    const faster = '10000 requests per minute, bursts of 20000; choose another with --tier: free, pro'
     assert.ok(created.stderr.endsWith(`  tier enterprise: ${faster}\n`), created.stderr)
     const secret = created.stdout.trim()
     const self = await service().call('GET', '/v1/keys/self', { key: secret })
@@ -180,7 +180,7 @@ describe('moorage backup and restore', () => {
   test('a store that is in use is not replaced', async () => {
     const { code, stderr } = await moorage('restore', 'one', '--data', service().data, '--yes')
     assert.equal(code, 1)
-    assert.match(stderr, /is in use: stop the service first/)
+    assert.match(stderr, /is in use\. Stop the service first\./)
     assert.equal((await service().call('GET', '/v1/agents/kept')).status, 200)
   })
 
@@ -228,7 +228,7 @@ describe('moorage backup and restore', () => {
     assert.equal(existsSync(join(shell().folder, 'keyless/master.key')), false)
     const { code, stderr } = await moorage('restore', 'keyless', '--data', 'empty')
     assert.equal(code, 1)
-    assert.match(stderr, /master key of this backup is not here/)
+    assert.match(stderr, /master key of this backup was not found/)
     assert.equal(existsSync(join(shell().folder, 'empty')), false)
   })
 
@@ -279,7 +279,7 @@ describe('moorage backup and restore', () => {
     assert.equal((await moorage('backup', 'forged', '--data', service().data, '--include-master-key')).code, 0)
     const link = join(folder, 'files', 'blob_link')
     symlinkSync('/etc/hostname', link)
-    assert.match((await moorage('restore', 'forged', '--data', 'nowhere')).stderr, /blob_link is no plain file/)
+    assert.match((await moorage('restore', 'forged', '--data', 'nowhere')).stderr, /blob_link is not a regular file/)
     rmSync(link)
     const store = new DatabaseSync(join(folder, 'moorage.db'))
     store.exec("update keys set name = 'forged'")
@@ -358,7 +358,7 @@ describe('moorage doctor where something is wrong', () => {
     const { code, stdout } = await shell.moorage(['doctor'], { env })
     assert.equal(code, 1)
     assert.match(stdout, /✖ data directory .* has mode 0755/)
-    assert.match(stdout, /✖ master key .* has the fingerprint \w+, but the data was sealed with/)
+    assert.match(stdout, /✖ master key .* has the fingerprint \w+, but the data is encrypted with/)
     assert.match(stdout, /✖ Redis .*ECONNREFUSED/)
     assert.match(stdout, /✖ key /)
     const mistaken = await shell.moorage(['doctor'], { env: { MOORAGE_NONSENSE: '1' } })

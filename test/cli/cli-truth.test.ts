@@ -141,7 +141,7 @@ describe('an answer that a restart of the service took back', () => {
   test('with --stream the command fails, because it was printed', async () => {
     const { code, stderr } = await invoke(['--stream'])
     assert.equal(code, 1)
-    assert.match(stderr, /What was printed is not the answer/)
+    assert.match(stderr, /The output above is not the whole answer/)
   })
 
   test('a person at a terminal is told', async () => {
@@ -279,7 +279,7 @@ describe('another API at the address', () => {
       const client = createClient({ url: server.url, key: 'mrg_x' })
       await assert.rejects(client.agents.list(), { code: 'invalid_reply', status: 401 })
       const { stderr } = await shell.moorage(['agents', 'list'])
-      assert.match(stderr, /not like Moorage\. Check the URL\./)
+      assert.match(stderr, /not in Moorage's format\. Check the URL\./)
     } finally {
       shell.remove()
       await server.close()

@@ -116,7 +116,7 @@ describe('moorage, from an empty folder', () => {
     await ok('memory', 'add', 'clerk', 'likes', 'walks', '--user', 'u1')
     assert.match((await ok('memory', 'search', 'clerk', 'dog', 'Rex')).stdout, /my dog is called Rex/)
     assert.equal((await shell().moorage(['memory', 'clear', 'clerk'])).code, 2)
-    assert.match((await ok('memory', 'clear', 'clerk', '--yes')).stderr, /Forgot 3 memories/)
+    assert.match((await ok('memory', 'clear', 'clerk', '--yes')).stderr, /Deleted 3 memories/)
   })
 
   test('logs -f prints each entry once as it comes, until Ctrl-C: exit code 130', async () => {

@@ -51,7 +51,7 @@ onAnyEngine(
         'ok a signed call is answered: 2 steps requested',
         'ok a wrong signature is refused',
         'ok an old call is refused',
-        'ok the same call again, with its steps, is answered without new steps',
+        "ok a repeated call with the steps' results is answered without new steps",
         'ok steps with results are not requested again, and the others come in the same order',
         'ok a call with a waiting step ends',
         'ok the agent survives a closed connection',

@@ -104,7 +104,9 @@ describe('server.tls.reload', () => {
     assert.equal(first.server, fingerprint('server.pem'))
 
     await replace('server-expired.pem', 'cert.pem')
-    await untilHolds(() => assert.match(service.log(), /the new TLS certificate cannot be used; the old one stays/))
+    await untilHolds(() =>
+      assert.match(service.log(), /the new TLS certificate cannot be used; the old one stays in use/),
+    )
     assert.equal(await served(), fingerprint('server.pem'))
 
     await replace('server-expired-key.pem', 'key.pem')
@@ -201,7 +203,7 @@ describe('a change of security.mtls.caCert', () => {
 
     await writeFile(join(folder, 'ca.pem'), 'not a certificate')
     await untilHolds(() =>
-      assert.match(service.log(), /the new security.mtls.caCert cannot be used; the old one stays/),
+      assert.match(service.log(), /the new security.mtls.caCert cannot be used; the old one stays in use/),
     )
     assert.equal((await call({ certificate: 'client', agent })).status, 200)
 

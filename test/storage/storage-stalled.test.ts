@@ -38,7 +38,7 @@ for (const engine of ENGINES) {
           ),
         )
         wakeUp.resolve()
-        await assert.rejects(stalled, engine === 'sqlite' ? /transaction stood still for 300 ms/ : Error)
+        await assert.rejects(stalled, engine === 'sqlite' ? /transaction was idle for 300 ms/ : Error)
         assert.deepEqual(await valueOf(storage), ['other'])
       }),
     )

@@ -131,7 +131,7 @@ onBothEngines('a search of more entries than are looked through at once', (servi
     test('ends at its limit and says that there may be more', async () => {
       const { found, stderr } = await logs('--search', 'seldom', '--limit', '20')
       assert.deepEqual(found, expected({ search: 'seldom' }).slice(0, 20).toReversed())
-      assert.deepEqual(JSON.parse(stderr), { note: 'there may be more: --limit 40' })
+      assert.deepEqual(JSON.parse(stderr), { note: 'There might be more. Use --limit 40.' })
     })
 
     test('says how many more there are, and when there are none', async () => {

@@ -9,7 +9,7 @@ const PERMISSIONS: { value: Permission; about: string }[] = [
   { value: 'read', about: 'see agents, invocations, logs, memory' },
   { value: 'write', about: 'create and change agents, deploy; includes invoke' },
   { value: 'delete', about: 'delete agents and clear memory' },
-  { value: 'approve', about: 'decide what agents ask people' },
+  { value: 'approve', about: "approve tool calls and answer agents' questions" },
   { value: 'manage', about: 'manage keys, roles, the audit log and the service' },
 ]
 

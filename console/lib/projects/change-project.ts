@@ -33,7 +33,7 @@ export function watchProject(): void {
 
 function sayGone(name: string): void {
   const { projects: left, person } = session.peek() ?? {}
-  const why = person ? 'is no longer open to you' : 'no longer exists'
+  const why = person ? 'is no longer accessible to you' : 'no longer exists'
   toast(`The project ${name} ${why}. You are now in ${left?.[0]?.name}.`)
   go('/', { replace: true })
 }

@@ -31,7 +31,7 @@ export function RequestLog({ run, agent }: { run: Invocation; agent: string }) {
           </ol>
         </div>
       )}
-      <a href={href(`${agentPath(agent, 'logs')}?request=${encodeURIComponent(request_id)}`)}>In the log of {agent}</a>
+      <a href={href(`${agentPath(agent, 'logs')}?request=${encodeURIComponent(request_id)}`)}>Open in {agent}'s log</a>
     </>
   )
 }

@@ -91,8 +91,8 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
           type="url"
           hint={
             <>
-              The service must be allowed to call it. <code>moorage init --from {example.id}</code> writes a server to
-              try, <code>{server.file}</code>.
+              The service must be allowed to call it. For a sample server, <code>{server.file}</code>, run{' '}
+              <code>moorage init --from {example.id}</code>.
             </>
           }
           error={reasonOf(action.error, 'url')}

@@ -2,7 +2,11 @@ import type { Webhook } from '../../../sdk/client.ts'
 import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 
-const REASONS = { requested: 'by its owner', gone: 'its receiver answered 410 Gone', failing: 'it failed for days' }
+const REASONS = {
+  requested: 'by its owner',
+  gone: 'its receiver answered 410 Gone',
+  failing: 'its deliveries failed for days',
+}
 
 /** Whether events reach the receiver, and since when they do not. */
 export function WebhookHealth({ status, disabled_reason, failing_since }: Webhook) {

@@ -23,7 +23,7 @@ export function LogLine({ entry, isAlone = false }: { entry: LogEntry; isAlone?:
         ))}
       </span>
       {!isAlone && (
-        <a href={href(requestPath(request_id))} title={`Everything about ${request_id}`}>
+        <a href={href(requestPath(request_id))} title={`Open run ${request_id}`}>
           {request_id.slice(-8)}
         </a>
       )}

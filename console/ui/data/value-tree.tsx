@@ -67,7 +67,7 @@ export function AnswerShown({ run, text }: { run: Invocation | undefined; text: 
   return (
     <>
       {run && 'output' in run ? <ValueTree value={run.output} /> : <AnswerText text={text} />}
-      {run && <Attachments files={filesMadeIn(run)} label="Files that tools made" />}
+      {run && <Attachments files={filesMadeIn(run)} label="Files from tools" />}
     </>
   )
 }

@@ -59,7 +59,7 @@ export async function checkAgentTools(
     }
     const [first] = next
     if (first && depth === MOST_DEEP) {
-      problems.set(first.field, `leads to calls more than ${MOST_DEEP} agents deep: ${first.path.join(' → ')} → …`)
+      problems.set(first.field, `leads to a chain of more than ${MOST_DEEP} agents: ${first.path.join(' → ')} → …`)
       break
     }
     if (first && seen.size > MOST_CALLED) {

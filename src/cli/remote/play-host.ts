@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseIfJson } from '../../lib/json.ts'
+import { plainIssue } from '../../lib/text/plain-issue.ts'
 import { AskedSteps } from '../../runtime/remote-agent/asked-step.ts'
 import type { PlayedHost, StepsHearer } from '../../runtime/remote-agent/check/call-remote.ts'
 
@@ -47,16 +48,17 @@ async function answer(
     hearer.object(problem)
     return refusal(status, code, problem)
   }
-  if (request.method !== 'POST') return objected(405, 'method_not_allowed', `it asked for steps with ${request.method}`)
+  if (request.method !== 'POST')
+    return objected(405, 'method_not_allowed', `it requested steps with ${request.method} instead of POST`)
   if (request.headers.authorization !== `Bearer ${token}`) {
-    return objected(401, 'unauthorized', 'it asked for steps without `Authorization: Bearer` and the steps_token')
+    return objected(401, 'unauthorized', 'it requested steps without `Authorization: Bearer` and the steps_token')
   }
   const body = await readJson(request)
-  const asked = AskedSteps.safeParse(Object(body)['steps'])
+  const asked = AskedSteps.safeParse(Object(body)['steps'], { error: (issue) => plainIssue(issue) })
   if (!asked.success) {
     const [issue] = asked.error.issues
     const place = ['steps', ...(issue?.path ?? [])].join('.')
-    return objected(400, 'validation_failed', `it asked for what is no step: ${place}: ${issue?.message}`)
+    return objected(400, 'validation_failed', `it requested an invalid step: ${place}: ${issue?.message}`)
   }
   const outcome = await hearer.take(asked.data)
   if (outcome === 'over') return OVER
@@ -83,4 +85,4 @@ function refusal(status: number, code: string, message: string): Reply {
   return { status, body: { success: false, error: { code, message } } }
 }
 
-const OVER = refusal(409, 'conflict', 'This call of the agent is over')
+const OVER = refusal(409, 'conflict', 'This call to the agent has ended.')

@@ -29,7 +29,7 @@ export async function gather<T>(
   }
   // A search that stopped early counted only what it had found by then.
   if (searched_to !== undefined && items.length === limit) {
-    note(world, `there may be more: --limit ${Math.max(total, 2 * limit)}`, 'dim')
+    note(world, `There might be more. Use --limit ${Math.max(total, 2 * limit)}.`, 'dim')
   } else if (total > items.length) {
     note(world, `${total - items.length} more not shown. Use --limit ${total} to see all.`, 'dim')
   }

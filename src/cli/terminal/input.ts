@@ -31,7 +31,7 @@ export async function readMessage({ stdin }: World, words: string[]): Promise<st
   const given = words.join(' ')
   if (given !== '' && given !== '-') return given
   const read = stdin.isTTY && given === '' ? '' : (await text(stdin)).replace(/\r?\n$/, '')
-  if (read === '') throw usage('Give a message as an argument or on stdin.')
+  if (read === '') throw usage('Specify a message as an argument or on stdin.')
   return read
 }
 

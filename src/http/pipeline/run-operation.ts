@@ -77,7 +77,7 @@ async function runWithin(
   channel: ReplyChannel,
   repeated?: Repeated,
 ): Promise<Rendered> {
-  const commitReply = () => Promise.reject(new Error('what a transaction leaves commits with it'))
+  const commitReply = () => Promise.reject(new Error('a transaction commits on its own'))
   const result = await call.operation.run(
     call.input,
     contextOf(parts, call, channel, { db, commitReply, repeatable: repeated }),

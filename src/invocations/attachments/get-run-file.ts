@@ -13,7 +13,7 @@ export const getRunFile = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/files/{file_id}',
   summary: "Download a run's file (remote agents)",
   description:
-    "Remote agents use this endpoint with their call's token to read an attachment that was too large to be included in the call. It works while the call is open, until the run's deadline. A `Range` of bytes is answered with 206. After that, the request fails with 409.",
+    "Remote agents use this endpoint with their call's token to read an attachment that was too large to be included in the call. It works while the call is open, until the run's deadline; after that, the request fails with 409. A `Range` of bytes is answered with 206.",
   access: { permission: null, userTokens: true, ofRuns: true },
   input: { params: InvocationParams.extend(FileParams.shape) },
   answer: { content: true, errors: ['conflict'] },

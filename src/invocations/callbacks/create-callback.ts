@@ -17,7 +17,7 @@ export const createCallback = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks',
   summary: 'Create a callback',
   description:
-    'A webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10.',
+    'Creates a webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10.',
   access: { permission: 'write', ownPermission: 'invoke', userTokens: true },
   mfa: { policy: 'webhooks' },
   audit: { target: 'reply' },

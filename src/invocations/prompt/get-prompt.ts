@@ -16,7 +16,7 @@ export const getPrompt = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/prompt',
   summary: "Get an invocation's prompt",
   description:
-    "Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing; `notes` lists what differs from what the model saw. `left_out` lists what did not fit into the model's window. Messages of more than 20,000 characters are cut; `characters` is the full length. The values of secrets are never returned.",
+    "Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing. `notes` lists how the reply differs from the original prompt. `left_out` lists what did not fit into the model's context window. Messages of more than 20,000 characters are cut; `characters` is the full length. The values of secrets are never returned.",
   access: { permission: 'read' },
   input: {
     params: InvocationParams,

@@ -40,7 +40,7 @@ export const ShownPrompt = z
     tools: z
       .array(z.object({ type: z.enum(['http', 'mcp', 'ask_person', 'agent', 'caller']), name: z.string() }))
       .describe('The tools that the model could call; for an MCP server, its URL'),
-    notes: z.array(z.string()).describe('How this differs from what the model saw'),
+    notes: z.array(z.string()).describe('How this differs from the original prompt'),
   })
   .meta({ id: 'Prompt' })
 export type ShownPrompt = z.input<typeof ShownPrompt>

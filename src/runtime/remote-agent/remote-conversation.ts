@@ -79,7 +79,8 @@ export class RemoteConversation {
       const call = callOf(step, this.#run.now())
       const known = this.#done.get(step.id)
       if (!known) calls.push(call)
-      else if (known.name !== call.name) throw new OtherStep(`the step ${step.id} was a ${known.name} step before`)
+      else if (known.name !== call.name)
+        throw new OtherStep(`the step ${step.id} was a ${known.name} step in an earlier call`)
     }
     if (calls.length === 0) return this.#replyTo(steps)
     if (this.#isOver || !this.#open) return { status: 'over' }

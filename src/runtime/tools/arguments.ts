@@ -11,7 +11,10 @@ const MAX_CHARACTERS = 64 * 1024
 /** The arguments of a call that is to be made. */
 export function argumentsOf({ arguments: raw, cut }: Pick<ToolCall, 'arguments' | 'cut'>): ToolArguments {
   if (!cut) return parseArguments(raw)
-  return { problem: 'The call was not made, because the answer was cut off within it', raw: raw.slice(0, 200) }
+  return {
+    problem: 'The call was not made, because the answer was cut off before the call was complete',
+    raw: raw.slice(0, 200),
+  }
 }
 
 export function parseArguments(raw: string): ToolArguments {

@@ -13,7 +13,7 @@ const MAX_CALLS_PER_STEP = 16
 /** The result for a call that was under way when the process died and may not be made twice. */
 const OUTCOME_UNKNOWN = {
   error:
-    'The outcome of this call is unknown: the service stopped while it was in progress. It may have had its effect. It was not made again',
+    'The outcome of this call is unknown: the service stopped while it was in progress. It might have taken effect. It was not made again',
 }
 
 /**

@@ -163,7 +163,7 @@ export class OidcIssuer {
     const ofToken = tokens.claims()
     const expected = subject ?? ofToken?.sub
     if (expected === undefined || expected.length > MAX_SUBJECT || (ofToken && ofToken.sub !== expected)) {
-      throw new IssuerRefusal('other_subject', 'the provider speaks of another person')
+      throw new IssuerRefusal('other_subject', "the provider returned another person's data")
     }
     if (id_token !== undefined) await this.#checkSignature(id_token)
     const who = { issuer, subject: expected }

@@ -48,7 +48,7 @@ export const OidcSettings = z.strictObject({
   trustEmail: z
     .boolean()
     .default(false)
-    .describe("Treat email addresses as verified although the provider doesn't say so (Entra ID)"),
+    .describe("Treat email addresses as verified even if the provider doesn't say so (Entra ID)"),
   mfa: z
     .strictObject({
       amr: z

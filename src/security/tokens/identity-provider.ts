@@ -117,7 +117,7 @@ export async function ask<T>(
     throw new Declined(`${url} returned ${response.status}`)
   }
   const answer = shape.safeParse(parseIfJson(await readBody(response, url)))
-  if (!answer.success) throw new Error(`${url} did not answer what it should: ${z.prettifyError(answer.error)}`)
+  if (!answer.success) throw new Error(`${url} returned an unexpected answer: ${z.prettifyError(answer.error)}`)
   return answer.data
 }
 

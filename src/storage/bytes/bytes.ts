@@ -105,12 +105,12 @@ export class Bytes {
     for await (const piece of this.#place(place).read(id, range)) {
       if (last) yield last
       left -= piece.length
-      if (left < 0) throw new MissingBytesError(id, 'are larger than they were')
+      if (left < 0) throw new MissingBytesError(id, 'are more than were stored')
       whole?.update(piece)
       last = piece
     }
     if (left > 0) throw new MissingBytesError(id)
-    if (whole && whole.digest('hex') !== sha256) throw new MissingBytesError(id, 'are not what was stored')
+    if (whole && whole.digest('hex') !== sha256) throw new MissingBytesError(id, "don't match what was stored")
     // The last piece is passed on when all of it is right: a client that does not get it knows that something is missing.
     if (last) yield last
   }

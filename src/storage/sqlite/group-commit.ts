@@ -257,7 +257,7 @@ export class SqliteTransaction {
       return
     }
     this.#stalled = new Error(
-      `the transaction stood still for ${this.#silentMs} ms and was rolled back: others wait for it`,
+      `the transaction was idle for ${this.#silentMs} ms and was rolled back, because others were waiting for it`,
     )
     this.#ending.resolve('rollback')
   }

@@ -9,7 +9,7 @@ export async function seenPage(page: Page, within = 'main, dialog[open], .toast'
 
 /** What no two runs have in common, besides ids. Times are the same: the clocks of the service and of the reader are set. */
 const UNSTEADY: NonNullable<Parameters<typeof steady>[1]> = [
-  [/(?<=“)[0-9A-HJKMNP-TV-Z]{8}(?=” \| title=Everything about)/g, 'end of its id'],
+  [/(?<=“)[0-9A-HJKMNP-TV-Z]{8}(?=” \| title=Open run)/g, 'end of its id'],
   [/\bmrg_\w{4}…\w{4}/g, 'hint of a key'],
   [/\bwhsec_…[\w+/=]+/g, 'hint of a secret'],
   [/\bwhsec_[\w+/=]{20,}/g, 'secret'],

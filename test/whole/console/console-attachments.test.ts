@@ -183,7 +183,7 @@ inConsole(
       const { page, leave } = await visit('/agents/watch')
       await page.getByLabel('Message', { exact: true }).fill('How is the quay?')
       await page.keyboard.press('Enter')
-      await chip(page, 'Files that tools made', 'snap.png').getByRole('button', { name: 'Open snap.png' }).click()
+      await chip(page, 'Files from tools', 'snap.png').getByRole('button', { name: 'Open snap.png' }).click()
       await page.getByRole('dialog').getByRole('img', { name: 'snap.png' }).waitFor()
       await page.keyboard.press('Escape')
       await page.getByRole('complementary').getByText('snap', { exact: true }).click()

@@ -72,7 +72,7 @@ inConsole(
       await page.getByLabel('Name', { exact: true }).fill('find_order')
       await page.getByLabel('Description', { exact: true }).fill('Says where an order is')
       await page.getByLabel('URL', { exact: true }).fill(`${shop.url}/orders/{order}?as={order}`)
-      await page.getByText('The address names order.').waitFor()
+      await page.getByText('The URL uses order.').waitFor()
       await click('Add as parameters')
       assert.equal(await page.getByLabel(/^Name of parameter/).inputValue(), 'order')
       await click('Add header')

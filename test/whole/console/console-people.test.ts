@@ -64,7 +64,7 @@ inConsole(
       await shop().call('PUT', `/v1/people/${id}/role`, { body: { role: null } })
       expect(/403/)
       await page.getByRole('link', { name: 'Activity' }).click()
-      await page.getByText('The project shop is no longer open to you. You are now in default.').waitFor()
+      await page.getByText('The project shop is no longer accessible to you. You are now in default.').waitFor()
       await page.getByRole('link', { name: 'pilot' }).waitFor()
       assert.equal(await page.getByRole('combobox', { name: 'Project', exact: true }).count(), 0)
       await leave()

@@ -78,7 +78,7 @@ export function ParameterRows({ tool, onChange, error }: Props) {
       </Rows>
       {missing.length > 0 && (
         <p class="notice">
-          The address names {missing.join(', ')}.{' '}
+          The URL uses {missing.join(', ')}.{' '}
           <Button icon="plus" onClick={() => change([...rows, ...missing.map((name) => ({ ...FRESH, name }))])}>
             Add as parameters
           </Button>

@@ -15,8 +15,8 @@ const SPECS: CommandSpecs = {
     options: {
       action: { flags: '--action <operation>', about: 'such as deleteAgent' },
       actor: { flags: '--actor <id>', about: 'a key, or the owner of a token' },
-      agent_id: "the agent's ID or name; the ID of an agent that was deleted",
-      deleted_project_id: { flags: '--deleted-project <id>', about: 'the entries of a project that was deleted' },
+      agent_id: 'agent ID or name; for a deleted agent, its ID',
+      deleted_project_id: { flags: '--deleted-project <id>', about: 'entries of a deleted project (its ID)' },
       since: 'a duration such as 7d, or a time',
       until: 'a duration, or a time',
     },
@@ -53,7 +53,7 @@ export function audit(command: Command, world: World): void {
   command
     .command('verify')
     .description("Verify the audit log's hash chain, on the server (exit code 1 if it's broken)")
-    .option('--pinned <seq:hash>', 'what `moorage audit head` printed earlier', chainPosition)
+    .option('--pinned <seq:hash>', 'SEQ:HASH, as `moorage audit head` printed it earlier', chainPosition)
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')

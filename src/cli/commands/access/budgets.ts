@@ -30,7 +30,7 @@ const SPECS: CommandSpecs = {
         flags: '--for <id>',
         about: 'the agent, key or user; without it, each key or user has its own limit',
       },
-      per: 'when the limit starts again (default: month)',
+      per: 'when the budget resets (default: month)',
       timezone: 'time zone in which days and months start, such as Europe/Berlin',
       ...FIELDS,
     },
@@ -97,7 +97,7 @@ async function findBudget({ params }: CommandInput, client: Client): Promise<voi
   const found: string[] = []
   for await (const { id, name } of client.budgets.list({ limit: 100 })) if (name === given) found.push(id)
   const [id, ...others] = found
-  if (id === undefined) throw new Failure(EXIT.notFound, `There is no budget "${given}"`)
+  if (id === undefined) throw new Failure(EXIT.notFound, `There is no budget "${given}".`)
   if (others.length > 0) throw usage(`Several budgets are named "${given}". Use an ID instead: ${found.join(', ')}`)
   params['budget_id'] = id
 }
@@ -115,5 +115,5 @@ function requireOneLimit({ body }: CommandInput): void {
   const given = Object.values(Object(body['limit']))
   if (given.length > 1) throw usage('Specify only one of --usd, --tokens or --runs.')
   if (given.length === 1 && !(Number(given[0]) > 0))
-    throw usage(`The limit must be a number greater than 0, not ${given[0]}`)
+    throw usage(`The limit must be a number greater than 0, not ${given[0]}.`)
 }

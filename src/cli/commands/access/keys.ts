@@ -20,11 +20,11 @@ const SPECS: CommandSpecs = {
       role: 'role: admin, developer, viewer, caller, approver, or one from the configuration',
       permissions: 'what the key can do; write includes invoke',
       agent_id: 'limit the key to one agent',
-      all_projects: 'let the key work in every project',
+      all_projects: 'give the key access to all projects',
       tier: 'rate limit tier: free, pro, enterprise, or one from the configuration',
       expires_at: 'expiry: a duration such as 30d, or a time',
     },
-    more: (command) => command.option('--name <name>', 'the name, as an option'),
+    more: (command) => command.option('--name <name>', 'the name, instead of the argument'),
     read({ body, options }) {
       body['name'] ??= options['name']
       if (!body['name']) throw usage('Give the key a name: moorage keys create <name> --role developer')
@@ -102,7 +102,7 @@ function tierText(tier: string, tiers: Self['tiers']): string {
   const rates = tiers.find(({ name }) => name === tier)
   const others = tiers.flatMap(({ name }) => (name === tier ? [] : [name]))
   const said = rates
-    ? `tier ${tier}: ${rates.requests_per_minute} requests per minute, ${rates.burst} at once`
+    ? `tier ${tier}: ${rates.requests_per_minute} requests per minute, bursts of ${rates.burst}`
     : `tier ${tier}`
   return others.length > 0 ? `${said}; choose another with --tier: ${others.join(', ')}` : said
 }

@@ -27,7 +27,7 @@ export function login(command: Command, world: World): void {
     .argument('[url]', 'URL of the service')
     .option('--profile <name>', 'save the login under this name', DEFAULT_PROFILE)
     .option('--sso [provider]', 'sign in with an identity provider, in any browser')
-    .option('--project <project>', 'with --sso: the project of the new key, ID or name')
+    .option('--project <project>', "with --sso: the new key's project (ID or name)")
     .option('--json', 'print JSON')
     .addHelpText('after', '\nAsks for the key, or reads it from stdin: moorage login http://127.0.0.1:8787 < key.txt')
     .action((url: string | undefined, options: LoginOptions) => logIn(world, url, options))

@@ -37,7 +37,7 @@ const SPECS: CommandSpecs = {
   getFactor: { name: 'status', about: 'Show whether a key has a second factor' },
   removeFactor: {
     name: 'remove',
-    confirm: 'Remove the second factor of {}? The key can then no longer do anything that requires a code.',
+    confirm: 'Remove the second factor of {}? It can no longer do anything that requires a code.',
     done: '{} has no second factor',
   },
 }

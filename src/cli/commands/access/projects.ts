@@ -19,11 +19,11 @@ const SPECS: CommandSpecs = {
         'name',
         'id',
         'description',
-        ['REQUESTS A MINUTE', ({ limits }) => limits.requests_per_minute ?? 'no limit'],
-        ['RUNS AT ONCE', ({ limits }) => limits.concurrent_runs ?? 'no limit'],
+        ['REQUESTS PER MINUTE', ({ limits }) => limits.requests_per_minute ?? 'no limit'],
+        ['CONCURRENT RUNS', ({ limits }) => limits.concurrent_runs ?? 'no limit'],
         ['STORED BYTES', ({ limits }) => limits.stored_bytes ?? 'no limit'],
         ['FILE BYTES', ({ limits }) => limits.file_bytes ?? 'no limit'],
-        ['KEPT DAYS', ({ limits }) => limits.retention_days ?? 'as the service'],
+        ['RETENTION DAYS', ({ limits }) => limits.retention_days ?? 'service default'],
         'created_at',
       ],
     },
@@ -33,7 +33,7 @@ const SPECS: CommandSpecs = {
   deleteProject: {
     about: 'Delete a project with all its agents, keys, webhooks, secrets and providers',
     options: {
-      name: { flags: '--confirm <name>', about: "the project's name, so that the command does not ask for it" },
+      name: { flags: '--confirm <name>', about: "confirm with the project's name instead of a prompt" },
     },
     async read({ params, query }, world) {
       const message = `Everything in ${params['project_id']} is deleted. Type its name to confirm`

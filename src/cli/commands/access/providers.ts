@@ -13,17 +13,17 @@ const UNTESTED = '. The list is public, so the key was not tested. To test it, l
 const SPECS: CommandSpecs = {
   setProvider: {
     about:
-      'Set a model provider that agents use as name/model. Asks for its key, or reads it from stdin. Empty: the stored key stays',
+      'Set a model provider that agents use as name/model. Asks for its key, or reads it from stdin. If you enter nothing, the stored key is kept',
     options: {
       type: '--type <type>',
       base_url: { flags: '--base-url <url>', about: 'its URL, such as https://llm.example.com/v1' },
-      vision: 'whether its models accept images: true, false or {"model": true}. Without it, as stored',
-      cache: 'whether prompts are marked for the cache of an anthropic provider: true or false. Without it, as stored',
+      vision: 'whether its models accept images: true, false or {"model": true} (default: unchanged)',
+      cache: 'whether prompts are marked for the cache of an anthropic provider: true or false (default: unchanged)',
       api_key: false,
     },
     more: (command) => command.option('--no-key', 'the provider requires no key'),
     async read({ body, options }, world) {
-      const typed = options['key'] === false ? null : await readSecret(world, 'API key (empty: as it is stored)')
+      const typed = options['key'] === false ? null : await readSecret(world, 'API key (empty: keep the stored key)')
       body['base_url'] ??= null
       if (typed !== '') body['api_key'] = typed
     },

@@ -9,7 +9,7 @@ import { failIfAny, tell } from './told-points.ts'
 const FIELDS = {
   model: {
     flags: '--model <model>',
-    about: 'provider/model, such as builtin/echo; several with commas: the next one if one cannot answer',
+    about: 'provider/model, such as builtin/echo. Separate fallback models with commas',
     value: (given: string) => (given.includes(',') ? given.split(',').map((name) => name.trim()) : given),
   },
   instructions: '--instructions <text>',
@@ -17,13 +17,14 @@ const FIELDS = {
   temperature: '0 to 2',
 }
 
-const withFile = (command: Command) => command.option('-f, --file <file>', 'every field, as in agent.yaml')
+const withFile = (command: Command) =>
+  command.option('-f, --file <file>', 'read all fields from this file, such as agent.yaml')
 
 const SPECS: CommandSpecs = {
   listAgents: { columns: { of: ['id', 'name', 'status', 'created_at'] } },
   listOverview: {
     name: 'overview',
-    about: 'List agents with what they serve and how the last 24 hours went',
+    about: 'List agents with the version they serve and their last 24 hours',
     query: { sort: 'name' },
     columns: {
       of: [
@@ -52,12 +53,12 @@ const SPECS: CommandSpecs = {
     more: withFile,
     async read(asked, world) {
       await readFile(asked, world)
-      if (asked.body['name'] === undefined) throw usage('Give the agent a name: moorage agents create <name>')
+      if (asked.body['name'] === undefined) throw usage('Specify a name: moorage agents create <name>')
     },
     done: ({ name, id }) => `Created ${name} (${id})`,
   },
   updateAgent: {
-    about: "Change an agent's working copy. Deployed versions stay unchanged",
+    about: "Change an agent's draft. Deployed versions don't change",
     options: {
       ...FIELDS,
       name: 'a new name',

@@ -37,7 +37,7 @@ export function remote(command: Command, world: World): void {
       `environment variable with its secret (default: ${USUAL_SECRET}; then stdin, or a prompt)`,
     )
     .option('-m, --message <text>', 'the message that is sent', 'Hello')
-    .option('--step <id=value>', 'result of this step: text or JSON; may be repeated', stepAnswer)
+    .option('--step <id=value>', "a step's result, text or JSON; can be repeated", stepAnswer)
     .addOption(new Option('--timeout <duration>', 'time limit of each call').argParser(seconds).default(30, '30s'))
     .option('--host <address>', 'IP address or host of this machine, where the agent sends its steps', '127.0.0.1')
     .option('--json', 'print JSON')
@@ -74,25 +74,25 @@ export function remote(command: Command, world: World): void {
 
 function addressOf(given: string): string {
   const url = URL.parse(given)
-  if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${given}" is no address: write a whole http(s) URL`)
+  if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${given}" is not a valid URL. Use a full http(s) URL.`)
   return url.href
 }
 
 function cardGiven(): Failure {
   return new Failure(
     EXIT.failed,
-    'This is the card of an A2A agent, which does not keep the contract that is tried here',
-    '  Make it an agent of the service with remote.a2a, then: moorage agents check <agent>',
+    "This is an A2A agent's card, and this command only checks agents that follow Moorage's own contract.",
+    '  Create an agent with remote.a2a, then run: moorage agents check <agent>',
   )
 }
 
 async function signingSecret(world: World, { secretEnv }: CheckOptions): Promise<string> {
   const name = secretEnv ?? USUAL_SECRET
   const known = world.env[name]
-  if (!known && secretEnv !== undefined) throw usage(`The variable ${name} is not set`)
+  if (!known && secretEnv !== undefined) throw usage(`The variable ${name} is not set.`)
   const secret = known || (await readSecret(world, "The agent's secret"))
-  if (secret === '') throw usage(`Give the agent's secret in ${USUAL_SECRET}, or on stdin`)
-  if (!SIGNING_SECRET.test(secret)) throw usage('The secret must be whsec_ and at least 18 bytes in base64')
+  if (secret === '') throw usage(`Specify the agent's secret in ${USUAL_SECRET}, or on stdin.`)
+  if (!SIGNING_SECRET.test(secret)) throw usage('The secret must be whsec_ followed by at least 18 bytes in base64.')
   return secret
 }
 
@@ -100,12 +100,12 @@ async function openedHost(address: string) {
   try {
     return await playHost(address)
   } catch (error) {
-    throw usage(`Steps cannot be taken at ${address} (${(error as NodeJS.ErrnoException).code})`)
+    throw usage(`Can't listen for steps at ${address} (${(error as NodeJS.ErrnoException).code}).`)
   }
 }
 
 function stepAnswer(text: string, before = new Map<string, string>()): Map<string, string> {
   const [, id, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? []
-  if (id === undefined || value === undefined) throw new InvalidArgumentError('Write id=value.')
+  if (id === undefined || value === undefined) throw new InvalidArgumentError('It must be id=value.')
   return before.set(id, value)
 }

@@ -20,7 +20,7 @@ export type DeployOptions = Common & {
 export function deploy(command: Command, world: World): void {
   takesService(command)
     .argument('[version]', 'version label (default: made from the content)')
-    .option('--version <label>', 'the version, as an option')
+    .option('--version <label>', 'the version, instead of the argument')
     .option('-f, --file <file>', 'the agent file', 'agent.yaml')
     .option('-e, --environment <name>', 'the environment', 'production')
     .option('-m, --message <text>', 'why')

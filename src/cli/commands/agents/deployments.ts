@@ -27,23 +27,23 @@ const SPECS: CommandSpecs = {
     options: {
       from: {
         flags: '--from <deployment_id>',
-        about: 'compare with this one, or with working_copy, instead of the one it replaced',
+        about: 'compare with this deployment, or with working_copy (the draft), instead of the one it replaced',
       },
     },
     async show(world, { from, to, diff }, { query }) {
       if (diff.length === 0) return note(world, 'No differences.')
       const { printDiff } = await import('../../terminal/line-diff.ts')
-      const before = from.version ?? (query['from'] === undefined ? 'nothing' : 'the working copy')
+      const before = from.version ?? (query['from'] === undefined ? 'nothing' : 'the draft')
       printDiff(world, diff as FieldChange[], { from: before, to: to.version ?? '' })
     },
   },
   createDeployment: {
-    about: "Deploy the agent's working copy, or an existing version, without a file",
+    about: "Deploy the agent's draft, or an existing version, without a file",
     args: ['version'],
     options: {
       environment: { flags: '-e, --environment <name>', about: 'the environment (default: production)' },
       message: { flags: '-m, --message <text>', about: 'why' },
-      digest: 'only if this is still the digest that `moorage agents get` shows',
+      digest: 'deploy only if the agent still has this digest (see `moorage agents get`)',
     },
     read({ body }) {
       body['environment'] ??= 'production'
@@ -65,7 +65,7 @@ type RollbackOptions = Common & { environment: string; message?: string; dryRun?
 export function rollback(command: Command, world: World): void {
   takesService(command)
     .argument('<agent>', 'ID or name')
-    .argument('[deployment_id]', 'an earlier deployment to return to; without it, the active one is undone')
+    .argument('[deployment_id]', 'an earlier deployment to return to (default: undo the active one)')
     .option('-e, --environment <name>', 'the environment', 'production')
     .option('-m, --message <text>', 'why')
     .option('--dry-run', 'only show what would change')

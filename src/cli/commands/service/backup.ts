@@ -60,7 +60,7 @@ export function backup(command: Command, world: World): void {
       const created_at = new Date().toISOString()
       const folder = resolve(world.cwd, given ?? `moorage-backup-${created_at.replaceAll(/[:.]/g, '-')}`)
       if (existsSync(folder) && readdirSync(folder).length > 0) {
-        throw new Failure(EXIT.failed, `${folder} is not empty`, '  Name a new folder')
+        throw new Failure(EXIT.failed, `${folder} is not empty.`, '  Choose a new folder.')
       }
 
       // A store of another version is refused before anything is written.
@@ -74,7 +74,7 @@ export function backup(command: Command, world: World): void {
         throw new Failure(
           EXIT.failed,
           `Nothing was backed up: ${lostText(lost)}`,
-          `  Put them back into ${config.data}, or back up the rest with --allow-missing`,
+          `  Put them back into ${config.data}, or back up the rest with --allow-missing.`,
         )
       }
       const { schema_version, master_key } = inspectSqlite(copy)
@@ -130,15 +130,18 @@ function requireMasterKey(config: Pick<Config, 'data' | 'masterKey'>, fingerprin
   if (key && (fingerprint === undefined || masterKeyFingerprint(key) === fingerprint)) return key
   throw new Failure(
     EXIT.failed,
-    `The master key of this store is not here (its fingerprint is ${fingerprint})`,
-    `  Put it into ${join(config.data, MASTER_KEY)}, or set MOORAGE_MASTER_KEY`,
+    `The master key of this data was not found (fingerprint: ${fingerprint}).`,
+    `  Put it into ${join(config.data, MASTER_KEY)}, or set MOORAGE_MASTER_KEY.`,
   )
 }
 
 function copyMasterKey(data: string, folder: string): void {
   const key = join(data, MASTER_KEY)
   if (!existsSync(key)) {
-    throw new Failure(EXIT.notFound, `There is no ${key}: the master key comes from the configuration, keep it there`)
+    throw new Failure(
+      EXIT.notFound,
+      `There is no ${key}, because the master key is in the configuration. Back it up from there.`,
+    )
   }
   copyFileSync(key, join(folder, MASTER_KEY))
 }

@@ -41,7 +41,7 @@ export function completion(command: Command, world: World): void {
     .addHelpText('after', `\nInstall it with:\n${install.join('\n')}`)
     .action((shell: string) => {
       const script = SCRIPTS[shell]
-      if (!script) throw usage(`There is completion for ${Object.keys(SCRIPTS).join(', ')}, not for "${shell}"`)
+      if (!script) throw usage(`Unknown shell "${shell}". Choose one of ${Object.keys(SCRIPTS).join(', ')}.`)
       print(world, script)
     })
 }

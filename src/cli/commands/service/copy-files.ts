@@ -72,7 +72,7 @@ export function refuseLinks(folder: string): void {
   for (const path of [files, ...names]) {
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found && !(path === files ? found.isDirectory() : found.isFile())) {
-      throw new Failure(EXIT.failed, `${path} is no plain file: nothing was restored`)
+      throw new Failure(EXIT.failed, `${path} is not a regular file. Nothing was restored.`)
     }
   }
 }
@@ -104,7 +104,11 @@ export function replaceAll(replacements: readonly Replacement[], finish: () => v
       for (const moveBack of undo) moveBack()
     } catch (cause) {
       const message = `The restore stopped halfway: ${(error as Error).message}; ${(cause as Error).message}`
-      throw new Failure(EXIT.failed, message, '  Run it again; what was there is kept under names with before-restore')
+      throw new Failure(
+        EXIT.failed,
+        message,
+        '  Run it again. The previous files are kept under names with before-restore.',
+      )
     }
     throw error
   }

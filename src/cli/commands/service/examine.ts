@@ -82,7 +82,7 @@ function examineKey({ masterKey, data }: Config, wanted: string | undefined): Fi
   try {
     const found = masterKeyFingerprint(loadMasterKey({ masterKey, dataDir: data }))
     if (wanted === undefined || found === wanted) return ok('master key', `${origin} (${found})`)
-    return failed('master key', `${origin} has the fingerprint ${found}, but the data was sealed with ${wanted}`)
+    return failed('master key', `${origin} has the fingerprint ${found}, but the data is encrypted with ${wanted}`)
   } catch (error) {
     return failed('master key', (error as Error).message)
   }

@@ -35,7 +35,7 @@ export function restore(command: Command, world: World): void {
     .addOption(configOption())
     .addOption(dataOption())
     .addOption(yesOption())
-    .option('--running', 'do not pause it: runs that were in progress continue when it starts')
+    .option('--running', "don't pause the service: runs that were in progress continue when it starts")
     .option('--allow-missing', 'restore the rest even if files are missing or altered')
     .option('--json', 'print JSON')
     .action(async (given: string, options: RestoreOptions) => {
@@ -85,17 +85,18 @@ export function restore(command: Command, world: World): void {
         replaceAll(beside, () => replaceSqlite(store, join(drafts, STORE), `${store}.${suffix}`))
       } catch (error) {
         if (error instanceof Failure) throw error
-        if (error instanceof StoreInUseError) throw new Failure(EXIT.failed, `${error.message}: stop the service first`)
+        if (error instanceof StoreInUseError)
+          throw new Failure(EXIT.failed, `${error.message}. Stop the service first.`)
         throw new Failure(EXIT.failed, `Nothing was restored: ${(error as Error).message}`)
       } finally {
         rmSync(drafts, { recursive: true, force: true })
       }
-      success(world, `Restored the store of ${manifest.created_at}`)
+      success(world, `Restored the backup of ${manifest.created_at}`)
       if (lost.length > 0) warn(world, lostText(lost))
       const kept = existsSync(`${store}.${suffix}`) ? `${store}.${suffix}` : null
       if (kept) note(world, `  The previous data was moved to ${kept}`)
       if (!options.running) {
-        note(world, '  The service is paused: it runs and sends nothing until `moorage resume --all-projects`')
+        note(world, '  The service is paused: no runs start and nothing is sent until `moorage resume --all-projects`')
       }
       if (options.json) printJson(world, { store, kept, created_at: manifest.created_at, paused: !options.running })
       else print(world, store)
@@ -131,7 +132,7 @@ async function chooseKey(config: Config, folder: string, manifest: Manifest): Pr
   }
   throw new Failure(
     EXIT.failed,
-    `The master key of this backup is not here (its fingerprint is ${manifest.master_key})`,
-    `  Put it into ${join(config.data, MASTER_KEY)}, or set MOORAGE_MASTER_KEY`,
+    `The master key of this backup was not found (fingerprint: ${manifest.master_key}).`,
+    `  Put it into ${join(config.data, MASTER_KEY)}, or set MOORAGE_MASTER_KEY.`,
   )
 }

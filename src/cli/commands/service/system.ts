@@ -35,8 +35,8 @@ export function system(command: Command, world: World): void {
     local: true,
     more: (own) =>
       own
-        .option('--settings', 'show the configuration in force instead')
-        .option('--nodes', 'show the processes that serve the database instead'),
+        .option('--settings', 'show the current configuration instead')
+        .option('--nodes', "show the service's processes instead"),
     show(_world, { settings, storage, queues, nodes, schema, ...rest }, { options }) {
       if (options['nodes']) return printRows(world, nodes, NODES, {})
       if (options['settings']) return printRows(world, settings, SETTINGS, {})
@@ -53,7 +53,7 @@ export function system(command: Command, world: World): void {
 
 export function telemetry(command: Command, world: World): void {
   operationCommand(command, world, 'getTelemetry', {
-    more: (own) => own.argument('[part]', 'only readings with this in their name, such as queue'),
+    more: (own) => own.argument('[part]', 'only metrics whose name contains this, such as queue'),
     json: ({ readings }, { words }) => readings.filter(({ name }) => name.includes(words[0] ?? '')),
     show(_world, { readings }, { words }) {
       const wanted = readings.filter(({ name }) => name.includes(words[0] ?? ''))

@@ -19,7 +19,7 @@ const LIST: CommandSpec<'listApprovals'> = {
     },
     user_id: 'only of runs for this user',
     session_id: 'only of runs in this session',
-    start_time: 'asked at this time or later: 2h, or a time',
+    start_time: 'created at this time or later: a duration such as 2h, or a time',
   },
   read({ query }) {
     if (query['status'] === 'all') delete query['status']
@@ -43,7 +43,7 @@ const WHICH = {
   params: { agent_id: false, call_id: false },
   more: (command: Command) =>
     command
-      .option('--call <call_id>', 'the call, if the run asks about several')
+      .option('--call <call_id>', 'the call, if the run waits for several decisions')
       .option('--agent <agent>', "the run's agent; looked up if not given"),
   find: findCall,
 } as const
@@ -60,7 +60,7 @@ const DECIDE: CommandSpec<'decideApproval'> = {
 
 export function approvals(command: Command, world: World): void {
   addOperation(command, world, 'listApprovals', LIST)
-  addOperation(command, world, 'getApproval', { ...WHICH, alias: 'show', about: 'Show what a run asks' })
+  addOperation(command, world, 'getApproval', { ...WHICH, alias: 'show', about: 'Show the approval a run waits for' })
   addOperation(command, world, 'decideApproval', {
     ...DECIDE,
     name: 'approve',
@@ -71,7 +71,7 @@ export function approvals(command: Command, world: World): void {
   addOperation(command, world, 'decideApproval', {
     ...DECIDE,
     name: 'reject',
-    about: 'Reject a tool call, or do not answer a question',
+    about: 'Reject a tool call, or decline a question',
     options: { note: { flags: '--note <text>', about: 'the reason, which the agent sees' } },
     read: ({ body }) => void (body['decision'] = 'reject'),
   })
@@ -111,7 +111,7 @@ async function oneCall(client: Client, request_id: string, call: string | undefi
   if (!found) throw new Failure(EXIT.notFound, `No pending approval found for ${request_id}.`)
   if (others.length > 0) {
     const calls = [found, ...others].map(({ call_id }) => call_id).join(', ')
-    throw usage(`${request_id} asks about several calls. Add --call with one of ${calls}`)
+    throw usage(`${request_id} is waiting for several decisions. Add --call with one of ${calls}`)
   }
   return found
 }

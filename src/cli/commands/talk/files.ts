@@ -67,7 +67,7 @@ export function files(command: Command, world: World): void {
   takesService(command.command('get'))
     .description('Download a file to stdout, or into a file')
     .argument('<file_id>')
-    .option('-o, --output <path>', 'a new file for it')
+    .option('-o, --output <path>', 'write it to this new file')
     .action(async (id: string, options: Common & { output?: string }) => {
       const { output } = options
       if (output !== undefined && existsSync(resolve(world.cwd, output))) throw exists(output)
@@ -124,6 +124,6 @@ async function openPath(world: World, path: string): Promise<File> {
   try {
     return await fromPath(resolve(world.cwd, path))
   } catch {
-    throw new Failure(EXIT.notFound, `${path} cannot be read`)
+    throw new Failure(EXIT.notFound, `${path} cannot be read.`)
   }
 }

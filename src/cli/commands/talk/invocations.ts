@@ -69,14 +69,14 @@ const EFFECT_COLUMNS: Column<{ kind: string; id: string; what: string }>[] = [
 
 const SPECS: CommandSpecs = {
   listInvocations: {
-    about: 'List invocations, most recent first: of one agent, or of all',
+    about: "List one agent's invocations, or those of all agents, most recent first",
     params: { agent_id: '[agent] ID or name' },
     limit: 20,
     options: {
       door: 'how the request came in',
       user_id: 'only of this user',
       session_id: 'only of this session',
-      schedule_id: 'only those that this schedule started',
+      schedule_id: 'only runs that this schedule started',
     },
     read({ params, query }) {
       if (params['agent_id'] === undefined && query['schedule_id'] !== undefined) {
@@ -131,7 +131,7 @@ const SPECS: CommandSpecs = {
     done: 'Cancelled {}',
   },
   eraseInvocation: {
-    about: "Erase an invocation's message and answer. The receipt stays",
+    about: "Erase an invocation's message and answer. The receipt is kept",
     confirm: 'Erase the message and answer of {}? This cannot be undone.',
     done: 'Erased the message and answer of {}',
   },

@@ -99,7 +99,7 @@ export function takesTalk(command: Command): Command {
     .option('--user <user_id>', 'the user whose memory is used')
     .option('--session <session_id>', 'the conversation that this belongs to')
     .option('-e, --environment <name>', 'the environment that answers (default: production)')
-    .option('--context <json>', 'more context for the agent, as a JSON object')
+    .option('--context <json>', 'additional context for the agent, as a JSON object')
 }
 
 type OnBudget = NonNullable<Parameters<Client['agents']['invoke']>[1]['on_budget']>
@@ -153,7 +153,7 @@ export async function speak(
     }
     if (event.type === 'restart' && isSaid) {
       if (!isTerminal)
-        throw new Failure(EXIT.failed, TAKEN_BACK, '  Without --stream only the complete answer is printed')
+        throw new Failure(EXIT.failed, TAKEN_BACK, '  Without --stream, only the complete answer is printed.')
       note(world, '\n(The service was interrupted. The answer starts again.)', 'dim')
     }
     if (event.type === 'delta' && isLive) {
@@ -172,7 +172,8 @@ export async function speak(
   return last?.type === 'waiting' ? last : undefined
 }
 
-const TAKEN_BACK = 'The service was interrupted, and the answer started again. What was printed is not the answer'
+const TAKEN_BACK =
+  'The service was interrupted, and the answer started again. The output above is not the whole answer.'
 
 function summarise(world: World, { request_id, tokens_used, duration_ms }: InvocationResult): void {
   note(world, `${request_id} · ${tokens_used} tokens · ${duration_ms} ms`, 'dim')

@@ -27,19 +27,19 @@ const SPECS: CommandSpecs = {
   },
   writeMemory: false,
   clearMemory: {
-    about: "Clear an agent's memory: everything, or what a user, a session or a time selects",
-    options: { ...SCOPE, before: 'only what is older: a duration such as 30d, or a time' },
+    about: "Clear an agent's memory, or only a user's, a session's or older memories",
+    options: { ...SCOPE, before: 'only older memories: a duration such as 30d, or a time' },
     confirm: ({ ref, query }) =>
       `Clear ${Object.keys(query).length === 0 ? 'the whole' : 'this part of the'} memory of ${ref}?`,
-    done: ({ deleted }) => `Forgot ${counted(deleted, 'memory', 'memories')}`,
+    done: ({ deleted }) => `Deleted ${counted(deleted, 'memory', 'memories')}`,
   },
   listMemory: {
     about: "List an agent's memories, most recent first",
     limit: 20,
     options: {
       ...SCOPE,
-      before: 'only what is older: a duration such as 30d, or a time',
-      after: 'only what is newer: a duration such as 30d, or a time',
+      before: 'only older memories: a duration such as 30d, or a time',
+      after: 'only newer memories: a duration such as 30d, or a time',
     },
     columns: {
       of: ['id', ['KIND', ({ role, kind }) => role ?? kind], 'user_id', 'session_id', 'created_at', 'content'],
@@ -74,7 +74,7 @@ const SPECS: CommandSpecs = {
       if (!embedding) {
         return note(
           world,
-          'No embedder is configured. Search uses words and, in English, the meanings of single words.',
+          'No embedder is configured. Search uses keywords and, in English, the meaning of single words.',
         )
       }
       const { model, embedded, waiting } = embedding

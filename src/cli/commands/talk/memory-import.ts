@@ -33,7 +33,7 @@ export function addMemoryImport(command: Command, world: World): void {
       const { items } = await withClient(world, options, (client) =>
         client.memory.write(agent, { items: [item] }, options),
       )
-      printDone(world, items[0], options, `Remembered as ${items[0]?.id}`)
+      printDone(world, items[0], options, `Added ${items[0]?.id}`)
     })
 
   takesService(command.command('import'))
@@ -86,7 +86,7 @@ export function addMemoryImport(command: Command, world: World): void {
 
   command
     .command('rebuild')
-    .description('Recount what agents remember, on the server')
+    .description('Recount the memories of all agents, on the server')
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')

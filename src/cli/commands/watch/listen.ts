@@ -21,7 +21,7 @@ const FORWARD_TIMEOUT_MS = 15_000
 
 export function listen(command: Command, world: World): void {
   takesService(command)
-    .description('Forward signed events to a local server until Ctrl-C. Needs no public address')
+    .description('Forward signed events to a local server until Ctrl-C. Needs no public URL')
     .requiredOption('--forward-to <address>', 'URL to forward to, such as localhost:3000/hooks')
     .option('--events <list...>', 'agent.completed, agent.failed, … (default: all)', list)
     .option('--agent <agent>', 'only events of this agent')

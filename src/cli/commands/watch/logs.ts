@@ -30,10 +30,10 @@ export function logs(command: Command, world: World): void {
     .option('-f, --follow', 'follow new entries (Ctrl-C to stop)')
     .option('--level <levels>', 'debug, info, warn or error; several with commas')
     .option('--since <when>', 'a duration such as 15m, or a time')
-    .option('--until <when>', 'the same')
+    .option('--until <when>', 'a duration, or a time')
     .option('--request <request_id>', 'only entries of this invocation')
     .option('--search <text>', 'only entries whose message or metadata contains this text')
-    .option('-n, --limit <n>', 'show at most this many of the latest', integer, 100)
+    .option('-n, --limit <n>', 'show at most this many of the latest entries', integer, 100)
     .action(async (agent: string, options: LogOptions) => {
       if (options.limit === 0 && !options.follow) throw usage('--limit must be 1 or more, or 0 with --follow')
       await withClient(world, options, async (client) => {

@@ -24,7 +24,7 @@ export function metrics(command: Command, world: World): void {
     .argument('<agent>', 'ID or name')
     .argument('[metric]', 'response_time, throughput or error_rate (default: all three)')
     .option('--since <when>', 'a duration such as 6h, or a time', '1h')
-    .option('--until <when>', 'the same')
+    .option('--until <when>', 'a duration, or a time')
     .option('--granularity <step>', '1m, 5m, 1h or 1d')
     .option('--aggregation <how>', 'for response_time: avg, p50, p95, p99 or max')
     .option('--values', 'print every value')

@@ -26,7 +26,7 @@ const SPECS: CommandSpecs = {
       from: 'a duration such as 7d, or a time (default: 30d)',
       granularity: { flags: '--per <length>', about: 'one row for each' },
       scope: SCOPE,
-      door: 'only from this entry point',
+      door: 'only usage through this channel',
       format: { flags: '--csv', about: 'print CSV', value: () => undefined },
     },
     read({ query }) {
@@ -45,8 +45,8 @@ const SPECS: CommandSpecs = {
   repriceUsage: {
     about: 'Apply current prices to past calls, their totals and receipts. If it is interrupted, run it again',
     options: {
-      from: { flags: '--from <when>', about: 'calls since then: a duration such as 7d, or a time' },
-      to: 'calls before then: a duration such as 7d, or a time',
+      from: { flags: '--from <when>', about: 'only calls since then: a duration such as 7d, or a time' },
+      to: 'only calls before then: a duration such as 7d, or a time',
       after: false,
       scope: SCOPE,
     },
@@ -119,7 +119,7 @@ function show(world: World, { rows, totals }: Usage, nameOf: NameOf, placeOf: Pl
   if (totals.lost_calls > 0) {
     note(
       world,
-      `${counted(totals.lost_calls, 'call was', 'calls were')} in progress when the node died and counted at the maximum`,
+      `${counted(totals.lost_calls, 'call was', 'calls were')} in progress when their node stopped, and counted with the most they could have used`,
     )
   }
   if (totals.unpriced_calls === 0) return

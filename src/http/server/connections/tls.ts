@@ -33,7 +33,7 @@ export function reloadTls(server: HttpsServer, settings: TlsSettings, log: Logge
       server.setSecureContext(tlsOptions(settings))
       log.info('the TLS certificate was reloaded')
     } catch (err) {
-      log.error({ err }, 'the new TLS certificate cannot be used; the old one stays')
+      log.error({ err }, 'the new TLS certificate cannot be used; the old one stays in use')
     }
   })
 }

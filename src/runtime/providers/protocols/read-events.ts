@@ -87,7 +87,7 @@ export type ReplyFields = Record<string, unknown>
 
 export function parseObject(json: string): ReplyFields {
   if (json.length > SHORT_TEXT && hasMoreMarks(json, MAX_MARKS))
-    throw new NotAnAnswer('the reply holds too many values')
+    throw new NotAnAnswer('the reply contains too many values')
   const value = parseIfJson(json)
   if (value === undefined) throw new NotAnAnswer(`not JSON: ${json.slice(0, 200)}`)
   if (!isObject(value)) throw new NotAnAnswer(`not an object: ${json.slice(0, 200)}`)

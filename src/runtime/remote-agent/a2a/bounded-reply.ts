@@ -28,7 +28,7 @@ type Bounds = TransformStream<Uint8Array, Uint8Array>
 function wholeEvents(): Bounds {
   let events: string[] = []
   const add = (data: string) => {
-    if (hasMoreMarks(data, MAX_MARKS)) throw new NotAnAnswer('the reply holds too many values')
+    if (hasMoreMarks(data, MAX_MARKS)) throw new NotAnAnswer('the reply contains too many values')
     events.push(data)
   }
   const reader = new ReplyReader(({ data }) => add(data), add, { fatal: true, mostEvents: MOST_EVENTS })
@@ -64,7 +64,7 @@ function countedBytes(): Bounds {
       bytes += piece.length
       if (bytes > MAX_TEXT_BYTES) throw new NotAnAnswer('the reply is too long')
       for (const byte of piece) if (isMark(byte)) marks += 1
-      if (marks > MAX_MARKS) throw new NotAnAnswer('the reply holds too many values')
+      if (marks > MAX_MARKS) throw new NotAnAnswer('the reply contains too many values')
       controller.enqueue(piece)
       await takeTurns(piece.length)
     },

@@ -19,7 +19,7 @@ const POINTS = {
   answers: 'a signed call is answered',
   signature: 'a wrong signature is refused',
   time: 'an old call is refused',
-  again: 'the same call again, with its steps, is answered without new steps',
+  again: "a repeated call with the steps' results is answered without new steps",
   order: 'steps with results are not requested again, and the others come in the same order',
   waiting: 'a call with a waiting step ends',
   closed: 'the agent survives a closed connection',
