@@ -11,7 +11,7 @@ export type Load = {
 export type Measured = { requests: number; seconds: number; p50_ms: number; p99_ms: number; failed: number }
 
 /**
- * Keeps `connections` requests under way for `ms`, or until `atMost` were sent. It uses raw sockets, so that the load
+ * Keeps `connections` requests in progress for `ms`, or until `atMost` were sent. It uses raw sockets, so that the load
  * costs less than what it measures.
  */
 export async function measure(

@@ -5,7 +5,7 @@ import { COMMANDS } from '../src/cli/listed-commands.ts'
 /** A table of commands in docs/cli.md, between its comments. */
 const TABLE = /(<!-- commands: (\w+) -->\n)[\s\S]*?(<!-- end of commands -->)/g
 
-/** Writes the tables of docs/cli.md anew: a row for each command. The rest of the page is written by hand. */
+/** Writes the tables of docs/cli.md again: a row for each command. The rest of the page is written by hand. */
 export async function renderCliDocs(page: string): Promise<string> {
   const { stdin, stdout, stderr } = process
   const world = { env: {}, cwd: '/', serviceFolder: '/', signal: AbortSignal.abort(), stdin, stdout, stderr }

@@ -2,10 +2,10 @@ import type { Invoke } from './api.ts'
 import type { fileMethods } from './files.ts'
 import type { RequestOptions } from './request.ts'
 
-type Asked = NonNullable<Invoke['attachments']>[number]
+type ApiAttachment = NonNullable<Invoke['attachments']>[number]
 
 /** A file of a message: one that is stored, one to be fetched, bytes in base64, or a file or bytes of your own. */
-export type Attachable = Asked | Blob | Uint8Array<ArrayBuffer>
+export type Attachable = ApiAttachment | Blob | Uint8Array<ArrayBuffer>
 
 /** The service takes no longer ones. */
 const LONGEST_KEY = 255
@@ -21,13 +21,13 @@ export async function attach(
   attachments: readonly Attachable[],
   user_id: string | undefined,
   { signal, idempotencyKey }: RequestOptions,
-): Promise<Asked[]> {
-  const upload = async (content: Blob | Uint8Array<ArrayBuffer>, position: number): Promise<Asked> => {
+): Promise<ApiAttachment[]> {
+  const upload = async (content: Blob | Uint8Array<ArrayBuffer>, position: number): Promise<ApiAttachment> => {
     const once = idempotencyKey === undefined ? undefined : `${position}:${idempotencyKey}`.slice(0, LONGEST_KEY)
     const file = await create(content, { user_id }, { signal, idempotencyKey: once })
     return { file_id: file.id }
   }
-  const attached: Asked[] = []
+  const attached: ApiAttachment[] = []
   // One after the other: large files would only slow each other down.
   for (const [i, one] of attachments.entries()) attached.push(isBytes(one) ? await upload(one, i) : one)
   return attached

@@ -5,7 +5,7 @@ import { MoorageError } from './errors.ts'
 import { fileMethods } from './files.ts'
 import { followLogs } from './follow-logs.ts'
 import { methods } from './methods.ts'
-import { outputOf, type ValueOf, type Wanted } from './output.ts'
+import { type OutputSpec, outputOf, type ValueOf } from './output.ts'
 import { readData, readJson } from './reply.ts'
 import { type Call, type ClientOptions, type RequestOptions, sender } from './request.ts'
 import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
@@ -44,7 +44,7 @@ export function createClient(options: ClientOptions) {
     given ? { attachments: await attach(files, given, user_id, o) } : {}
 
   /** The request body: a zod shape becomes its JSON Schema, and bytes become uploaded files. */
-  const bodyOf = async ({ output, attachments, ...rest }: Ask<Wanted | undefined>, o?: Options) => ({
+  const bodyOf = async ({ output, attachments, ...rest }: Ask<OutputSpec | undefined>, o?: Options) => ({
     ...rest,
     ...(output !== undefined && { output: outputOf(output) }),
     ...(await attached(attachments, rest.context?.user_id, o)),
@@ -60,7 +60,11 @@ export function createClient(options: ClientOptions) {
        * `output`, a zod schema or a JSON Schema, the answer has a value of that type. Files and bytes in `attachments` are
        * uploaded first.
        */
-      invoke: async <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) => {
+      invoke: async <const W extends OutputSpec | undefined = undefined>(
+        agent_id: string,
+        body: Ask<W>,
+        o?: Options,
+      ) => {
         const asked = { params: { agent_id }, body: await bodyOf(body, o) }
         return requireAnswer(await call('invokeAgent', asked, { timeoutMs: LONGEST_RUN_MS, ...o })) as Answer<W>
       },
@@ -68,13 +72,13 @@ export function createClient(options: ClientOptions) {
        * Yields the answer as it arrives, and resumes after a broken connection. Leaving the loop cancels
        * the run.
        */
-      stream: <const W extends Wanted | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) =>
+      stream: <const W extends OutputSpec | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) =>
         streamInvoke<Answer<W>>(connection, agent_id, () => bodyOf(body, o), { ...whileStreaming, ...o }),
       /** Calls the agent up to eight times. The timeout is the same as for a run, and the request isn't retried automatically. */
       checkRemote: (agent_id: string, body: Body<'checkRemote'> = {}, o?: Options) =>
         api.agents.checkRemote(agent_id, body, { timeoutMs: LONGEST_RUN_MS, retries: 0, ...o }),
       /** Starts a run in the background. `invocations.get` returns its status. */
-      async start(agent_id: string, asked: Ask<Wanted | undefined>, o?: Options): Promise<InvocationQueued> {
+      async start(agent_id: string, asked: Ask<OutputSpec | undefined>, o?: Options): Promise<InvocationQueued> {
         const { method, path } = routes.invokeAgent
         const headers = { Prefer: 'respond-async' }
         const body = await bodyOf(asked, o)
@@ -91,12 +95,17 @@ export function createClient(options: ClientOptions) {
     schedules: {
       ...api.schedules,
       /** The agent receives the message at each scheduled time. Files and bytes in `attachments` are uploaded first. */
-      async create(agent_id: string, { attachments, ...asked }: Filed<Body<'createSchedule'>>, o?: Options) {
+      async create(agent_id: string, { attachments, ...asked }: WithAttachments<Body<'createSchedule'>>, o?: Options) {
         const own = await attached(attachments, asked.context?.user_id, o)
         return api.schedules.create(agent_id, { ...asked, ...own }, o)
       },
       /** Changes only the fields you send. Files and bytes in `attachments` are uploaded first, for the schedule's user. */
-      async update(agent_id: string, schedule_id: string, changes: Filed<Body<'updateSchedule'>>, o?: Options) {
+      async update(
+        agent_id: string,
+        schedule_id: string,
+        changes: WithAttachments<Body<'updateSchedule'>>,
+        o?: Options,
+      ) {
         const { attachments, ...asked } = changes
         const isUserUnknown = attachments?.some(isBytes) && !asked.context
         // A one-time code is for the change alone.
@@ -133,13 +142,13 @@ export function createClient(options: ClientOptions) {
 }
 
 /** A body whose attachments can be files or bytes of your program. */
-type Filed<B> = Omit<B, 'attachments'> & { attachments?: readonly Attachable[] | undefined }
+type WithAttachments<B> = Omit<B, 'attachments'> & { attachments?: readonly Attachable[] | undefined }
 
 /** The body of an invocation. */
-type Ask<W extends Wanted | undefined> = Omit<Filed<Body<'invokeAgent'>>, 'output'> & { output?: W }
+type Ask<W extends OutputSpec | undefined> = Omit<WithAttachments<Body<'invokeAgent'>>, 'output'> & { output?: W }
 
 /** With the structured output, if one was requested. */
-type Answer<W> = W extends Wanted ? Omit<InvocationResult, 'output'> & { output: ValueOf<W> } : InvocationResult
+type Answer<W> = W extends OutputSpec ? Omit<InvocationResult, 'output'> & { output: ValueOf<W> } : InvocationResult
 
 /** A run that waits has no answer yet. */
 function requireAnswer(data: InvocationResult | InvocationQueued): InvocationResult {

@@ -68,7 +68,7 @@ export function errorFrom(body: unknown, request_id: string | undefined): Moorag
 
 type BodyError = { code: MoorageError['code']; message: string; details?: ErrorDetail[]; retry_after?: number }
 
-type Said = { code?: unknown; message?: unknown; data?: Partial<BodyError> }
+type ErrorEnvelope = { code?: unknown; message?: unknown; data?: Partial<BodyError> }
 
 /**
  * Undefined if the body is not JSON. Another API's errors in JSON are `foreign`. A reply with one of our
@@ -76,7 +76,7 @@ type Said = { code?: unknown; message?: unknown; data?: Partial<BodyError> }
  */
 function bodyError(text: string, status: number, request_id = ''): BodyError | 'foreign' | undefined {
   try {
-    const { success, error } = JSON.parse(text) as { success?: unknown; error?: Said }
+    const { success, error } = JSON.parse(text) as { success?: unknown; error?: ErrorEnvelope }
     const message = error?.message
     if (typeof message !== 'string') return 'foreign'
     if (success === false && typeof error?.code === 'string') return error as BodyError

@@ -9,7 +9,7 @@ export type OutputShape<Value = unknown> = {
 type JsonSchema = Readonly<Record<string, unknown>>
 
 /** What an answer must match: a zod schema or a JSON Schema. */
-export type Wanted = OutputShape | { readonly schema: JsonSchema; readonly retries?: number }
+export type OutputSpec = OutputShape | { readonly schema: JsonSchema; readonly retries?: number }
 
 /** The type of the value, as far as it can be derived from the schema. */
 export type ValueOf<W> =
@@ -40,23 +40,23 @@ type FromType<Type, Schema> = Type extends keyof Simple
 type FromObject<Schema> = Schema extends { readonly properties: infer Properties }
   ? Flat<
       {
-        -readonly [Name in keyof Properties as Name extends Required<Schema> ? Name : never]: FromSchema<
+        -readonly [Name in keyof Properties as Name extends RequiredNames<Schema> ? Name : never]: FromSchema<
           Properties[Name]
         >
       } & {
-        -readonly [Name in keyof Properties as Name extends Required<Schema> ? never : Name]?: FromSchema<
+        -readonly [Name in keyof Properties as Name extends RequiredNames<Schema> ? never : Name]?: FromSchema<
           Properties[Name]
         >
       }
     >
   : Record<string, unknown>
 
-type Required<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never
+type RequiredNames<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never
 
 type Flat<T> = { [K in keyof T]: T[K] }
 
 /** In the API's form. */
-export function outputOf(wanted: Wanted): { schema: Record<string, unknown>; retries?: number } {
+export function outputOf(wanted: OutputSpec): { schema: Record<string, unknown>; retries?: number } {
   if (!('~standard' in wanted)) return { ...wanted, schema: { ...wanted.schema } }
   // Told by the draft: the service takes it for this one anyway.
   const { $schema: _draft, ...schema } = wanted['~standard'].jsonSchema.output({ target: 'draft-2020-12' })

@@ -32,8 +32,8 @@ export type RemoteCall = {
   deadline: string
 }
 
-type Told = { id: string; result?: unknown; error?: string }
-type Sent = RemoteCall & { steps: Told[]; said: string; steps_url: string; steps_token: string }
+type StepResult = { id: string; result?: unknown; error?: string }
+type CallBody = RemoteCall & { steps: StepResult[]; said: string; steps_url: string; steps_token: string }
 
 export type ModelQuestion = {
   message: string
@@ -112,11 +112,11 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
   return async (request) => {
     if (request.method !== 'POST') return problem(405, 'Send runs as POST requests.')
     const body = new Uint8Array(await request.arrayBuffer())
-    let sent: Sent
+    let sent: CallBody
     try {
       const { secret, now } = options
       const checked = { body, headers: request.headers, secret, ...(now && { now }) }
-      sent = (await verifyWebhook(checked)) as unknown as Sent
+      sent = (await verifyWebhook(checked)) as unknown as CallBody
     } catch (error) {
       if (error instanceof WebhookVerificationError) return problem(401, error.message)
       return problem(400, 'The body is not valid JSON.')
@@ -148,21 +148,21 @@ class BusyError extends Error {
 }
 
 type Step = { id: string; type: string; [field: string]: unknown }
-type Asked = { step: Step; resolve(told: Told): void; reject(error: unknown): void }
+type PendingStep = { step: Step; resolve(told: StepResult): void; reject(error: unknown): void }
 
 class OpenCall {
-  readonly #sent: Sent
+  readonly #sent: CallBody
   readonly #fetch: typeof fetch
-  readonly #known: Map<string, Told>
+  readonly #known: Map<string, StepResult>
   /** Stored steps that the agent has not requested again yet. */
   #unseen: number
   /** The stored part of the answer that the agent has not sent again yet. */
   #stored: string
   readonly #stop = new AbortController()
-  #asked: Asked[] = []
+  #asked: PendingStep[] = []
   #write: ((event: string, data: object) => void) | undefined
 
-  constructor(sent: Sent, send: typeof fetch) {
+  constructor(sent: CallBody, send: typeof fetch) {
     this.#sent = sent
     this.#fetch = send
     this.#known = new Map(sent.steps.map((told) => [told.id, told]))
@@ -276,7 +276,7 @@ class OpenCall {
   }
 
   /** Steps that are requested at the same moment are sent together, and run in parallel. */
-  #ask(step: Step): Promise<Told> {
+  #ask(step: Step): Promise<StepResult> {
     if (this.#asked.length === 0) queueMicrotask(() => void this.#send())
     return new Promise((resolve, reject) => this.#asked.push({ step, resolve, reject }))
   }
@@ -297,7 +297,7 @@ class OpenCall {
   }
 
   /** A step runs once, even if it is requested again, so a lost reply or a temporary problem of the service is no failure. */
-  async #post(steps: Step[]): Promise<Told[]> {
+  async #post(steps: Step[]): Promise<StepResult[]> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.#postOnce(steps)
@@ -312,7 +312,7 @@ class OpenCall {
   }
 
   /** Throws a StepError if the service refuses the steps. */
-  async #postOnce(steps: Step[]): Promise<Told[]> {
+  async #postOnce(steps: Step[]): Promise<StepResult[]> {
     const { steps_url, steps_token } = this.#sent
     const headers = { authorization: `Bearer ${steps_token}`, 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: JSON.stringify({ steps }), signal: this.#stop.signal }
@@ -321,7 +321,10 @@ class OpenCall {
       const said = (await response.json().catch(() => null)) as { error?: { message?: string } } | null
       throw new BusyError(response, said?.error?.message)
     }
-    const reply = (await response.json()) as { data?: { status: string; steps: Told[] }; error?: { message?: string } }
+    const reply = (await response.json()) as {
+      data?: { status: string; steps: StepResult[] }
+      error?: { message?: string }
+    }
     if (response.ok && reply.data?.status === 'done') return reply.data.steps
     if (response.ok || response.status === 409) {
       this.end()

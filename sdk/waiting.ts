@@ -1,12 +1,12 @@
 import type { Invocation, InvocationQueued } from './api.ts'
 
 /** Says in one sentence what a run waits for. */
-export function waitingText({ approvals = [], reason }: Waiting): string {
+export function waitingText({ approvals = [], reason }: WaitingRun): string {
   if (approvals.length > 0) return 'The run waits for a person to decide.'
   return reason === undefined ? 'The run waits.' : `The run waits: ${reason.replace(/\.$/, '')}.`
 }
 
-type Waiting = { approvals?: readonly unknown[] | undefined } & Pick<InvocationQueued, 'reason'>
+type WaitingRun = { approvals?: readonly unknown[] | undefined } & Pick<InvocationQueued, 'reason'>
 
 /** Why a run waits, if not for people: its receipt ends with the wait for a pause, a budget or a provider. */
 export function waitReason({ status, steps }: Pick<Invocation, 'status' | 'steps'>): string | undefined {

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { type Agent, openAuth } from './agents/agent.ts'
 import { type AgentSnapshot, findSnapshot, findSnapshotIn } from './agents/agent-snapshot.ts'
 import * as agents from './agents/store.ts'
-import type { FoundAgent, GuardedAgent } from './http/pipeline/request.ts'
+import type { AgentAccess, GuardedAgent } from './http/pipeline/request.ts'
 import { watchFiles } from './lib/watch-files.ts'
 import type { Parts } from './operation/parts.ts'
 import { readAgentAuthority } from './security/authority.ts'
@@ -20,7 +20,7 @@ export type Access = {
   /** What the service asks of every request, with the present content of the files that its settings name. */
   service: { readonly gate: Gate }
   verifyToken: VerifyToken | undefined
-  findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
+  findAgent(project_id: string, ref: string): Promise<AgentAccess | undefined>
   projectOf(agent_id: string): Promise<string | undefined>
   mayBeOfAgent(token: string): Promise<boolean>
   guardedAgents(): Promise<readonly GuardedAgent[]>
@@ -91,7 +91,7 @@ type GateParts = Pick<Parts, 'config' | 'fetch' | 'keyring' | 'log' | 'now'>
 /** The gates that agents have of their own. What is worked out from a record is kept as long as that record. */
 class AgentGates {
   /** What is known of agents by their snapshots. */
-  found = new WeakMap<AgentSnapshot, FoundAgent>()
+  found = new WeakMap<AgentSnapshot, AgentAccess>()
   readonly #parts: GateParts
   #guarded = new WeakMap<object, GuardedAgents>()
   /** By the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
@@ -101,7 +101,7 @@ class AgentGates {
     this.#parts = parts
   }
 
-  find(snapshot: AgentSnapshot): FoundAgent {
+  find(snapshot: AgentSnapshot): AgentAccess {
     const { agent, project } = snapshot
     const { id, name, description, security: own } = agent
     const found = {

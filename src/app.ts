@@ -122,10 +122,10 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   }
 }
 
-type Working = { server: Server; dispatcher: Dispatcher; background: Background; beginStop(): void }
+type RunningService = { server: Server; dispatcher: Dispatcher; background: Background; beginStop(): void }
 
-/** Lets what is under way finish, and takes nothing new. */
-async function drain({ server, dispatcher, background, beginStop }: Working, parts: Parts, lingerMs: number) {
+/** Lets what is in progress finish, and takes nothing new. */
+async function drain({ server, dispatcher, background, beginStop }: RunningService, parts: Parts, lingerMs: number) {
   const { drainDelay, drainTimeout } = parts.config.server
   // Load balancers see first that they should send nothing more, while requests are still answered.
   server.beginClosing()

@@ -120,7 +120,7 @@ export async function freeLeases(parts: Pick<Parts, 'log' | 'now' | 'storage' | 
   }
 }
 
-/** Other nodes hear that there is work. Runs are counted and told one by one when they are taken up. */
+/** Other nodes learn that there is work. Runs are counted and told one by one when they are taken up. */
 async function endLeasesOf(
   node: string,
   { storage, now, telemetry }: Pick<Parts, 'storage' | 'now' | 'telemetry'>,

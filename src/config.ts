@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { readConfigFile } from './config/config-file.ts'
-import { type EnvironmentVariables, fromText, type GivenValue, readEnvironment } from './config/environment.ts'
+import { type EnvironmentVariables, fromText, readEnvironment, type SourcedValue } from './config/environment.ts'
 import { fileProblems, PATH_SETTINGS } from './config/named-files.ts'
 import { inOrder, misfitsOf, plainMessage, tellFirst, unknownKey } from './config/problems.ts'
 import { ConfigShape, configSchema } from './config/rules.ts'
@@ -90,8 +90,8 @@ const knownSettings = firstFound(() => {
   return { schema, settings: listSettings(schema) }
 })
 
-function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[], above: Path = []): GivenValue[] {
-  return Object.entries(flags).flatMap(([key, value]): GivenValue[] => {
+function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[], above: Path = []): SourcedValue[] {
+  return Object.entries(flags).flatMap(([key, value]): SourcedValue[] => {
     const path = [...above, key]
     if (value === undefined) return []
     const setting = settings.find((candidate) => isSamePath(candidate.path, path))

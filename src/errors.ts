@@ -79,7 +79,7 @@ export class RunFailure extends ApiError {
   }
 }
 
-/** The work goes on without this request. A later one with the same Idempotency-Key gets its answer. */
+/** The work continues without this request. A later one with the same Idempotency-Key gets its answer. */
 export class StillRunning extends ApiError {
   constructor(message: string, cause?: unknown) {
     super('unavailable', message, { retry_after: 1, cause })

@@ -5,9 +5,9 @@ import type { COMMITTED } from './operation/committed-reply.ts'
 import type { Context, Uploads } from './operation/context.ts'
 import type { KnownAnswer } from './operation/known-answer.ts'
 import type { Parts } from './operation/parts.ts'
-import type { Accepted } from './operation/reply-channel.ts'
+import type { AcceptedReply } from './operation/reply-channel.ts'
 import type { StreamEvent } from './runtime/following/transcript.ts'
-import type { AskedGiven } from './runtime/given.ts'
+import type { GivenInput } from './runtime/given.ts'
 import type { Permission } from './security/permissions.ts'
 import type { ProtectedName } from './security/security-settings.ts'
 import type { Content } from './storage/bytes/content.ts'
@@ -39,7 +39,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    * may write what it leaves together with its reply: see `CommitReply`.
    */
   transaction?: boolean
-  input?: Taken<P, Q, B>
+  input?: RequestShape<P, Q, B>
 }
 
 /** Who may call the operation. */
@@ -59,7 +59,7 @@ type Access<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> =
   forPeople?: true
   /** For remote agents, on behalf of their runs. Keys, tokens and people get 403; such agents get 403 from all others. */
   ofRuns?: true
-  /** The run itself limits how often its agent asks: while it goes on, such requests count for no rate. */
+  /** The run itself limits how often its agent asks: while it continues, such requests count for no rate. */
   isLimitedByRun?: true
   /** After this time 503 is answered if it is not known yet who asks, because the database hangs: monitors do not wait. */
   knownWithinMs?: number
@@ -92,7 +92,7 @@ type SecondFactor<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodT
 }
 
 /** What a request contains, and what is done with it before `run`. */
-type Taken<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
+type RequestShape<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
   params?: P
   query?: Q
   body?: B
@@ -104,7 +104,7 @@ type Taken<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = 
   check?(input: Input<P, Q, B>, parts: Pick<Parts, 'runtime' | 'storage'>, actor: Actor): Promise<void> | undefined
   /** Takes in bytes that the input asks for, before the transaction begins. */
   receive?(
-    input: Input<P, Q, B> & { given: AskedGiven | undefined },
+    input: Input<P, Q, B> & { given: GivenInput | undefined },
     actor: Actor,
     parts: Parts,
   ): Promise<Uploads | undefined> | undefined
@@ -139,7 +139,7 @@ type Answer = {
   secret?: boolean
   /** The field of the reply whose items clients may have as CSV. */
   csv?: string
-  /** The shape of a 202 reply, for an operation that can go on in the background. */
+  /** The shape of a 202 reply, for an operation that can continue in the background. */
   accepted?: z.ZodType
   /**
    * The operation can answer with a stream of events, when asked to or `always`. `replay` makes the events of a
@@ -150,7 +150,7 @@ type Answer = {
   errors?: ErrorCode[]
 }
 
-type Replied<D extends z.ZodType, I extends z.ZodType> =
+type AnswerShape<D extends z.ZodType, I extends z.ZodType> =
   | { data: D; list?: never; lines?: never; content?: never }
   /** The shape of one item; `run` returns a page of items. */
   | { list: I; data?: never; lines?: never; content?: never }
@@ -161,7 +161,7 @@ type Replied<D extends z.ZodType, I extends z.ZodType> =
 
 /** A declared operation, as the pipeline, the OpenAPI document and the tests read it. */
 export type Operation = Declaration<z.ZodObject, z.ZodObject, z.ZodType> & {
-  answer: Answer & Replied<z.ZodType, z.ZodType>
+  answer: Answer & AnswerShape<z.ZodType, z.ZodType>
   run(input: { params: unknown; query: unknown; body: unknown }, context: Context): Promise<unknown>
 }
 
@@ -177,7 +177,7 @@ export function operation<
       run(
         input: Input<P, Q, B>,
         context: Context,
-      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | typeof COMMITTED>
+      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | AcceptedReply | typeof COMMITTED>
     },
 ): typeof declared
 export function operation<

@@ -15,13 +15,13 @@ export function pageQuery(limit: number, defaultSort?: string): PageOf & { sort?
   return { limit, offset, ...(defaultSort !== undefined && sort && { sort }) }
 }
 
-type Listed<Row> = { data: Row[]; pagination: Pagination }
+type ListPage<Row> = { data: Row[]; pagination: Pagination }
 
 /**
  * The page of a list that is shown. A page past the end, whose last row was deleted or whose address is old, is not: the
  * address becomes that of the last page, and that is loaded.
  */
-export function useShownPage<Row>({ data, error, isLoading }: Resource<Listed<Row>>): Listed<Row> | undefined {
+export function useShownPage<Row>({ data, error, isLoading }: Resource<ListPage<Row>>): ListPage<Row> | undefined {
   const { limit, offset, total } = data?.pagination ?? { limit: 1, offset: 0, total: 0 }
   const isPast = offset > 0 && offset >= total
   // What is remembered of an earlier visit may have changed since.

@@ -20,10 +20,15 @@ export function reloadPage(): void {
   reloads.value++
 }
 
-type Loaded<T> = { key: string | undefined; data?: T | undefined; error?: MoorageError | undefined; isLoading: boolean }
+type ResourceState<T> = {
+  key: string | undefined
+  data?: T | undefined
+  error?: MoorageError | undefined
+  isLoading: boolean
+}
 
 /**
- * Loads something that the page shows. The key says what: another key loads anew. `everyMs` loads it again and again
+ * Loads something that the page shows. The key says what: another key loads again. `everyMs` loads it again and again
  * while the page is looked at; it may depend on what was loaded. Without a key nothing is loaded.
  */
 export function useResource<T>(
@@ -31,7 +36,7 @@ export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
   { everyMs }: { everyMs?: Pace<T> } = {},
 ): Resource<T> {
-  const [loaded, setLoaded] = useState<Loaded<T>>({ key: undefined, isLoading: key !== undefined })
+  const [loaded, setLoaded] = useState<ResourceState<T>>({ key: undefined, isLoading: key !== undefined })
   const [asked, setAsked] = useState(0)
   const latest = useRef({ load, everyMs })
   latest.current = { load, everyMs }
@@ -96,7 +101,7 @@ export type Action<Args extends unknown[]> = {
   forget(): void
 }
 
-/** Something that the reader does: busy while it goes on, and its error beside the button that began it. */
+/** Something that the reader does: busy while it continues, and its error beside the button that began it. */
 export function useAction<Args extends unknown[]>(work: (...args: Args) => Promise<void>): Action<Args> {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<MoorageError | undefined>(undefined)

@@ -66,7 +66,7 @@ export function beginSession(given: Session): void {
 
 let life = new AbortController()
 
-/** Aborted when the session ends: what goes on for its reader must not reach the next one. */
+/** Aborted when the session ends: what continues for its reader must not reach the next one. */
 export function sessionLife(): AbortSignal {
   return life.signal
 }

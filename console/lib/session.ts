@@ -10,7 +10,7 @@ import { toast } from './toasts.ts'
 
 const HEADERS = { 'X-Moorage-Console': '1', 'Content-Type': 'application/json', Accept: 'application/json' }
 
-type Found = { signed_in: false; issuers: Issuer[] } | ({ signed_in: true } & Session)
+type SessionReply = { signed_in: false; issuers: Issuer[] } | ({ signed_in: true } & Session)
 
 /**
  * Finds out who is signed in. What stands behind the `#` may be the token of a link, which signs in once, or of an
@@ -127,8 +127,8 @@ export async function loadRights(): Promise<void> {
   beginSession({ ...found, projects: found.projects.filter(isThere) })
 }
 
-function askSession(): Promise<Found> {
-  return ask<Found>('GET', 'console/session', undefined, wantedProject())
+function askSession(): Promise<SessionReply> {
+  return ask<SessionReply>('GET', 'console/session', undefined, wantedProject())
 }
 
 async function ask<Data>(method: string, path: string, body?: object, project?: string): Promise<Data> {

@@ -8,15 +8,15 @@ import { Empty } from '../ui/empty.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
 
-type Shown = { visit: number; Component: PageComponent; params: Params }
+type ShownPage = { visit: number; Component: PageComponent; params: Params }
 
 /** The page of the address. The one before it stays until the new one is there, so that nothing flashes. */
 export function Outlet() {
   const { path } = here.value
-  const [shown, setShown] = useState<Shown | undefined>(undefined)
+  const [shown, setShown] = useState<ShownPage | undefined>(undefined)
   const [error, setError] = useState<MoorageError | undefined>(undefined)
   const [tries, setTries] = useState(0)
-  // A page that is opened again begins anew, also if it was still shown because the next one was not loaded yet.
+  // A page that is opened again starts over, also if it was still shown because the next one was not loaded yet.
   const visit = useRef(0)
   const match = matchRoute(path)
   const isAllowed = match?.route.needs.some(may) ?? false

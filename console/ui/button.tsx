@@ -10,7 +10,7 @@ type Props = {
   /** Needed when there is an icon only. */
   label?: string
   isBusy?: boolean | undefined
-  /** What it does: it is busy while that goes on. */
+  /** What it does: it is busy while that continues. */
   doing?: Action<[]>
   disabled?: boolean | undefined
   type?: 'button' | 'submit'

@@ -10,14 +10,14 @@ import type { Definition } from './definition.ts'
 import * as agents from './store.ts'
 
 /** What an environment serves. The version and the deployment are null while it serves the working copy. */
-export type Serving = { version: string | null; deployment_id: string | null; definition: Definition }
+export type ServedAgent = { version: string | null; deployment_id: string | null; definition: Definition }
 
 /** All that a request needs to know of an agent and its project. It is forgotten as a whole when any of it changes. */
 export class AgentSnapshot {
   readonly agent: Agent
   readonly project: ProjectSnapshot
   /** What its environments serve, as far as they were asked for: `deployments/serving.ts` fills it. */
-  readonly served = new Map<string, Serving>()
+  readonly served = new Map<string, ServedAgent>()
   /** As clients see it, once one has asked. */
   shown: KnownAnswer<ReturnType<typeof presentAgent>> | undefined
 

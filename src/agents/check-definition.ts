@@ -12,7 +12,7 @@ import type { Tool } from '../runtime/spec.ts'
 import { toolProblems } from '../runtime/tools/review-tools.ts'
 import type { Definition } from './definition.ts'
 
-type Checked = { model?: ModelNames | undefined; tools?: readonly Tool[] | undefined }
+type DefinitionPart = { model?: ModelNames | undefined; tools?: readonly Tool[] | undefined }
 
 /** Only an agent that runs elsewhere has an address. */
 export function checkKind({ kind, remote }: Pick<Definition, 'kind' | 'remote'>): void {
@@ -27,7 +27,7 @@ export function checkKind({ kind, remote }: Pick<Definition, 'kind' | 'remote'>)
  * Checks what a shape cannot know: whether the model's provider is configured here, and whether the tools can be used.
  */
 export async function checkDefinition(
-  { model, tools = [] }: Checked,
+  { model, tools = [] }: DefinitionPart,
   { db, config, project_id }: Pick<Context, 'db' | 'config'> & { project_id: string },
 ): Promise<void> {
   // Uses the transaction's own connection. To wait for another connection could be a deadlock.

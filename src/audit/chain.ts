@@ -29,10 +29,10 @@ async function link(db: Database, head: audit.ChainEnd, entries: AuditEntry[]): 
   await audit.updateHead(db, { seq, hash: prev_hash })
 }
 
-type Broken = { ok: false; seq: number; problem: string }
+type ChainBreak = { ok: false; seq: number; problem: string }
 
 /** `seq` of a broken chain is the first entry at which it is broken. */
-export type Verdict = { ok: true; entries: number; head: audit.ChainEnd } | Broken
+export type Verdict = { ok: true; entries: number; head: audit.ChainEnd } | ChainBreak
 
 /**
  * Computes the whole chain again. Who can write to the database can compute a new chain too. Only a head that was
@@ -73,7 +73,7 @@ export async function verifyChain(
 }
 
 /** What is wrong with the beginning of the chain, if everything after `last` up to the tail was removed. */
-function tailBreak(tail: Tail, last: audit.ChainEnd, pinned?: audit.ChainEnd): Broken | undefined {
+function tailBreak(tail: Tail, last: audit.ChainEnd, pinned?: audit.ChainEnd): ChainBreak | undefined {
   if (tail.forged_at !== undefined) return broken(tail.forged_at, 'the entry was not written by retention')
   const isGone = pinned && pinned.seq > last.seq && pinned.seq <= tail.seq
   if (!isGone || (pinned.seq === tail.seq && pinned.hash === tail.hash)) return undefined
@@ -81,7 +81,7 @@ function tailBreak(tail: Tail, last: audit.ChainEnd, pinned?: audit.ChainEnd): B
 }
 
 /** What is wrong with the entry that comes after `last`. Undefined if nothing is. */
-function breakAt(entry: audit.SealedEntry, last: audit.ChainEnd, pinned?: audit.ChainEnd): Broken | undefined {
+function breakAt(entry: audit.SealedEntry, last: audit.ChainEnd, pinned?: audit.ChainEnd): ChainBreak | undefined {
   const { seq, prev_hash, hash } = entry
   if (seq !== last.seq + 1) return broken(last.seq + 1, 'the entry is missing')
   if (prev_hash !== last.hash) return broken(seq, 'the entry does not follow the one before it')
@@ -91,7 +91,7 @@ function breakAt(entry: audit.SealedEntry, last: audit.ChainEnd, pinned?: audit.
 }
 
 /** What is wrong with the end of the chain, if `last` is its last entry. */
-function endBreak(last: audit.ChainEnd, head: audit.ChainEnd, pinned?: audit.ChainEnd): Broken | undefined {
+function endBreak(last: audit.ChainEnd, head: audit.ChainEnd, pinned?: audit.ChainEnd): ChainBreak | undefined {
   if (last.seq < head.seq) return broken(last.seq + 1, 'the entry is missing')
   if (last.seq > head.seq) return broken(head.seq + 1, 'the entry comes after the end of the chain')
   if (last.hash !== head.hash) return broken(last.seq, 'the entry is not the end of the chain')
@@ -100,7 +100,7 @@ function endBreak(last: audit.ChainEnd, head: audit.ChainEnd, pinned?: audit.Cha
 }
 
 /** The chain begins after the tail, so the service wrote no entry before it. */
-async function strayEntry(db: Database, tail: audit.ChainEnd): Promise<Broken | undefined> {
+async function strayEntry(db: Database, tail: audit.ChainEnd): Promise<ChainBreak | undefined> {
   const seq = await audit.findFirstSeq(db)
   return seq !== undefined && seq <= tail.seq
     ? broken(seq, 'the entry comes before the beginning of the chain')
@@ -139,7 +139,7 @@ export async function removeOldEntries(
   })
 }
 
-function firstBreak(entries: audit.SealedEntry[], before: audit.ChainEnd): Broken | undefined {
+function firstBreak(entries: audit.SealedEntry[], before: audit.ChainEnd): ChainBreak | undefined {
   let last = before
   for (const entry of entries) {
     const found = breakAt(entry, last)
@@ -149,6 +149,6 @@ function firstBreak(entries: audit.SealedEntry[], before: audit.ChainEnd): Broke
   return undefined
 }
 
-function broken(seq: number, problem: string): Broken {
+function broken(seq: number, problem: string): ChainBreak {
   return { ok: false, seq, problem }
 }

@@ -3,7 +3,7 @@ import { TimeZone } from '../usage/periods.ts'
 
 export const Per = z.enum(['hour', 'day', 'month', 'ever'])
 
-/** A budget begins anew at `end`. Null: it never does. */
+/** A budget starts over at `end`. Null: it never does. */
 export type BudgetPeriod = { start: number; end: number | null }
 
 /** The period that a time is in. Days and months begin at midnight in the time zone, also where the clocks change. */

@@ -55,14 +55,14 @@ export const createBudget = operation({
   },
 })
 
-type Owned = Pick<Budget, 'project_id' | 'agent_id' | 'scope_id'>
+type BudgetOwner = Pick<Budget, 'project_id' | 'agent_id' | 'scope_id'>
 
 /** Whose budget it is. What the scope names must be in the actor's project. */
 async function ownedBy(
   db: Database,
   actor: Actor,
   { type, id }: z.output<typeof CreateBudgetBody>['scope'],
-): Promise<Owned> {
+): Promise<BudgetOwner> {
   const { project_id } = actor.scope
   const none = { agent_id: null, scope_id: null }
   const refuse = (error: string) => invalid({ field: 'scope.id', error })

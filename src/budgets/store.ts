@@ -115,7 +115,7 @@ export async function moveOfAgent(db: Database, agent_id: string, project_id: st
 
 /**
  * What the user has spent is not counted for them any more, and no budget of the project names them. A counter of which
- * calls under way hold a part stays until they have given it back.
+ * calls in progress hold a part stays until they have given it back.
  */
 export async function forgetUser(db: Database, project_id: string, user_id: string): Promise<void> {
   const ofUsers = db.selectFrom('budgets').where('project_id', '=', project_id).where('scope_type', '=', 'user')

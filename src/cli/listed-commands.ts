@@ -4,12 +4,18 @@ import type { World } from './world.ts'
 type Setup = (command: Command, world: World) => void
 
 /** A summary, and the module that exports the command by its name. */
-type Listed<Name extends string> = readonly [summary: string, load: () => Promise<{ readonly [N in Name]: Setup }>]
+type CommandEntry<Name extends string> = readonly [
+  summary: string,
+  load: () => Promise<{ readonly [N in Name]: Setup }>,
+]
 
 type ListedCommand = { group: string; name: string; summary: string; load(): Promise<Setup> }
 
-const group = <const G extends { [N in keyof G & string]: Listed<N> }>(name: string, commands: G): ListedCommand[] =>
-  Object.entries<Listed<string>>(commands).map(([own, [summary, load]]) => ({
+const group = <const G extends { [N in keyof G & string]: CommandEntry<N> }>(
+  name: string,
+  commands: G,
+): ListedCommand[] =>
+  Object.entries<CommandEntry<string>>(commands).map(([own, [summary, load]]) => ({
     group: name,
     name: own,
     summary,

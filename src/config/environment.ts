@@ -8,10 +8,10 @@ import type { Path, Setting } from './settings.ts'
 export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /** A value and where it came from: `flag` or `environment NAME`. */
-export type GivenValue = { path: Path; value: unknown; origin: string }
+export type SourcedValue = { path: Path; value: unknown; origin: string }
 
 export type EnvironmentSettings = {
-  entries: GivenValue[]
+  entries: SourcedValue[]
   /** Keys and addresses of the two providers that have well-known variables. */
   providers: { name: 'openai' | 'anthropic'; field: 'apiKey' | 'baseUrl'; value: string; origin: string }[]
   config_file: string | undefined
@@ -68,7 +68,7 @@ export function readEnvironment(
   const report = (name: string, message: string) => problems.push({ text: `environment ${name}: ${message}` })
   const read = (name: string) => readVariable(env, name, cwd, report)
 
-  const entries = settings.flatMap((setting): GivenValue[] => {
+  const entries = settings.flatMap((setting): SourcedValue[] => {
     const found = variablesOf(setting)
       .map(read)
       .find((variable) => variable !== undefined)

@@ -1,20 +1,20 @@
 import { isObject } from '../lib/json.ts'
 import type { ConfigFile } from './config-file.ts'
-import type { EnvironmentSettings, GivenValue } from './environment.ts'
+import type { EnvironmentSettings, SourcedValue } from './environment.ts'
 import type { Problem } from './problems.ts'
 import { isSamePath, type Path, pathText, startsWith } from './settings.ts'
 
 /** The values of all sources together, and where each one came from. */
-export type Sources = { input: Record<string, unknown>; entries: readonly GivenValue[]; file: ConfigFile }
+export type Sources = { input: Record<string, unknown>; entries: readonly SourcedValue[]; file: ConfigFile }
 
 /** Later entries win over earlier ones, and all of them over the file. */
 export function mergeSources(
   file: ConfigFile,
-  given: readonly GivenValue[],
+  given: readonly SourcedValue[],
   providers: EnvironmentSettings['providers'],
 ): Sources {
   const input = structuredClone(file.value)
-  const entries: GivenValue[] = []
+  const entries: SourcedValue[] = []
   for (const entry of given) {
     if (put(input, entry.path, structuredClone(entry.value))) entries.unshift(entry)
   }
@@ -50,13 +50,13 @@ export function valueAt(value: unknown, path: Path): unknown {
 }
 
 /** The longest entry that covers the path: the key of one provider may come from another source than the list. */
-function entryFor(path: Path, entries: readonly GivenValue[]): GivenValue | undefined {
+function entryFor(path: Path, entries: readonly SourcedValue[]): SourcedValue | undefined {
   const covering = entries.filter((entry) => startsWith(path, entry.path))
   const longest = Math.max(...covering.map((entry) => entry.path.length))
   return covering.find((entry) => entry.path.length === longest)
 }
 
-const headOf = ({ origin, path }: GivenValue) => (origin === 'flag' ? `flag ${pathText(path)}` : origin)
+const headOf = ({ origin, path }: SourcedValue) => (origin === 'flag' ? `flag ${pathText(path)}` : origin)
 
 /** If a parent is not an object, it is left as it is, so that its own problem is reported. */
 function put(input: Record<string, unknown>, path: Path, value: unknown): boolean {
@@ -74,21 +74,21 @@ function put(input: Record<string, unknown>, path: Path, value: unknown): boolea
 function addProviders(
   input: Record<string, unknown>,
   variables: EnvironmentSettings['providers'],
-  entries: readonly GivenValue[],
-): GivenValue[] {
+  entries: readonly SourcedValue[],
+): SourcedValue[] {
   if (variables.length === 0) return []
   input.providers ??= []
   const list = input.providers
   if (!Array.isArray(list)) return []
   // The environment wins over the file. A list that is itself a variable or a flag is more specific than these.
   const isFromFile = entryFor(['providers'], entries) === undefined
-  return variables.flatMap(({ name, field, value, origin }): GivenValue[] => {
+  return variables.flatMap(({ name, field, value, origin }): SourcedValue[] => {
     const known = list.findIndex((provider) => valueAt(provider, ['name']) === name)
     const index = known < 0 ? list.push({ name, type: name }) - 1 : known
     const provider = list[index] as Record<string, unknown>
     if (!isFromFile && provider[field] !== undefined) return []
     provider[field] = value
-    const entry: GivenValue = { path: ['providers', index, field], value, origin }
+    const entry: SourcedValue = { path: ['providers', index, field], value, origin }
     return known < 0 ? [entry, { path: ['providers', index], value: provider, origin }] : [entry]
   })
 }

@@ -9,7 +9,7 @@ import {
   type IssuerTokens,
   IssuerUnavailable,
   type OidcIssuer,
-  type Vouched,
+  type VerifiedIdentity,
 } from '../security/oidc/oidc-issuer.ts'
 import type { Database } from '../storage/database.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
@@ -99,7 +99,7 @@ function isPerhapsSpent({ confirming_until }: ConsoleSession, refused: string): 
 async function keep(
   { id }: ConsoleSession,
   person_id: string,
-  { identity, tokens }: Vouched,
+  { identity, tokens }: VerifiedIdentity,
   { settings }: OidcIssuer,
   { storage, keyring, audit, config, newId, log, now }: ConfirmParts,
 ): Promise<void> {
@@ -116,7 +116,12 @@ async function keep(
 }
 
 /** `gone`: the provider by which the person may do nothing any more, unless another sign-in there still counts. */
-async function remove(session: ConsoleSession, action: Ending, parts: ConfirmParts, gone?: OidcIssuer): Promise<void> {
+async function remove(
+  session: ConsoleSession,
+  action: SessionEnd,
+  parts: ConfirmParts,
+  gone?: OidcIssuer,
+): Promise<void> {
   const { storage, audit, newId } = parts
   const now = parts.now()
   const occasion = { audit, request_id: newId('req', now), address: null }
@@ -129,13 +134,13 @@ async function remove(session: ConsoleSession, action: Ending, parts: ConfirmPar
   })
 }
 
-type Ending = 'signOutByIssuer' | 'endDamagedSession'
+type SessionEnd = 'signOutByIssuer' | 'endDamagedSession'
 
 /** Tells the audit log that a session has ended without a request of its person. */
 export async function recordEnd(
   db: Database,
   { id, person_id }: ConsoleSession,
-  { audit, ...event }: { audit: AuditTrail; action: Ending; request_id: string; address: string | null },
+  { audit, ...event }: { audit: AuditTrail; action: SessionEnd; request_id: string; address: string | null },
 ): Promise<void> {
   if (person_id === null) return
   const actor = actorOfPerson(await listRoles(db, [person_id]))

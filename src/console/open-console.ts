@@ -10,7 +10,7 @@ import * as people from '../people/store.ts'
 import * as projects from '../projects/store.ts'
 import { sha256 } from '../security/digest.ts'
 import type { EndedThere } from '../security/oidc/logout-token.ts'
-import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
+import type { OidcIssuer, VerifiedIdentity } from '../security/oidc/oidc-issuer.ts'
 import { covers, coversAll } from '../security/permissions.ts'
 import {
   CONFIRM_EARLY_MS,
@@ -27,22 +27,22 @@ import { type DeviceFrom, signInDevice } from './sign-in-device.ts'
 import { signInPerson, withSession } from './sign-in-person.ts'
 import * as sessions from './store.ts'
 
-type DeviceSignIn = [vouched: Vouched, issuer: OidcIssuer, from: DeviceFrom]
-type PersonSignIn = [vouched: Vouched, issuer: OidcIssuer, from: SignInFrom, invitation?: string]
+type DeviceSignIn = [vouched: VerifiedIdentity, issuer: OidcIssuer, from: DeviceFrom]
+type PersonSignIn = [vouched: VerifiedIdentity, issuer: OidcIssuer, from: SignInFrom, invitation?: string]
 
 /** The request that a session came with. */
 type Origin = { request_id: string; address: string }
 
 /** A session with the key that it was opened with, or with the roles of its person. */
-type KnownSession = { session: ConsoleSession; key: Key | undefined; roles: readonly Role[] }
+type CachedSession = { session: ConsoleSession; key: Key | undefined; roles: readonly Role[] }
 
 /** A session is forgotten when it changes, when its key or its person does, and when the key's agent does. */
-function subjectsOf({ session: { id, key_id, person_id }, key }: KnownSession): string[] {
+function subjectsOf({ session: { id, key_id, person_id }, key }: CachedSession): string[] {
   return [id, key_id, person_id, key?.agent_id].filter((subject) => typeof subject === 'string')
 }
 
 /** Undefined if the person has no role any more. */
-function actorOfSession({ session, key, roles }: KnownSession, now: number): Actor | undefined {
+function actorOfSession({ session, key, roles }: CachedSession, now: number): Actor | undefined {
   if (key) return actorOfKey(key, session)
   const actor = actorOfPerson(roles.filter((role) => endOfRole(role, session.issuer ?? undefined) > now))
   return actor && withSession(actor, session)
@@ -207,7 +207,7 @@ export class OpenConsole {
     if (session) await this.#end({ ...by, console_session: session.id }, from, 'signOut')
   }
 
-  async #load(hash: string): Promise<KnownSession | undefined> {
+  async #load(hash: string): Promise<CachedSession | undefined> {
     const { db } = this.#parts.storage
     const session = await sessions.findByHash(db, hash)
     if (!session) return undefined
@@ -219,7 +219,7 @@ export class OpenConsole {
   }
 
   /** The session of a secret. What its identity provider has to confirm by now is asked for first. */
-  async #findConfirmed(hash: string): Promise<KnownSession | undefined> {
+  async #findConfirmed(hash: string): Promise<CachedSession | undefined> {
     const { errands, memo, now } = this.#parts
     const find = () => memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
     const found = await find()
@@ -232,7 +232,7 @@ export class OpenConsole {
     }
     if (!isLate) return found
     const present = await find()
-    // The session goes on when the provider answers again, so the browser must keep its cookie.
+    // The session continues when the provider answers again, so the browser must keep its cookie.
     if (present && isUnconfirmed(present.session, now())) {
       throw unavailable(
         "Your identity provider isn't responding, so your session can't be confirmed. Try again shortly.",

@@ -7,7 +7,7 @@ import type { Parts } from '../operation/parts.ts'
 import { actorOfPerson } from '../people/person.ts'
 import { recognisePerson, type Unwelcome } from '../people/recognise-person.ts'
 import * as projects from '../projects/store.ts'
-import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
+import type { OidcIssuer, VerifiedIdentity } from '../security/oidc/oidc-issuer.ts'
 import type { Database } from '../storage/database.ts'
 import { newSession, type SignInParts } from './sign-in.ts'
 import { toldBy } from './sign-in-person.ts'
@@ -29,7 +29,7 @@ type DeviceParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
  */
 export async function signInDevice(
   parts: DeviceParts,
-  vouched: Vouched,
+  vouched: VerifiedIdentity,
   issuer: OidcIssuer,
   { request_id, address, name, project }: DeviceFrom,
 ): Promise<DeviceKey | Unwelcome> {

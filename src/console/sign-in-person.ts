@@ -3,7 +3,7 @@ import type { Parts } from '../operation/parts.ts'
 import { actorOfPerson, VOUCHED_MS } from '../people/person.ts'
 import { recognisePerson, type Unwelcome } from '../people/recognise-person.ts'
 import type { Keyring } from '../security/keyring.ts'
-import type { OidcIssuer, Vouched } from '../security/oidc/oidc-issuer.ts'
+import type { OidcIssuer, VerifiedIdentity } from '../security/oidc/oidc-issuer.ts'
 import { sealTokens } from './confirm-session.ts'
 import type { ConsoleSession } from './console-session.ts'
 import { keepSession, newSession, type OpenedSession, type SignInFrom, type SignInParts } from './sign-in.ts'
@@ -13,7 +13,7 @@ type PersonParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
 /** Opens a session for the person for whom an identity provider vouches. Says why not, if they may do nothing here. */
 export async function signInPerson(
   parts: PersonParts,
-  vouched: Vouched,
+  vouched: VerifiedIdentity,
   issuer: OidcIssuer,
   from: SignInFrom,
   invitation?: string,
@@ -41,7 +41,7 @@ export async function signInPerson(
 /** What a session keeps of its identity provider, to ask it again. */
 export function toldBy(
   { settings }: OidcIssuer,
-  { identity, tokens }: Vouched,
+  { identity, tokens }: VerifiedIdentity,
   { keyring, now }: { keyring: Keyring; now: number },
 ): Partial<ConsoleSession> {
   const canConfirm = tokens.refresh_token !== undefined

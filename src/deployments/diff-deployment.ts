@@ -48,17 +48,17 @@ export const diffDeployment = operation({
   },
 })
 
-type Compared = { side: z.input<typeof ComparedSide>; definition: Definition }
+type SideDefinition = { side: z.input<typeof ComparedSide>; definition: Definition }
 
 /** The first deployment of an environment is compared with an agent that has nothing but defaults. */
-async function fromSide(db: Database, agent_id: string, wanted: string | null): Promise<Compared> {
+async function fromSide(db: Database, agent_id: string, wanted: string | null): Promise<SideDefinition> {
   const none = { deployment_id: null, version: null }
   if (wanted === null) return { side: none, definition: DefinitionFields.parse({}) }
   if (wanted === WORKING_COPY) return { side: none, definition: definitionOf(await agents.get(db, agent_id)) }
   return sideOf(db, await deployments.get(db, agent_id, wanted))
 }
 
-async function sideOf(db: Database, { agent_id, id, version }: Deployment): Promise<Compared> {
+async function sideOf(db: Database, { agent_id, id, version }: Deployment): Promise<SideDefinition> {
   const { definition } = await deployments.getVersion(db, agent_id, version)
   return { side: { deployment_id: id, version }, definition }
 }

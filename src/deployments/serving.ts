@@ -1,5 +1,5 @@
 import type { Agent } from '../agents/agent.ts'
-import type { AgentSnapshot, Serving } from '../agents/agent-snapshot.ts'
+import type { AgentSnapshot, ServedAgent } from '../agents/agent-snapshot.ts'
 import type { Definition } from '../agents/definition.ts'
 import type { Needs } from '../operation/context.ts'
 import type { Database } from '../storage/database.ts'
@@ -15,11 +15,11 @@ export function serving(
   snapshot: AgentSnapshot,
   environment: string,
   { storage }: Needs<'storage'>,
-): Serving | Promise<Serving> {
+): ServedAgent | Promise<ServedAgent> {
   return snapshot.served.get(environment) ?? loadServed(snapshot, environment, storage.db)
 }
 
-async function loadServed({ agent, served }: AgentSnapshot, environment: string, db: Database): Promise<Serving> {
+async function loadServed({ agent, served }: AgentSnapshot, environment: string, db: Database): Promise<ServedAgent> {
   const found = await servedNow(db, agent, environment)
   if (served.size >= MAX_SERVED) served.clear()
   served.set(environment, found)
@@ -27,7 +27,7 @@ async function loadServed({ agent, served }: AgentSnapshot, environment: string,
 }
 
 /** What an environment serves at this moment, for a caller's transaction. */
-export async function servedNow(db: Database, agent: Agent, environment: string): Promise<Serving> {
+export async function servedNow(db: Database, agent: Agent, environment: string): Promise<ServedAgent> {
   return (await findActive(db, agent.id, environment)) ?? workingCopy(agent)
 }
 
@@ -43,7 +43,7 @@ export async function getDefinition(
   return (await memo('deployments', `version ${agent.id} ${version}`, load, () => [agent.id])) as Definition
 }
 
-function workingCopy(agent: Agent): Serving {
+function workingCopy(agent: Agent): ServedAgent {
   return { version: null, deployment_id: null, definition: agent }
 }
 

@@ -9,20 +9,20 @@ import * as files from './store.ts'
 
 export type ReachNeeds = Needs<'db' | 'actor' | 'now' | 'shownAgents'>
 
-type Needed = 'read' | 'delete'
+type FileAccess = 'read' | 'delete'
 
 /**
  * Who must have made the file: the actor itself, if it may only invoke, or if it is limited to one agent, because files
  * belong to the project. Otherwise it is undefined.
  */
-export function makerFor({ id, permissions, scope }: Actor, needed: Needed): string | undefined {
+export function makerFor({ id, permissions, scope }: Actor, needed: FileAccess): string | undefined {
   return covers(permissions, needed) && scope.agent_id === null ? undefined : id
 }
 
 /** The answer for a file that the actor may not see is the same as for one that does not exist. */
 export async function getInReach(
   { db, actor, now, shownAgents }: ReachNeeds,
-  needed: Needed,
+  needed: FileAccess,
   file_id: string,
 ): Promise<StoredFile> {
   const { user_id } = actor.scope

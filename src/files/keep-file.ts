@@ -6,7 +6,7 @@ import { plainIssue } from '../lib/text/plain-issue.ts'
 import { requireRoom } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
 import * as blobs from '../storage/bytes/blobs.ts'
-import type { TakenBytes } from '../storage/bytes/bytes.ts'
+import type { ReceivedBytes } from '../storage/bytes/bytes.ts'
 import type { Database } from '../storage/database.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import { FileName, type StoredFile } from './file.ts'
@@ -17,13 +17,13 @@ export type FileOrigin = Pick<StoredFile, 'agent_id' | 'request_id' | 'schedule_
 
 export type NewFile = FileOrigin &
   Pick<StoredFile, 'media_type' | 'user_id' | 'created_by' | 'unclaimed'> & {
-    taken: TakenBytes
+    taken: ReceivedBytes
     /** As the client gave it. */
     name: string | undefined
     expires_in_seconds: number | undefined
   }
 
-type Using = { config: Config; newId: NewId; now(): number }
+type NewFileNeeds = { config: Config; newId: NewId; now(): number }
 
 /**
  * Makes a file of bytes that have come. It needs a transaction. The caller that took the bytes calls `bytes.release` after it,
@@ -32,7 +32,7 @@ type Using = { config: Config; newId: NewId; now(): number }
 export async function keepFile(
   db: Database,
   { taken, name = 'file', expires_in_seconds: seconds, ...file }: NewFile,
-  { config, newId, now }: Using,
+  { config, newId, now }: NewFileNeeds,
 ): Promise<StoredFile> {
   const { id, project_id, size, sha256 } = taken
   requireName(name)

@@ -22,12 +22,12 @@ export type FileFilter = {
 }
 
 /** The project of a file, and the agents whose files are not shown. */
-type Shown = Pick<ShownAgents, 'project_id' | 'except'>
+type FileVisibility = Pick<ShownAgents, 'project_id' | 'except'>
 
 /** A file that has not expired. */
 export async function find(
   db: Database,
-  { project_id, id, except }: Shown & { id: string },
+  { project_id, id, except }: FileVisibility & { id: string },
   now: number,
 ): Promise<StoredFile | undefined> {
   return db
@@ -40,7 +40,7 @@ export async function find(
     .executeTakeFirst()
 }
 
-export async function get(db: Database, named: Shown & { id: string }, now: number): Promise<StoredFile> {
+export async function get(db: Database, named: FileVisibility & { id: string }, now: number): Promise<StoredFile> {
   const file = await find(db, named, now)
   if (!file) throw notFound('File', named.id)
   return file
@@ -48,7 +48,7 @@ export async function get(db: Database, named: Shown & { id: string }, now: numb
 
 export async function list(
   db: Database,
-  { project_id, except }: Shown,
+  { project_id, except }: FileVisibility,
   query: PageQuery,
   filter: FileFilter,
   now: number,

@@ -6,21 +6,26 @@ import type { Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 
 /** The permission for invocations that another client started: to see them, to cancel them, or to decide for them. */
-type Needed = 'read' | 'write' | 'approve'
+type InvocationAccess = 'read' | 'write' | 'approve'
 
 /**
  * Who must have started the invocation: with the permission `invoke` alone, the actor itself. Otherwise it is
  * undefined.
  */
-export function starterFor({ id, permissions }: Actor, needed: Needed): string | undefined {
+export function starterFor({ id, permissions }: Actor, needed: InvocationAccess): string | undefined {
   return covers(permissions, needed) ? undefined : id
 }
 
 /** The user of an invocation, and who started it. */
-type Belonging = { user_id: string | undefined; created_by: string }
+type InvocationOwner = { user_id: string | undefined; created_by: string }
 
 /** The answer for an invocation that the actor may not see is the same as for one that does not exist. */
-export function requireReach(actor: Actor, needed: Needed, id: string, { user_id, created_by }: Belonging): void {
+export function requireReach(
+  actor: Actor,
+  needed: InvocationAccess,
+  id: string,
+  { user_id, created_by }: InvocationOwner,
+): void {
   const isOfUser = actor.scope.user_id === null || actor.scope.user_id === user_id
   const isOfStarter = (starterFor(actor, needed) ?? created_by) === created_by
   if (!isOfUser || !isOfStarter) throw notFound('Invocation', id)
@@ -29,7 +34,7 @@ export function requireReach(actor: Actor, needed: Needed, id: string, { user_id
 export async function getInScope(
   db: Database,
   actor: Actor,
-  needed: Needed,
+  needed: InvocationAccess,
   { agent_seq, id }: { agent_seq: number; id: string },
 ): Promise<Invocation> {
   const invocation = await invocations.get(db, agent_seq, id)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Agent } from '../agents/agent.ts'
-import type { Serving } from '../agents/agent-snapshot.ts'
+import type { ServedAgent } from '../agents/agent-snapshot.ts'
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import { timeOf } from '../lib/id.ts'
 import type { Actor } from '../operation/actor.ts'
@@ -19,7 +19,7 @@ import type { ReceiptStep } from './steps/receipt-steps.ts'
 
 /**
  * queued → running → completed | failed | cancelled. The last three are final. A running one may become waiting, and is
- * queued again when it goes on. Queued and waiting ones may be cancelled too.
+ * queued again when it continues. Queued and waiting ones may be cancelled too.
  */
 export const InvocationStatus = z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'])
 export type InvocationStatus = z.output<typeof InvocationStatus>
@@ -98,7 +98,7 @@ export type Invocation = {
   /** Those after the first: it began at `started_at`. */
   attempts: readonly RunAttempt[] | null
   background: boolean
-  /** It was asked for with an Idempotency-Key. It goes on after a crash, like one in the background. */
+  /** It was asked for with an Idempotency-Key. It continues after a crash, like one in the background. */
   keyed: boolean
   on_budget: z.output<typeof OnBudget>
   environment: string
@@ -153,19 +153,19 @@ export type TreePlace = {
 }
 
 /** What is asked of an agent. */
-export type Asked = z.output<typeof InvokeBody>
+export type InvokeBody = z.output<typeof InvokeBody>
 
 /** Who begins it, and how. A schedule has only the id of its maker. */
-type Beginning = Pick<Context, 'door' | 'mode' | 'now' | 'repeatable' | 'request_id'> & {
+type RunStart = Pick<Context, 'door' | 'mode' | 'now' | 'repeatable' | 'request_id'> & {
   actor: Pick<Actor, 'id'> & Partial<Actor>
 }
 
 /** An invocation that begins now, or is queued. */
 export function newInvocation(
-  asked: Asked,
+  asked: InvokeBody,
   agent: Agent,
-  served: Serving,
-  { actor, door, mode, now, repeatable, request_id }: Beginning,
+  served: ServedAgent,
+  { actor, door, mode, now, repeatable, request_id }: RunStart,
 ): Invocation {
   const background = mode === 'background'
   return {
@@ -225,7 +225,7 @@ export function hasOwnMemory({ tree }: Invocation, { id }: Agent): boolean {
 /** An invocation that has ended. */
 export type EndedInvocation = Invocation & { status: FinalStatus; duration_ms: number; finished_at: number }
 
-/** An invocation whose run goes on later. `duration_ms` is how long it has run so far. */
+/** An invocation whose run continues later. `duration_ms` is how long it has run so far. */
 export type WaitingInvocation = Invocation & { status: 'waiting'; duration_ms: number }
 
 /** Ends an invocation that has no run, or whose run could not end it. */

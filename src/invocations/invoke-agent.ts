@@ -1,12 +1,12 @@
 import { type Agent, AgentParams } from '../agents/agent.ts'
-import { findEntered, requireRunning, type Serving } from '../agents/agent-snapshot.ts'
+import { findEntered, requireRunning, type ServedAgent } from '../agents/agent-snapshot.ts'
 import { checkOutputSchema } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
 import { servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
 import { pausedMessage } from '../operation/pauses.ts'
-import { Accepted } from '../operation/reply-channel.ts'
+import { AcceptedReply } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { requireRoom } from '../projects/project.ts'
@@ -14,13 +14,13 @@ import * as projects from '../projects/store.ts'
 import { notShown } from '../runtime/attachments/attachment.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Position } from '../runtime/following/transcript.ts'
-import type { AskedGiven, Given } from '../runtime/given.ts'
+import type { Given } from '../runtime/given.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { commitPatiently } from '../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
 import { type KeepNeeds, keepAttachments, removeAttachments } from './attachments/keep-attachments.ts'
-import { receiveAttachments } from './attachments/receive-attachments.ts'
+import { type IncomingFiles, receiveAttachments } from './attachments/receive-attachments.ts'
 import { callbackOf } from './callbacks/callback.ts'
 import { type CancelParts, cancelRun } from './cancel-run.ts'
 import { type AwaitedApproval, listAwaited } from './children/awaited-approvals.ts'
@@ -28,7 +28,6 @@ import { type FollowNeeds, followInvocation } from './following/follow-invocatio
 import { replayEvents, startEvent, waitingEvent } from './following/stream-events.ts'
 import { requireTools, takeGiven } from './given/take-given.ts'
 import {
-  type Asked,
   type EndedInvocation,
   type Invocation,
   InvokeBody,
@@ -40,7 +39,7 @@ import {
 import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
 import { type RunParts, runInvocation } from './run-invocation.ts'
 import { admit, enqueueRun, finish, leave, notAdmittedError, type RunEnd } from './runs.ts'
-import type { Started } from './steps/stored-run.ts'
+import type { StartedRun } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
 type InvokeNeeds = CancelParts &
@@ -92,7 +91,7 @@ export const invokeAgent = operation({
 })
 
 /** Runs the first attempt and answers, unless the run is refused. */
-async function begin(agent_id: string, body: Asked, context: InvokeNeeds) {
+async function begin(agent_id: string, body: InvokeBody, context: InvokeNeeds) {
   const { emit, live, request_id } = context
   // From here on a pause of the agent finds the run and stops it. Earlier pauses are checked below.
   const run = live.start(request_id, agent_id)
@@ -113,7 +112,7 @@ async function begin(agent_id: string, body: Asked, context: InvokeNeeds) {
 }
 
 /** Has the run stored, or throws why it may not begin. */
-async function admitted(run: LiveRun, agent_id: string, body: Asked, context: InvokeNeeds): Promise<Started> {
+async function admitted(run: LiveRun, agent_id: string, body: InvokeBody, context: InvokeNeeds): Promise<StartedRun> {
   try {
     const snapshot = await findEntered(agent_id, context)
     if (!snapshot) throw notFound('Agent', agent_id)
@@ -135,14 +134,14 @@ async function admitted(run: LiveRun, agent_id: string, body: Asked, context: In
 }
 
 /** The first attempt of a run: nothing of it is stored but its row. */
-const FIRST: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
+const FIRST: Pick<StartedRun, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
 
 /** Commits how the run ended, and answers the client. */
-async function answerEnd(end: RunEnd, started: Started, context: InvokeNeeds) {
+async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds) {
   const { agent, run } = started
   if (end.kind === 'stopped' || end.kind === 'moved') {
     await finish(end, started, async () => undefined, context)
-    // A run that could not be stored goes on nowhere.
+    // A run that could not be stored continues nowhere.
     await run.stored
     throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
   }
@@ -186,7 +185,7 @@ async function followChildren({ agent, invocation }: Earlier, context: InvokeNee
   }
 }
 
-/** Another node goes on with the stored run of a request that may be repeated, and marks any other as failed. */
+/** Another node continues with the stored run of a request that may be repeated, and marks any other as failed. */
 function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): unknown {
   if (repeatable) return new StillRunning(ELSEWHERE, cause)
   const isLost = cause === undefined || cause instanceof StepNotKept
@@ -194,8 +193,8 @@ function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): u
 }
 
 /**
- * What the same request began before its process died: it goes on by itself. Undefined when nothing of it was stored:
- * then it begins anew.
+ * What the same request began before its process died: it continues by itself. Undefined when nothing of it was stored:
+ * then it starts over.
  */
 async function findEarlier(
   agent_id: string,
@@ -205,7 +204,7 @@ async function findEarlier(
   if (id === undefined) return undefined
   const agent = await agents.find(db, agent_id)
   const invocation = agent && (await invocations.find(db, agent.seq, id))
-  // A run that failed frees its key. A client that waits for the answer hears of the failure first.
+  // A run that failed frees its key. A client that waits for the answer learns of the failure first.
   const isFree = mode === 'background' && invocation && isFinal(invocation) && invocation.status !== 'completed'
   if (agent && invocation && !isFree) return { agent, invocation }
   if (await repeatable?.beginAnew()) return undefined
@@ -214,7 +213,7 @@ async function findEarlier(
 
 type Earlier = { agent: Agent; invocation: Invocation }
 
-/** Waits for the end of the earlier run. It goes on, even if it cannot be followed here any longer. */
+/** Waits for the end of the earlier run. It continues, even if it cannot be followed here any longer. */
 async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds, told?: Position) {
   const followed = followInvocation(agent, invocation.id, { told, endless: false }, context)
   const found = await followed.catch((error) => {
@@ -241,7 +240,7 @@ function answerOf(done: EndedInvocation | WaitingInvocation, agent: Agent, waits
 type NewRunNeeds = KeepNeeds & Needs<'door' | 'given' | 'repeatable'>
 
 /** The invocation that was asked for. */
-async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewRunNeeds): Promise<Invocation> {
+async function newRun(asked: InvokeBody, agent: Agent, served: ServedAgent, context: NewRunNeeds): Promise<Invocation> {
   const user_id = requireUser(context.actor, asked.context.user_id)
   const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
   const begun = newInvocation(bound, agent, served, context)
@@ -257,14 +256,14 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewR
 }
 
 /** Whether files may come with the message, or with an earlier one that the caller gives. */
-function bringsFiles({ body, given }: { body: Pick<Asked, 'attachments'>; given: AskedGiven | undefined }): boolean {
+function bringsFiles({ body, given }: IncomingFiles): boolean {
   return body.attachments !== undefined || given?.history !== undefined
 }
 
 type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>
 
 /** Queues a run in the background, with its callback, in the transaction of the request. */
-async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Promise<Accepted> {
+async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds): Promise<AcceptedReply> {
   const { db } = context
   const agent = await agents.get(db, agent_id)
   requireRunning(agent, await context.pauses.find(agent.project_id, db))
@@ -291,8 +290,8 @@ async function pauseOf(
   return pause ? { reason: pausedMessage(pause) } : {}
 }
 
-/** The work goes on, and the receipt will show its result. */
-function accepted({ id: request_id, status }: Invocation, agent: Agent, waits?: Waits): Accepted {
+/** The work continues, and the receipt will show its result. */
+function accepted({ id: request_id, status }: Invocation, agent: Agent, waits?: Waits): AcceptedReply {
   const location = `/v1/agents/${agent.id}/invocations/${request_id}`
-  return new Accepted({ request_id, status, ...waits }, location, status === 'queued')
+  return new AcceptedReply({ request_id, status, ...waits }, location, status === 'queued')
 }

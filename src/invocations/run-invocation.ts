@@ -1,7 +1,7 @@
 import { findSnapshot, type SnapshotParts } from '../agents/agent-snapshot.ts'
 import { readNamed } from '../memory/search/read-named.ts'
 import type { Parts } from '../operation/parts.ts'
-import type { Remembered } from '../operation/recall.ts'
+import type { RecallResult } from '../operation/recall.ts'
 import { keyNamed, type RunMeter, type Spender } from '../operation/spending.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Given } from '../runtime/given.ts'
@@ -20,7 +20,7 @@ import { CHILDREN } from './queue/queue-store.ts'
 import type { RunEnd, WorkEnd } from './runs.ts'
 import { receiptSteps } from './steps/receipt-steps.ts'
 import { logsOf } from './steps/step-store.ts'
-import { type Started, StoredRun } from './steps/stored-run.ts'
+import { type StartedRun, StoredRun } from './steps/stored-run.ts'
 import { beginRunSpan, endRunSpan } from './steps/trace-run.ts'
 
 export type RunParts = Pick<
@@ -44,7 +44,7 @@ export type RunParts = Pick<
  * Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. However
  * the work ends, the run is stored by then; if it could not be, this node does not have it.
  */
-export async function runInvocation(started: Started, parts: RunParts): Promise<RunEnd> {
+export async function runInvocation(started: StartedRun, parts: RunParts): Promise<RunEnd> {
   const meter = parts.spending.meter(runSpender(started), started.project)
   const stored = new StoredRun(started, meter, parts)
   const storeSpending = () => stored.storeSpending()
@@ -54,7 +54,7 @@ export async function runInvocation(started: Started, parts: RunParts): Promise<
   return { ...end, storeSpending }
 }
 
-async function runStored(started: Started, stored: StoredRun, meter: RunMeter, parts: RunParts): Promise<WorkEnd> {
+async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter, parts: RunParts): Promise<WorkEnd> {
   const { agent, definition, run, streaming, kept, stop } = started
   const children = isInTree(started) ? new ChildRuns(started, parts) : undefined
   const {
@@ -143,9 +143,9 @@ async function runStored(started: Started, stored: StoredRun, meter: RunMeter, p
 }
 
 async function leaveWaiting(
-  started: Started,
+  started: StartedRun,
   outcome: WaitingOutcome,
-  { children, duration_ms, stored, traceparent }: Leaving,
+  { children, duration_ms, stored, traceparent }: RunExit,
   parts: Pick<Parts, 'events' | 'newId' | 'now'>,
 ): Promise<WorkEnd> {
   const { agent, run } = started
@@ -168,7 +168,7 @@ async function leaveWaiting(
   return { kind: 'waiting', invocation, asked, waitsForRuns, entry }
 }
 
-type Leaving = {
+type RunExit = {
   children: ChildRuns | undefined
   duration_ms: number
   stored: StoredRun
@@ -176,12 +176,12 @@ type Leaving = {
 }
 
 /** Whether it is one of several runs that call each other, or may become one. */
-function isInTree({ invocation, definition }: Started): boolean {
+function isInTree({ invocation, definition }: StartedRun): boolean {
   if (invocation.parent_request_id !== null || invocation.tree !== null) return true
   return definition.tools.some(({ type }) => type === 'agent')
 }
 
-function runSpender({ agent, invocation }: Started): Spender {
+function runSpender({ agent, invocation }: StartedRun): Spender {
   const { id: request_id, version, environment, created_by, person_id, context, door } = invocation
   return {
     project_id: agent.project_id,
@@ -208,13 +208,13 @@ function noRoom(kept: readonly Step[]): RunOutcome {
   return { status: 'failed', reason: 'no room', message, ...leftBy(kept), logs: logsOf(kept) }
 }
 
-type ForRun = Pick<RunInput, 'history' | 'recalled' | 'summary'> & Pick<Remembered, 'names'>
+type ForRun = Pick<RunInput, 'history' | 'recalled' | 'summary'> & Pick<RecallResult, 'names'>
 
 const NOTHING: ForRun = { history: [], recalled: [] }
 
 /** The session so far, and what is recalled for this user. Later attempts are given what the first one found. */
 async function remember(
-  { agent, definition, kept, invocation: { context, message, tree } }: Started,
+  { agent, definition, kept, invocation: { context, message, tree } }: StartedRun,
   meter: Meter,
   parts: SnapshotParts & Pick<Parts, 'recall'>,
   signal: AbortSignal,

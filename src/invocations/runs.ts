@@ -40,9 +40,9 @@ import * as rows from './rows/invocation-rows.ts'
  */
 
 /** Why a run may not begin now. */
-export type NotAdmitted = 'no_place' | 'project_full' | 'overloaded'
+export type AdmissionRefusal = 'no_place' | 'project_full' | 'overloaded'
 
-type Asking = { invocation: Invocation; agent: Agent; definition: Definition; project: ProjectSnapshot }
+type AdmissionRequest = { invocation: Invocation; agent: Agent; definition: Definition; project: ProjectSnapshot }
 
 /**
  * Admits a run that a client waits for. Where its agent or its project limits its runs, the statement that stores the run
@@ -55,9 +55,9 @@ type Asking = { invocation: Invocation; agent: Agent; definition: Definition; pr
  */
 export async function admit(
   run: LiveRun,
-  { invocation, agent, definition, project }: Asking,
+  { invocation, agent, definition, project }: AdmissionRequest,
   parts: Pick<Parts, 'journal' | 'node' | 'now' | 'storage'>,
-): Promise<NotAdmitted | undefined> {
+): Promise<AdmissionRefusal | undefined> {
   const { journal, node, now, storage } = parts
   const mostOfAgent = definition.limits.max_concurrency
   requireRoom(project)
@@ -89,7 +89,7 @@ export async function admit(
 }
 
 /** The error for a client that waits for the answer. */
-export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): ApiError {
+export function notAdmittedError(refusal: AdmissionRefusal, { name }: Agent, { limits }: Definition): ApiError {
   if (refusal === 'overloaded') return unavailable('The service is overloaded. Try again shortly.', 1000)
   const full =
     refusal === 'project_full'
@@ -98,13 +98,13 @@ export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits
   return new ApiError('rate_limited', full, { retry_after: 1 })
 }
 
-/** Queues a run in the caller's transaction. All nodes hear of it when that commits. */
+/** Queues a run in the caller's transaction. All nodes learn of it when that commits. */
 export async function enqueueRun(db: Database, invocation: Invocation, agent: Agent): Promise<void> {
   await writeRows(db, [rows.insertion(invocation, agent.project_id)])
   await announceQueued(db, agent)
 }
 
-/** The runs of an agent move with it. Other budgets may be over it then, so those that wait for one go on. */
+/** The runs of an agent move with it. Other budgets may be over it then, so those that wait for one continue. */
 export async function moveRuns(db: Database, agent: Agent): Promise<void> {
   await db.updateTable('runs').set({ project_id: agent.project_id }).where('agent_seq', '=', agent.seq).execute()
   await queueWaitingForBudgets(db, agent.seq)
@@ -127,7 +127,7 @@ export const take: (db: Database, options: TakeOptions) => ReturnType<typeof tak
  * Keeps steps of a run, with what they have cost, and renews its lease. Returns the new lease, or undefined if this node
  * does not hold the run any more; then nothing is written, and the run must stop here.
  *
- * Dies before: the next attempt does the steps again. Dies after: it goes on behind them.
+ * Dies before: the next attempt does the steps again. Dies after: it continues behind them.
  */
 export async function keep(
   run: LiveRun,
@@ -162,7 +162,7 @@ export type WorkEnd =
 /** The same, with what stores what the run has spent if its entry is not written. */
 export type RunEnd = WorkEnd & { storeSpending(): Promise<void> }
 
-type Finished = { run: LiveRun; agent: Agent; definition: Definition; invocation: Invocation }
+type FinishedRun = { run: LiveRun; agent: Agent; definition: Definition; invocation: Invocation }
 
 /**
  * Ends the work of this node on a run. `write` commits the entry and resolves with nothing if the lease was lost. An ended
@@ -174,7 +174,7 @@ type Finished = { run: LiveRun; agent: Agent; definition: Definition; invocation
  */
 export async function finish<Written>(
   end: RunEnd,
-  { run, agent, definition, invocation }: Finished,
+  { run, agent, definition, invocation }: FinishedRun,
   write: (entry: JournalEntry) => Promise<Written | undefined>,
   parts: Pick<Parts, 'journal' | 'now' | 'storage' | 'telemetry'>,
 ): Promise<Written | undefined> {
@@ -202,14 +202,14 @@ export async function finish<Written>(
   }
 }
 
-/** A run gives back its place, whether it was admitted or not. Who waits for its end on this node hears of it. */
+/** A run gives back its place, whether it was admitted or not. Who waits for its end on this node learns of it. */
 export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
   if (run.hasPlace) journal.release()
   run.hasPlace = false
   run.end()
 }
 
-/** Another node, or the next start, goes on with the run. */
+/** Another node, or the next start, continues with the run. */
 async function queueAgain(lease: Lease, { storage }: Pick<Parts, 'storage'>): Promise<void> {
   await storage.transaction(async (db) => {
     await giveBack(db, lease)

@@ -23,7 +23,7 @@ import { countKept, removeKept } from './steps/step-store.ts'
  * How an invocation ends that no node runs, and what it leaves besides its row. `was` is how it was found, and `kept` how
  * many steps it had then.
  */
-export type UnownedEnding = { was: Invocation; kept: number; invocation: EndedInvocation; effects: Write[] }
+export type UnownedRunEnd = { was: Invocation; kept: number; invocation: EndedInvocation; effects: Write[] }
 
 /**
  * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false if a node runs it after
@@ -31,7 +31,7 @@ export type UnownedEnding = { was: Invocation; kept: number; invocation: EndedIn
  */
 export async function endUnowned(
   db: Database,
-  { was: found, kept, invocation, effects }: UnownedEnding,
+  { was: found, kept, invocation, effects }: UnownedRunEnd,
   now: number,
 ): Promise<boolean> {
   const { id } = invocation
@@ -50,7 +50,7 @@ export async function endUnowned(
   await removeKept(db, [id])
   await writeRows(db, [receiptWrite(invocation), ...effects])
   await cancelBelow(db, id, now)
-  // The run that called it may go on.
+  // The run that called it may continue.
   if (invocation.parent_request_id !== null) await announce(db, 'queue')
   return true
 }

@@ -1,6 +1,6 @@
 import * as agents from '../agents/store.ts'
 import type { Parts } from '../operation/parts.ts'
-import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/leases/lease.ts'
+import { keepLeases, LEASE_MS, type LeaseUpkeep, renewHeld } from '../storage/leases/lease.ts'
 import { listUntold } from '../webhooks/callback-store.ts'
 import { tellEnd } from './callbacks/tell-end.ts'
 import { cancelBelow, cancelThose, listEndedCallers, listUncancelled } from './children/child-store.ts'
@@ -22,7 +22,7 @@ export function keepRuns(parts: LeaseParts): () => void {
 }
 
 /** A run whose lease was lost is stopped: another node has ended it, or runs it, or may soon do so. */
-function keeping({ live, log, now, storage }: LeaseParts): Keeping {
+function keeping({ live, log, now, storage }: LeaseParts): LeaseUpkeep {
   return {
     db: storage.db,
     now,
@@ -36,7 +36,7 @@ function keeping({ live, log, now, storage }: LeaseParts): Keeping {
 /**
  * Takes care of the runs of dead nodes. Runs in the background, and those with an Idempotency-Key, are queued again and
  * go on after their last step. The others have failed. What goes on below runs that have ended is cancelled. Callbacks
- * that were made while their run ended hear of it.
+ * that were made while their run ended learn of it.
  */
 export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'telemetry'>): Promise<void> {
   // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.

@@ -2,7 +2,7 @@ import type { Actor } from '../operation/actor.ts'
 import type { Database } from '../storage/database.ts'
 import { listNames } from './store.ts'
 
-type Named<Field extends string> = { [F in Field as `${F}_name`]: string | null }
+type WithKeyName<Field extends string> = { [F in Field as `${F}_name`]: string | null }
 
 /**
  * Adds the names of keys to items that have their ids: `created_by` gets `created_by_name` beside it. The name is null if
@@ -13,13 +13,13 @@ export async function withKeyNames<Field extends string, Item extends { [F in Fi
   { scope, reach }: Pick<Actor, 'scope' | 'reach'>,
   items: readonly Item[],
   fields: readonly Field[],
-): Promise<(Item & Named<Field>)[]> {
+): Promise<(Item & WithKeyName<Field>)[]> {
   const ids = new Set(scope.user_id === null ? items.flatMap((item) => fields.map((field) => item[field])) : [])
   ids.delete(null as never)
   const names = await listNames(db, [...ids] as string[], { project_id: scope.project_id, reach })
   return items.map((item) => {
     const named = fields.map((field) => [`${field}_name`, names.get(item[field] ?? '') ?? null])
-    return { ...item, ...(Object.fromEntries(named) as Named<Field>) }
+    return { ...item, ...(Object.fromEntries(named) as WithKeyName<Field>) }
   })
 }
 
@@ -48,7 +48,7 @@ export async function withKeyName<Field extends string, Item extends { [F in Fie
   actor: Pick<Actor, 'scope' | 'reach'>,
   item: Item,
   fields: readonly Field[],
-): Promise<Item & Named<Field>> {
+): Promise<Item & WithKeyName<Field>> {
   const [named] = await withKeyNames(db, actor, [item], fields)
-  return named as Item & Named<Field>
+  return named as Item & WithKeyName<Field>
 }

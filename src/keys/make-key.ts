@@ -16,7 +16,7 @@ import { withOwner } from './key-names.ts'
 import { defaultTierFor } from './key-tiers.ts'
 import * as keys from './store.ts'
 
-type Wanted = Omit<z.output<typeof CreateKeyBody>, 'all_projects'>
+type KeyRequest = Omit<z.output<typeof CreateKeyBody>, 'all_projects'>
 
 type MakeNeeds = Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>
 
@@ -34,7 +34,7 @@ export function personalOwner(
 
 /** Stores a new key that may do no more than who makes it, and shows its secret. */
 export async function makeKey(
-  wanted: Wanted,
+  wanted: KeyRequest,
   ownerOf: (permissions: readonly Permission[]) => KeyOwner,
   { db, actor, config, newId, now }: MakeNeeds,
 ): Promise<z.input<typeof KeyWithSecret>> {

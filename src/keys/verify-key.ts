@@ -5,7 +5,7 @@ import * as keys from './store.ts'
 
 export type KeyVerifier = {
   /** The key of a valid secret, by its hash; undefined for any other hash. */
-  verify(hash: string): Promise<KnownKey | undefined>
+  verify(hash: string): Promise<CachedKey | undefined>
   /** Counts as a use of the key, although its secret was not shown: a browser is signed in with it. */
   noteUse(key_id: string): void
   /** Stores when keys were last used. */
@@ -13,16 +13,16 @@ export type KeyVerifier = {
 }
 
 /** A key as it is remembered, and until when it is in force: 0 for a revoked one. */
-type KnownKey = { readonly key: Key; readonly actor: Actor; readonly until: number }
+type CachedKey = { readonly key: Key; readonly actor: Actor; readonly until: number }
 
 /** A key is forgotten when it changes, and when its agent does. */
-function subjectsOf({ key: { id, agent_id } }: KnownKey): string[] {
+function subjectsOf({ key: { id, agent_id } }: CachedKey): string[] {
   return agent_id === null ? [id] : [id, agent_id]
 }
 
 /** Keys in use are kept in memory, until they change on any node. */
 export function keyVerifier({ memo, now, storage }: Pick<Parts, 'memo' | 'now' | 'storage'>): KeyVerifier {
-  const load = async (hash: string): Promise<KnownKey | undefined> => {
+  const load = async (hash: string): Promise<CachedKey | undefined> => {
     const found = await keys.findBySecret(storage.db, hash)
     if (!found) return undefined
     const { key, until } = found

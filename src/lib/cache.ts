@@ -17,7 +17,7 @@ export type SubjectsOf<T> = (value: T, key: string) => readonly string[]
 type Entry<T> = { value: T; subjects: readonly string[] }
 
 /** What has changed while a value was being loaded. */
-type Loading = { everything: boolean; changed: string[] }
+type ChangesDuringLoad = { everything: boolean; changed: string[] }
 
 /** The subject of values that name none. They are forgotten with every change. */
 const ANY = ''
@@ -44,7 +44,7 @@ export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cac
       }
     },
   })
-  const loads = new Set<Loading>()
+  const loads = new Set<ChangesDuringLoad>()
   /** Loads that began after the last change. Whoever asks for the same key waits for them. */
   const shared = new Map<string, Promise<T | undefined>>()
 
@@ -59,7 +59,7 @@ export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cac
   }
 
   const loadShared = (key: string, load: (key: string) => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>) => {
-    const loading: Loading = { everything: false, changed: [] }
+    const loading: ChangesDuringLoad = { everything: false, changed: [] }
     loads.add(loading)
     const loaded = load(key)
       .then((value) => {

@@ -54,7 +54,7 @@ export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
       lastTime = time
       lastTimePart = encodeTime(time)
     }
-    // With an earlier time the counter only goes on, so that ids of the latest time stay in order.
+    // With an earlier time the counter only continues, so that ids of the latest time stay in order.
     serial = time > latest ? 0 : Math.min(serial + 1, MAX_SERIAL)
     if (time > latest) latest = time
     const from = used

@@ -12,7 +12,7 @@ type LogOptions = { level: Level | 'silent'; format: 'auto' | 'json' | 'pretty';
 type Destination = { write(line: string, level: Level): unknown }
 
 /** A message, or fields and a message. An error stands in the field `err`. */
-type Said = [message: string] | [fields: LogFields, message: string]
+type LogArguments = [message: string] | [fields: LogFields, message: string]
 
 /** The service's own log: one line of JSON per message. */
 export class Logger {
@@ -38,19 +38,19 @@ export class Logger {
     return LEVELS.indexOf(level) >= this.#from
   }
 
-  debug(...said: Said): void {
+  debug(...said: LogArguments): void {
     this.#say('debug', said)
   }
 
-  info(...said: Said): void {
+  info(...said: LogArguments): void {
     this.#say('info', said)
   }
 
-  warn(...said: Said): void {
+  warn(...said: LogArguments): void {
     this.#say('warn', said)
   }
 
-  error(...said: Said): void {
+  error(...said: LogArguments): void {
     this.#say('error', said)
   }
 

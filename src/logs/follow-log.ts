@@ -10,7 +10,7 @@ import { fromRow, isFound, LOG_COLUMNS, type LogRow, numbersOf } from './store.t
 /** A request looks at this number of entries of all agents at most. */
 const FOLLOWED_ENTRIES = 10_000
 
-type Following = LogsQuery & { after: string }
+type FollowQuery = LogsQuery & { after: string }
 
 /**
  * Entries in the order in which they were stored; each is told once, and no request waits for a transaction that is under
@@ -19,7 +19,7 @@ type Following = LogsQuery & { after: string }
 export async function followLog(
   db: Database,
   agent_seq: number,
-  query: Following,
+  query: FollowQuery,
   keyring: Keyring,
 ): Promise<Page<StoredLogEntry>> {
   const end = await findEnd(db)
@@ -46,10 +46,10 @@ export async function followLog(
   return { items: readable(db, items, fromRow), total, next: { after, more: last !== undefined } }
 }
 
-type Looked = { looked: LogRow & LogKey & { agent_seq: number } }
+type LogLookup = { looked: LogRow & LogKey & { agent_seq: number } }
 
 function filtered(
-  select: SelectQueryBuilder<Looked, 'looked', unknown>,
+  select: SelectQueryBuilder<LogLookup, 'looked', unknown>,
   db: Database,
   agent_seq: number,
   query: LogsQuery,
@@ -61,7 +61,7 @@ function filtered(
   return query.search === undefined ? found : found.where(isFound(db, query.search))
 }
 
-async function countRows(found: SelectQueryBuilder<Looked, 'looked', unknown>): Promise<number> {
+async function countRows(found: SelectQueryBuilder<LogLookup, 'looked', unknown>): Promise<number> {
   const { count } = await found.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
   return Number(count)
 }

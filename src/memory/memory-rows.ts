@@ -15,10 +15,10 @@ export const SHOWN = [
   'memories.superseded_by',
 ] as const
 
-type Termed = { kind: string; content: string; superseded_by: string | null }
+type TermSource = { kind: string; content: string; superseded_by: string | null }
 
 /** A superseded memory is kept, but it has no terms, so no search finds it. */
-function termColumns({ kind, content, superseded_by }: Termed): StoredTerms {
+function termColumns({ kind, content, superseded_by }: TermSource): StoredTerms {
   return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
 }
 

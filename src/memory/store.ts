@@ -65,9 +65,9 @@ function countsOf(row: ReturnType<typeof toRow>): Row[] {
 }
 
 /** One memory and its seq in the store. */
-export type Kept = { seq: number; memory: Memory }
+export type MemoryRecord = { seq: number; memory: Memory }
 
-export async function get(db: Database, scope: MemoryScope, id: string): Promise<Kept> {
+export async function get(db: Database, scope: MemoryScope, id: string): Promise<MemoryRecord> {
   const row = await db
     .selectFrom('memories')
     .select(['memories.seq', ...SHOWN])
@@ -80,7 +80,12 @@ export async function get(db: Database, scope: MemoryScope, id: string): Promise
 }
 
 /** The next memories of the scope, in the order in which they were written. */
-export async function listAfter(db: Database, scope: MemoryScope, after: number, limit: number): Promise<Kept[]> {
+export async function listAfter(
+  db: Database,
+  scope: MemoryScope,
+  after: number,
+  limit: number,
+): Promise<MemoryRecord[]> {
   const rows = await db
     .selectFrom('memories')
     .select(['memories.seq', ...SHOWN])
@@ -142,7 +147,7 @@ export async function listOfRequest(
 export async function update(
   db: Database,
   agent_seq: number,
-  { seq, memory }: Kept,
+  { seq, memory }: MemoryRecord,
   generation: string,
 ): Promise<void> {
   const row = toRow(agent_seq, memory)
@@ -158,7 +163,7 @@ export async function update(
 }
 
 /** Returns the memory when no other transaction is changing or removing memories of its agent. */
-export async function lock(db: Database, scope: MemoryScope, id: string): Promise<Kept> {
+export async function lock(db: Database, scope: MemoryScope, id: string): Promise<MemoryRecord> {
   const { seq } = await get(db, scope, id)
   await lockCounts(db, [seq])
   return get(db, scope, id)

@@ -8,14 +8,14 @@ const MAX_VALUES = 3000
 /** Minutes since the epoch, with `to` excluded. Both are multiples of `step`. */
 export type Range = { from: number; to: number; step: number }
 
-type AskedRange = {
+type RangeQuery = {
   start_time?: number | undefined
   end_time?: number | undefined
   granularity?: Granularity | undefined
 }
 
 /** The whole buckets that overlap the wanted range. */
-export function rangeOf(wanted: AskedRange, now: number): Range & { granularity: Granularity } {
+export function rangeOf(wanted: RangeQuery, now: number): Range & { granularity: Granularity } {
   const { end_time = now, start_time = end_time - HOUR_MS } = wanted
   if (start_time >= end_time) {
     if (wanted.end_time === undefined) throw invalid({ field: 'start_time', error: 'must be in the past' })

@@ -64,14 +64,14 @@ const SUMS = [
 ] as const
 
 /** Whose invocations are counted: those of one user, or all of them. */
-type CountedUser = { user_id: string | null }
+type UserFilter = { user_id: string | null }
 
 /** The totals by the first minute of each step. Steps without an invocation are absent. */
 export async function totals(
   db: Database,
   agent_seq: number,
   range: Range,
-  whose: CountedUser,
+  whose: UserFilter,
 ): Promise<Map<number, Totals>> {
   const found = (await totalsOfAgents(db, [agent_seq], range, whose)).get(agent_seq) ?? []
   return new Map(found.map(({ from, count, errors, sum_ms, max_ms }) => [from, { count, errors, sum_ms, max_ms }]))
@@ -82,7 +82,7 @@ export async function totalsOfAgents(
   db: Database,
   agent_seqs: number[],
   range: Range,
-  whose: CountedUser,
+  whose: UserFilter,
 ): Promise<Map<number, (Totals & { from: number })[]>> {
   if (agent_seqs.length === 0) return new Map()
   const step = stepOf(range)
@@ -99,7 +99,7 @@ export function failingAgents(
   db: Database,
   agents: Expression<number>,
   range: Range,
-  whose: CountedUser,
+  whose: UserFilter,
   oneIn: number,
 ): Expression<number> {
   return db
@@ -115,7 +115,7 @@ export async function percentiles(
   db: Database,
   agent_seq: number,
   range: Range,
-  whose: CountedUser,
+  whose: UserFilter,
 ): Promise<Map<number, Percentiles>> {
   return ranked(db, bucketsOf(db, [agent_seq], range, whose), stepOf(range))
 }
@@ -125,19 +125,19 @@ export async function percentilesOfAgents(
   db: Database,
   agent_seqs: number[],
   range: Range,
-  whose: CountedUser,
+  whose: UserFilter,
 ): Promise<Map<number, Percentiles>> {
   if (agent_seqs.length === 0) return new Map()
   return ranked(db, bucketsOf(db, agent_seqs, range, whose), sql<number>`agent_seq`)
 }
 
 /**
- * The database finds the buckets: a range of many steps has hundreds of thousands of counts, which would hold up the
+ * The database finds the buckets: a range of many steps has hundreds of thousands of counts, which would delay the
  * thread that answers HTTP.
  */
 async function ranked(
   db: Database,
-  counted: AliasableExpression<Counted>,
+  counted: AliasableExpression<BucketCount>,
   part: RawBuilder<number>,
 ): Promise<Map<number, Percentiles>> {
   const summed = db
@@ -165,16 +165,16 @@ async function ranked(
   )
 }
 
-type Started = { agent_seq: number; start: number }
-type Counted = Started & { bucket: number; count: number }
+type StepStart = { agent_seq: number; start: number }
+type BucketCount = StepStart & { bucket: number; count: number }
 
 /** The stored sums of all users, or the invocations of one user in the same columns. */
 function sumsOf(
   db: Database,
   agent_seqs: number[] | Expression<number>,
   range: Range,
-  { user_id }: CountedUser,
-): AliasableExpression<Started & Totals> {
+  { user_id }: UserFilter,
+): AliasableExpression<StepStart & Totals> {
   if (user_id === null) {
     const columns = ['agent_seq', 'start', 'count', 'errors', 'sum_ms', 'max_ms'] as const
     return db
@@ -204,8 +204,8 @@ function bucketsOf(
   db: Database,
   agent_seqs: number[],
   range: Range,
-  { user_id }: CountedUser,
-): AliasableExpression<Counted> {
+  { user_id }: UserFilter,
+): AliasableExpression<BucketCount> {
   if (user_id === null) {
     const columns = ['agent_seq', 'start', 'bucket', 'count'] as const
     return db

@@ -1,5 +1,5 @@
 import type { ApiError } from '../errors.ts'
-import type { AskedGiven } from '../runtime/given.ts'
+import type { GivenInput } from '../runtime/given.ts'
 import type { Upload } from '../storage/bytes/upload.ts'
 import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -11,11 +11,11 @@ import type { Parts } from './parts.ts'
 import type { ReplyChannel } from './reply-channel.ts'
 
 /** A request that was perhaps sent before. */
-export type Repeated = {
+export type RepeatableRequest = {
   /** The same request, sent before, whose process died while it ran. */
   readonly earlier: string | undefined
   /**
-   * Called when nothing of the earlier request is stored: this request begins anew, and later ones look for it. Returns
+   * Called when nothing of the earlier request is stored: this request starts over, and later ones look for it. Returns
    * false when another request has taken over.
    */
   beginAnew(): Promise<boolean>
@@ -41,12 +41,12 @@ export type Context = Parts &
     entered: object | undefined
     door: Door
     /** What the caller gives besides the input, if it came through a door that has words for it. */
-    given: AskedGiven | undefined
+    given: GivenInput | undefined
     /** Bytes that came with the input. */
     uploads: Uploads | undefined
     request_id: string
     /** There when the request carries an Idempotency-Key. */
-    repeatable: Repeated | undefined
+    repeatable: RepeatableRequest | undefined
     commitReply: CommitReply
     /** The work on the request in its trace, if there is one. */
     span: Span | undefined

@@ -6,13 +6,13 @@ export const MAX_EARLIER = 2 * 1024 * 1024
 /** How many bytes all runs of this process take up together. */
 const MAX_TOGETHER = 64 * MAX_EARLIER
 
-export type HeldTexts<T> = { value: T; release(): void }
+export type ReleasableTexts<T> = { value: T; release(): void }
 
 /**
  * Whose texts they are (`lane-key.ts`), and whether the run has time: its client does not wait for the answer. The signal
  * gives up waiting for room.
  */
-type Reading = { lane: string; isPatient: boolean; signal?: AbortSignal | undefined }
+type TextReader = { lane: string; isPatient: boolean; signal?: AbortSignal | undefined }
 
 /**
  * The earlier texts that runs are shown. A short request can name much of them, so without limits a few dozen requests
@@ -31,8 +31,8 @@ export class EarlierTexts {
    */
   async take<T>(
     read: () => Promise<{ value: T; bytes: number }>,
-    { lane, isPatient, signal }: Reading,
-  ): Promise<HeldTexts<T> | undefined> {
+    { lane, isPatient, signal }: TextReader,
+  ): Promise<ReleasableTexts<T> | undefined> {
     const ms = isPatient ? Number.POSITIVE_INFINITY : this.patienceMs
     const room = await this.#bytes.take(lane, MAX_EARLIER, ms, signal)
     if (!room) return undefined

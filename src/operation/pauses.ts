@@ -14,7 +14,7 @@ export type Pause = {
 export type Pauses = PauseSource & {
   /** The pause of the service, or else that of the project: from memory, or as this transaction sees it. */
   find(project_id: string, db?: Database): Promise<Pause | undefined>
-  /** Stops what is under way in paused projects. A change does this by itself. */
+  /** Stops what is in progress in paused projects. A change does this by itself. */
   check(): Promise<void>
 }
 

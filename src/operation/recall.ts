@@ -14,7 +14,7 @@ export type MemoryScope = {
 /** One conversation with one agent. If `user_id` is null, it belongs to no user, and no user sees it. */
 export type Conversation = { agent_seq: number; user_id: string | null; session_id: string | null }
 
-export type Found = {
+export type MemoryMatch = {
   id: string
   content: string
   kind: 'turn' | 'fact' | 'note'
@@ -35,9 +35,9 @@ export type RememberedTurn = Turn & { attachments?: Attachment[] }
  * What the model is given besides the message: the latest turns of the session, oldest first, its summary if there is
  * one, and other memories that fit.
  */
-export type Remembered = {
+export type RecallResult = {
   history: RememberedTurn[]
-  recalled: Found[]
+  recalled: MemoryMatch[]
   summary?: string | undefined
   /** The same by the seqs of the memories. Undefined if there is nothing. */
   names?: RecalledNames | undefined
@@ -54,12 +54,12 @@ export type Recall = {
     options: { limit: number; offset?: number; min_score?: number },
     meter: Meter,
     signal?: AbortSignal,
-  ): Promise<Page<Found>>
+  ): Promise<Page<MemoryMatch>>
   remember(
     conversation: Conversation,
     message: string,
     limits: { history: number; recall: number; summarize?: boolean | number },
     meter: Meter,
     signal?: AbortSignal,
-  ): Promise<Remembered>
+  ): Promise<RecallResult>
 }

@@ -28,8 +28,8 @@ export const PLAIN_REPLY: ReplyChannel = {
   reserve: async () => {},
 }
 
-/** A reply with status 202: the work goes on after it. `asked` says whether the client has asked for that. */
-export class Accepted {
+/** A reply with status 202: the work continues after it. `asked` says whether the client has asked for that. */
+export class AcceptedReply {
   readonly data: unknown
   readonly location: string
   readonly asked: boolean

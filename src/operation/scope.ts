@@ -12,25 +12,25 @@ export type Scope = {
 }
 
 /** An actor, or anything else that has a scope. */
-type Scoped = { readonly scope: Scope }
+type HasScope = { readonly scope: Scope }
 
 /** An actor of one project, or of the service: that one chooses a project with every request. */
-type Reaching = Scoped & { readonly reach: 'project' | 'service'; readonly kind?: string }
+type ReachingActor = HasScope & { readonly reach: 'project' | 'service'; readonly kind?: string }
 
 /** The answer is the same whether or not the agent exists, so that a scoped key learns nothing about other agents. */
-export function requireScope({ scope }: Scoped, wanted: string | null): void {
+export function requireScope({ scope }: HasScope, wanted: string | null): void {
   if (scope.agent_id !== null && scope.agent_id !== wanted) throw outOfScope()
 }
 
 /** What belongs to a project and perhaps to one of its agents. What is of all projects has none. */
-type Owned = { project_id: string | null; agent_id: string | null }
+type OwnedItem = { project_id: string | null; agent_id: string | null }
 
 /**
  * Checks something that was found by its id and belongs to an agent or to a whole project. The answer is the same if it
  * is out of scope and if it does not exist.
  */
-export function requireFound<T extends Owned>(
-  actor: Reaching,
+export function requireFound<T extends OwnedItem>(
+  actor: ReachingActor,
   found: T | undefined,
   { kind, id }: { kind: string; id: string },
 ): T {
@@ -40,12 +40,12 @@ export function requireFound<T extends Owned>(
 }
 
 /** Whether the actor may know of it: it is of its project, or of all projects as the actor is. */
-export function isInReach({ reach, scope }: Reaching, { project_id }: Pick<Owned, 'project_id'>): boolean {
+export function isInReach({ reach, scope }: ReachingActor, { project_id }: Pick<OwnedItem, 'project_id'>): boolean {
   return project_id === null ? reach === 'service' : project_id === scope.project_id
 }
 
 /** The state of the service itself is told to actors of the service, and in the default project. */
-export function requireOperator(actor: Reaching): void {
+export function requireOperator(actor: ReachingActor): void {
   requireScope(actor, null)
   if (actor.reach === 'service' || actor.scope.project_id === DEFAULT_PROJECT) return
   const what = actor.kind === 'person' ? 'Your role is limited to a project' : 'This key is limited to a project'
@@ -53,7 +53,7 @@ export function requireOperator(actor: Reaching): void {
 }
 
 /** Refuses keys and people of one project, for what concerns others too. */
-export function requireService({ reach, kind }: Reaching): void {
+export function requireService({ reach, kind }: ReachingActor): void {
   if (reach === 'service') return
   throw forbidden(
     kind === 'person'
@@ -63,14 +63,14 @@ export function requireService({ reach, kind }: Reaching): void {
 }
 
 /** The user that the actor acts for. A token that speaks for one user cannot act for another. */
-export function requireUser({ scope }: Scoped, wanted: string | undefined): string | undefined {
+export function requireUser({ scope }: HasScope, wanted: string | undefined): string | undefined {
   if (scope.user_id === null) return wanted
   if (wanted !== undefined && wanted !== scope.user_id) throw forbidden('This token belongs to another user.')
   return scope.user_id
 }
 
 /** Refuses tokens that speak for one user, for operations that concern every user. */
-export function requireEveryUser({ scope }: Scoped, what = 'this affects other users'): void {
+export function requireEveryUser({ scope }: HasScope, what = 'this affects other users'): void {
   if (scope.user_id !== null) throw forbidden(`This token acts for one user, and ${what}. Use an API key.`)
 }
 

@@ -56,11 +56,11 @@ export const KeysLost = {
   revoked_keys: z.array(z.string()).describe('Their keys that no longer work'),
 }
 
-type Identified = { issuer: string; subject: string }
+type IdentityRef = { issuer: string; subject: string }
 
 export function presentPerson(
   person: Person,
-  identities: readonly Identified[],
+  identities: readonly IdentityRef[],
   roles: readonly Role[],
 ): z.input<typeof PersonReply> {
   return {

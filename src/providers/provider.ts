@@ -79,19 +79,19 @@ export type StoredProvider = {
   updated_at: number
 }
 
-type Named = Pick<StoredProvider, 'project_id' | 'name'>
+type ProviderRef = Pick<StoredProvider, 'project_id' | 'name'>
 
 /** Project and name are part of the purpose, so that a key copied to another row cannot be opened there. */
-function purposeOf({ project_id, name }: Named): string {
+function purposeOf({ project_id, name }: ProviderRef): string {
   return `provider:${project_id}:${name}`
 }
 
-export function sealKey(named: Named, key: string | null, keyring: Keyring): string | null {
+export function sealKey(named: ProviderRef, key: string | null, keyring: Keyring): string | null {
   return key === null ? null : keyring.encrypt(key, purposeOf(named))
 }
 
 /** A key that is not sent again is kept for the same origin only. Otherwise a new address would receive the old key. */
-export function requireKeyAgain(wanted: Addressed, known: StoredProvider | undefined): void {
+export function requireKeyAgain(wanted: ProviderAddress, known: StoredProvider | undefined): void {
   if (known === undefined || known.api_key === null || originOf(wanted) === originOf(known)) return
   throw invalid({
     field: 'api_key',
@@ -99,9 +99,9 @@ export function requireKeyAgain(wanted: Addressed, known: StoredProvider | undef
   })
 }
 
-type Addressed = Pick<StoredProvider, 'name' | 'type' | 'base_url'>
+type ProviderAddress = Pick<StoredProvider, 'name' | 'type' | 'base_url'>
 
-function originOf({ name, type, base_url }: Addressed): string | undefined {
+function originOf({ name, type, base_url }: ProviderAddress): string | undefined {
   return URL.parse(urlOf({ name, type, baseUrl: base_url ?? undefined }) ?? '')?.origin
 }
 

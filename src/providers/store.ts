@@ -13,18 +13,18 @@ export async function listAll(db: Database, project_id: string): Promise<StoredP
   return readable(db, await select.orderBy('name').execute(), fromRow)
 }
 
-type Named = Pick<StoredProvider, 'project_id' | 'name'>
+type ProviderKey = Pick<StoredProvider, 'project_id' | 'name'>
 
-export async function find(db: Database, { project_id, name }: Named): Promise<StoredProvider | undefined> {
+export async function find(db: Database, { project_id, name }: ProviderKey): Promise<StoredProvider | undefined> {
   const select = db.selectFrom('providers').selectAll().where('project_id', '=', project_id)
   const row = await select.where('name', '=', name).executeTakeFirst()
   return row && fromRow(row)
 }
 
-type Put = Omit<StoredProvider, 'created_at'>
+type ProviderRow = Omit<StoredProvider, 'created_at'>
 
 /** Inserts the provider, or replaces the one of the same name. */
-export async function put(db: Database, provider: Put): Promise<StoredProvider> {
+export async function put(db: Database, provider: ProviderRow): Promise<StoredProvider> {
   const row = rowOf(provider)
   const { project_id: _project, name: _name, created_at: _created, ...changes } = row
   const stored = await db
@@ -39,7 +39,7 @@ export async function put(db: Database, provider: Put): Promise<StoredProvider> 
 /** The same, and the key stays with whose it is, if its provider is still the one that is known. */
 export async function putKeepingKey(
   db: Database,
-  provider: Omit<Put, 'api_key'>,
+  provider: Omit<ProviderRow, 'api_key'>,
   known: StoredProvider | undefined,
 ): Promise<StoredProvider> {
   const row = rowOf({ ...provider, api_key: null })
@@ -93,7 +93,7 @@ function fromRow(row: Selectable<Tables['providers']>): StoredProvider {
   return { ...row, vision, cache: row.cache === 1, type: row.type as StoredProvider['type'], paid_by }
 }
 
-function rowOf({ vision, cache, updated_at, ...named }: Put) {
+function rowOf({ vision, cache, updated_at, ...named }: ProviderRow) {
   const text = vision === null ? null : JSON.stringify(vision)
   return { ...named, vision: text, cache: cache ? 1 : 0, created_at: updated_at, updated_at }
 }

@@ -15,7 +15,7 @@ export class Cancellation {
     this.#controller.abort()
   }
 
-  /** Stops the work here only: it goes on elsewhere. */
+  /** Stops the work here only: it continues elsewhere. */
   giveUp(): void {
     this.#isGivenUp = true
     this.cancel()
@@ -34,7 +34,7 @@ export type PauseSource = {
 /** `paused` is cancelled as soon as the project, or the whole service, is paused: also if it is already. */
 export type WatchedPause = { paused: Cancellation; release(): void }
 
-/** How long a run may go on: until its time limit, until the first of its cancellations, or until it is paused. */
+/** How long a run may continue: until its time limit, until the first of its cancellations, or until it is paused. */
 export class Deadline {
   readonly timeout_ms: number
   readonly #cancellations: readonly Cancellation[]
@@ -82,7 +82,7 @@ export class Deadline {
     return this.#paused?.cancelled ? 'paused' : undefined
   }
 
-  /** The run has ended. A paused run has not: it goes on later. */
+  /** The run has ended. A paused run has not: it continues later. */
   get isOver(): boolean {
     return this.stopped !== undefined && this.stopped !== 'paused'
   }

@@ -1,4 +1,4 @@
-import type { AskedAttachment, Attachment } from './attachments/attachment.ts'
+import type { Attachment, AttachmentInput } from './attachments/attachment.ts'
 import type { Round, ToolCall, ToolDefinition } from './models/model.ts'
 import type { Turn } from './outcome.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
@@ -40,7 +40,7 @@ export type GivenTurn<Attached = Attachment> = Turn & {
 }
 
 /** As the caller gives it: before its attachments are files. */
-export type AskedGiven = Given<AskedAttachment>
+export type GivenInput = Given<AttachmentInput>
 
 /** A call that an earlier invocation handed to its caller, and its position among the calls of that answer. */
 export type GivenCall = ToolCall & { of?: { request_id: string; index: number } }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Ruling } from './approvals/ask.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
 import { addCosts, type Cost, nanoOf } from './models/usage.ts'
-import type { ApprovalStep, Spent, Step, Unfit } from './steps.ts'
+import type { ApprovalStep, ModelSpend, Step, Unfit } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 
 /** A tool call that has no result yet. */
@@ -23,7 +23,7 @@ export type PendingCall = {
 
 export type NextStep =
   /** Ask the model, and show it the rounds so far. */
-  | { kind: 'model'; rounds: KeptRound[]; asksOutput: boolean }
+  | { kind: 'model'; rounds: RoundRecord[]; asksOutput: boolean }
   /** Call these tools in parallel. Those in `handed` are left to the caller. */
   | { kind: 'tools'; calls: readonly PendingCall[]; handed?: readonly PendingCall[] }
   /** Wait until this time, or until the budget changes. */
@@ -102,7 +102,7 @@ export function nextStep(steps: readonly Step[], { attempt, now, mayRepeat, outp
 /** The model is asked for JSON, as often as it may be. */
 function afterUnfit(
   unfit: Unfit,
-  rounds: KeptRound[],
+  rounds: RoundRecord[],
   retries: number,
   spent: RunLimit | undefined,
 ): Extract<NextStep, { kind: 'model' | 'unfit' | 'over' }> {
@@ -127,14 +127,14 @@ function spendingLimit(steps: readonly Step[], limits: StepLimits): RunLimit | u
 }
 
 /** What a step has used, and the runs of other agents that it called. */
-function spentIn(step: Step): Spent[] {
+function spentIn(step: Step): ModelSpend[] {
   const own = 'usage' in step && step.usage ? [{ usage: step.usage, cost_nano: step.cost_nano ?? null }] : []
   return step.kind === 'tool' && step.below ? [...own, step.below] : own
 }
 
 /** Whether the run may neither make these calls nor ask the model again. */
 function callLimit(
-  rounds: readonly KeptRound[],
+  rounds: readonly RoundRecord[],
   calls: readonly PendingCall[],
   { max_steps, max_tool_calls = null }: StepLimits,
 ): RunLimit | undefined {
@@ -169,7 +169,7 @@ function isSameCall(one: ToolCall | undefined, other: ToolCall): boolean {
   return isDeepStrictEqual(parseArguments(one.arguments), parseArguments(other.arguments))
 }
 
-/** What the model has answered so far, if the caller has to call tools before it goes on. */
+/** What the model has answered so far, if the caller has to call tools before it continues. */
 export function roundsForCaller(steps: readonly Step[], before: readonly Round[] = []): Round[] | undefined {
   const last = steps.findLast((step) => step.kind === 'model')
   if (!last?.answer.calls.some(({ handed }) => handed)) return undefined
@@ -183,7 +183,7 @@ export function roundsForCaller(steps: readonly Step[], before: readonly Round[]
  * A call can be made from the attempt after the one that asked people about it, or else from the one that answered. An
  * attempt that ended with a wait has made no call without a result.
  */
-function standingOf({ attempt: answered, approvals, waited }: KeptRound, index: number, attempt: number) {
+function standingOf({ attempt: answered, approvals, waited }: RoundRecord, index: number, attempt: number) {
   const approval = approvals?.[index]
   const mayHaveMade = (first: number) => attempt - first > (waited?.filter((one) => one >= first).length ?? 0)
   if (!approval) return { isInDoubt: mayHaveMade(answered), decided: undefined }
@@ -197,11 +197,11 @@ function standingOf({ attempt: answered, approvals, waited }: KeptRound, index: 
  * A round, the attempt that asked the model, what people have decided about its calls, the attempts that have ended with
  * a wait since, and what is wrong with the answer if it does not fit.
  */
-export type KeptRound = Round & { attempt: number; approvals?: ApprovalStep[]; waited?: number[]; unfit?: Unfit }
+export type RoundRecord = Round & { attempt: number; approvals?: ApprovalStep[]; waited?: number[]; unfit?: Unfit }
 
 /** Each answer of the model with the results of its tool calls, in the order of the calls. */
-function roundsOf(steps: readonly Step[]): KeptRound[] {
-  const rounds: KeptRound[] = []
+function roundsOf(steps: readonly Step[]): RoundRecord[] {
+  const rounds: RoundRecord[] = []
   for (const step of steps) {
     if (step.kind === 'model') {
       const { answer, attempt, unfit } = step

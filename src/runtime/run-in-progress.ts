@@ -10,9 +10,9 @@ import { addCosts, addTokens, type Cost, NO_USAGE, tokensSince, type Usage } fro
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { checkOutput } from './output/check-output.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
-import type { LeftOut, ModelWindows } from './prompt/fit-prompt.ts'
+import type { ModelWindows, Omissions } from './prompt/fit-prompt.ts'
 import type { ModelInput } from './run-input.ts'
-import { PAUSED, type Spent, type Step, type StepKeeper, type WaitStep } from './steps.ts'
+import { type ModelSpend, PAUSED, type Step, type StepKeeper, type WaitStep } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** A run in progress: its model, its tools, and what it has left so far. */
@@ -43,14 +43,14 @@ export type RunInProgress = {
   /** The run in its trace, if there is one. */
   span: Span | undefined
   /** What was left out of the prompt when the model was last asked. */
-  left_out: LeftOut | undefined
+  left_out: Omissions | undefined
   /** What the step that is being taken has cost so far. */
   step_cost: Cost
   /** Set if the answer is to be JSON that fits a schema. */
   output: RunOutput | undefined
   /** The same for one call of a model that is asked without tools. */
   outputFor(wanted: WantedOutput): RunOutput
-  left: Left
+  left: RunRecord
 }
 
 export type RunOutput = {
@@ -63,8 +63,8 @@ export type RunOutput = {
   draft: string
 }
 
-/** What a run leaves. It is filled while the run goes on. */
-export type Left = {
+/** What a run leaves. It is filled while the run continues. */
+export type RunRecord = {
   response: string
   /** There when the answer was wanted as JSON, and fits. */
   output?: { value: unknown }
@@ -76,8 +76,8 @@ export type Left = {
 }
 
 /** What earlier attempts of the run have left. */
-export function leftBy(kept: readonly Step[]): Left {
-  const left: Left = { response: '', usage: NO_USAGE, cost_nano: 0, steps: [...kept] }
+export function leftBy(kept: readonly Step[]): RunRecord {
+  const left: RunRecord = { response: '', usage: NO_USAGE, cost_nano: 0, steps: [...kept] }
   for (const step of kept) {
     if (step.kind === 'model') left.response += step.text
     if ('usage' in step && step.usage) addSpent(left, { usage: step.usage, cost_nano: step.cost_nano ?? null })
@@ -85,17 +85,17 @@ export function leftBy(kept: readonly Step[]): Left {
   return left
 }
 
-export function addSpent(left: Left, { usage, cost_nano }: Spent): void {
+export function addSpent(left: RunRecord, { usage, cost_nano }: ModelSpend): void {
   left.usage = addTokens(left.usage, usage)
   left.cost_nano = addCosts(left.cost_nano, cost_nano)
 }
 
 /**
- * A run that is paused leaves the answer that its model was giving, and asks for it anew when it goes on. What that
+ * A run that is paused leaves the answer that its model was giving, and asks for it again when it continues. What that
  * answer has cost so far is counted.
  */
 export function pausedStep(
-  left: Left,
+  left: RunRecord,
   { attempt, logs, now }: { attempt: number; logs: readonly LogEntry[]; now: number },
 ): WaitStep {
   const logged = left.steps.reduce((sum, step) => sum + step.logs.length, 0)
@@ -107,7 +107,7 @@ export function pausedStep(
 }
 
 /** Thrown to leave a run that was stopped from outside. The deadline knows the reason. */
-export class Stopped extends Error {}
+export class RunStopped extends Error {}
 
 /**
  * Thrown to leave a run that goes on later: at a time, or before it when people have decided what it asks, or when the

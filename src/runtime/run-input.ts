@@ -1,9 +1,9 @@
-import type { Attachment, ShownFiles, ShownWith } from './attachments/attachment.ts'
+import type { Attachment, MessageFiles, ShownFiles } from './attachments/attachment.ts'
 import type { Given, GivenTurn } from './given.ts'
 import type { AgentSpec } from './spec.ts'
 
 /** A memory found for this user, best first. */
-export type Recalled = { content: string; role: 'user' | 'assistant' | null; created_at: number }
+export type RecalledMemory = { content: string; role: 'user' | 'assistant' | null; created_at: number }
 
 type InvocationContext = {
   user_id?: string | undefined
@@ -21,7 +21,7 @@ export type RunInput = {
   history: readonly GivenTurn[]
   /** What the session was about so far, also the turns that are not in the history any more. */
   summary?: string | undefined
-  recalled: readonly Recalled[]
+  recalled: readonly RecalledMemory[]
   given?: Given | undefined
 }
 
@@ -29,5 +29,5 @@ export type RunInput = {
 export type ModelInput = RunInput & {
   /** How the model that is asked is shown files, by their ids, and what stands with the message. */
   files?: ShownFiles
-  shown?: ShownWith
+  shown?: MessageFiles
 }

@@ -1,8 +1,8 @@
 import type { Ask } from './approvals/ask.ts'
-import type { BudgetMet } from './models/meter.ts'
+import type { ExhaustedBudget } from './models/meter.ts'
 import type { Round } from './models/model.ts'
 import type { LogEntry } from './outcome.ts'
-import type { Left } from './run-in-progress.ts'
+import type { RunRecord } from './run-in-progress.ts'
 import type { SchemaProblem } from './schemas/schema-errors.ts'
 
 /** How a run ended and what it left. `response` is what was said, even if the run did not complete. */
@@ -14,7 +14,7 @@ export type RunOutcome =
     /** The provider of the model has too much to do. */
     | { status: 'failed'; reason: 'busy'; message: string; after_ms: number | undefined }
     /** A budget has no room for the next call. `until` is when it has again, if that is known. */
-    | { status: 'failed'; reason: 'over budget'; message: string; until: number | undefined; budget: BudgetMet }
+    | { status: 'failed'; reason: 'over budget'; message: string; until: number | undefined; budget: ExhaustedBudget }
     /** No answer fits what was wanted. */
     | { status: 'failed'; reason: 'unfit'; message: string; problems: readonly SchemaProblem[] }
     | { status: 'cancelled' }
@@ -24,4 +24,4 @@ export type RunOutcome =
      */
     | { status: 'waiting'; until: number; asks: readonly Ask[]; waits_for: string | undefined }
   ) &
-    Left & { logs: LogEntry[] }
+    RunRecord & { logs: LogEntry[] }

@@ -4,7 +4,7 @@ import type { Meter } from './models/meter.ts'
 import type { Round } from './models/model.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { Provider } from './providers/provider-source.ts'
-import type { Left } from './run-in-progress.ts'
+import type { RunRecord } from './run-in-progress.ts'
 import type { RunInput } from './run-input.ts'
 import type { RecallStep, StepKeeper } from './steps.ts'
 import type { AgentTool } from './tools/called-agent.ts'
@@ -28,7 +28,7 @@ export type RunRequest = RunInput & {
   meter: Meter
   /** Until this resolves, nothing leaves the service except what models are asked. It rejects if the run could not be stored. */
   stored?: Promise<void> | undefined
-  /** Stores the run's steps, so that it survives its process. The run goes on after the stored ones. */
+  /** Stores the run's steps, so that it survives its process. The run continues after the stored ones. */
   keeper?: StepKeeper | undefined
   /** What memory found, if this attempt has asked it. */
   recall?: RecallStep | undefined
@@ -66,18 +66,18 @@ export type RunHost = {
   logs: readonly LogEntry[]
   logged: number
   /** What the run has said, spent and done so far, that of earlier attempts included. The runner adds to it. */
-  left: Left
-  /** From now on this removes secrets from the log and from what callers hear of a failure. */
+  left: RunRecord
+  /** From now on this removes secrets from the log and from what callers learn of a failure. */
   hide(redact: Redact): void
 }
 
 /** The agent has answered. What it said, spent and did is in `left`. */
-export type Answered = { status: 'completed'; rounds?: Round[] }
+export type RunAnswer = { status: 'completed'; rounds?: Round[] }
 
 /**
  * What answers the messages of one kind of agent. `run` resolves when the agent has answered. It throws an AgentFailure
  * if the agent cannot answer, Waits if the run goes on later, and Stopped when the deadline or a cancellation ended it.
  */
 export type Runner = {
-  run(request: RunRequest, host: RunHost): Promise<Answered>
+  run(request: RunRequest, host: RunHost): Promise<RunAnswer>
 }

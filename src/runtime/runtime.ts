@@ -10,7 +10,7 @@ import { keysOf, type Provider } from './providers/provider-source.ts'
 import type { AskedStep } from './remote-agent/asked-step.ts'
 import type { CheckedPoint } from './remote-agent/check/check-points.ts'
 import type { StepsReply } from './remote-agent/remote-conversation.ts'
-import { leftBy, pausedStep, Stopped, Waits } from './run-in-progress.ts'
+import { leftBy, pausedStep, RunStopped, Waits } from './run-in-progress.ts'
 import type { RunOutcome } from './run-outcome.ts'
 import type { RecallForRun, RunRequest } from './runner.ts'
 import { openRunners, type RunnerOptions } from './runners.ts'
@@ -24,7 +24,7 @@ import { argumentProblem } from './tools/argument-problem.ts'
 import { parseArguments } from './tools/arguments.ts'
 import { type Redact, redactor, secretsOf, valuesOf } from './tools/fill-secrets.ts'
 import type { Fetch } from './tools/tool.ts'
-import { type TriedCall, type TriedTool, tryTool } from './tools/try-tool.ts'
+import { type ToolTrial, type TrialToolCall, tryTool } from './tools/try-tool.ts'
 
 export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & { defaultTimeoutMs: number; pauses: PauseSource }
 
@@ -76,7 +76,7 @@ export class Runtime {
   /** Tries one tool outside of any run. `key` names the call to its server. A client that goes away cancels it. */
   async tryTool(
     tool: Tool,
-    call: TriedCall | undefined,
+    call: TrialToolCall | undefined,
     {
       project_id,
       agent_id,
@@ -85,7 +85,7 @@ export class Runtime {
     }: Pick<RunRequest, 'project_id' | 'agent_id' | 'cancellation'> & {
       key: string
     },
-  ): Promise<TriedTool> {
+  ): Promise<ToolTrial> {
     const { now, providers, secrets, fetch, defaultTimeoutMs } = this.#options
     const used = secretsOf([tool], await secrets(project_id))
     const redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(used) })
@@ -200,7 +200,7 @@ export class Runtime {
     if (request.recall) left.steps.push(request.recall)
     try {
       if (deadline.stopped === 'cancelled') return ended({ status: 'cancelled' })
-      if (deadline.stopped) throw new Stopped()
+      if (deadline.stopped) throw new RunStopped()
       const host = { now, deadline, log, logs, logged: logs.length, left, hide }
       return ended(await this.#runners[agent.kind].run(request, host))
     } catch (error) {
@@ -221,14 +221,14 @@ export class Runtime {
     }
   }
 
-  /** Cancels the runs under way and waits for them. */
+  /** Cancels the runs in progress and waits for them. */
   async close(): Promise<void> {
     this.#closing.cancel()
     if (this.#active > 0) await this.#idle.promise
     await Promise.all([this.#runners.equipment.close(), this.#schemaCheck.close()])
   }
 
-  /** A remote agent asks for steps. Undefined if this attempt of its run is not under way here. */
+  /** A remote agent asks for steps. Undefined if this attempt of its run is not in progress here. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     return this.#runners.remote.takeSteps(request_id, attempt, steps)
   }

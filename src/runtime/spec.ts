@@ -49,7 +49,7 @@ const ToolName = z.string().min(1).max(128).regex(ONE_LINE, NOT_ONE_LINE)
 
 const ToolTimeout = z.int().min(100).max(600_000).default(30_000)
 
-/** What happens to a call that was under way when the service died. */
+/** What happens to a call that was in progress when the service died. */
 export const Retry = z.enum(['safe', 'ask', 'never'])
 export type Retry = z.infer<typeof Retry>
 

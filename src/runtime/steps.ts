@@ -2,14 +2,14 @@ import type { Ruling } from './approvals/ask.ts'
 import type { ModelAnswer } from './models/model.ts'
 import type { Cost, TokenCount } from './models/usage.ts'
 import type { LogEntry, ToolStep } from './outcome.ts'
-import type { LeftOut } from './prompt/fit-prompt.ts'
+import type { Omissions } from './prompt/fit-prompt.ts'
 import type { SchemaProblem } from './schemas/schema-errors.ts'
 
 /** What every step has: its attempt, its times and its log entries. */
 type StepTimes = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
 
 /** What calls of models have used and cost, also those that failed. */
-export type Spent = { usage: TokenCount; cost_nano: Cost }
+export type ModelSpend = { usage: TokenCount; cost_nano: Cost }
 
 /** Memory was asked before the model was. The step names what was found and has no texts: memory has them. */
 export type RecallStep = StepTimes & { kind: 'recall' } & RecalledNames
@@ -31,14 +31,14 @@ export type PassedOver = { model: string; error: string }
  * long.
  */
 export type ModelStep = StepTimes &
-  Spent & {
+  ModelSpend & {
     kind: 'model'
     answer: ModelAnswer
     /** The one that answered, of the agent's models. */
     model: string
     passed_over?: PassedOver[]
     text: string
-    left_out?: LeftOut
+    left_out?: Omissions
     unfit?: Unfit
   }
 
@@ -57,13 +57,14 @@ export type Unfit = {
  * asked a model. `below` is what the run of another agent has used, with those that it called: they have receipts of their
  * own, and here it counts for the limits of the run only.
  */
-export type ToolCallStep = StepTimes & Partial<Spent> & { kind: 'tool'; index: number; call: ToolStep; below?: Spent }
+export type ToolCallStep = StepTimes &
+  Partial<ModelSpend> & { kind: 'tool'; index: number; call: ToolStep; below?: ModelSpend }
 
 /**
  * The run waited until a time, until its project was resumed, or until the budget changed that `waits_for` names. No
- * process held it meanwhile. `finished_at` is when it was to go on at the latest.
+ * process held it meanwhile. `finished_at` is when it was to continue at the latest.
  */
-export type WaitStep = StepTimes & Spent & { kind: 'wait'; reason: string; waits_for?: string }
+export type WaitStep = StepTimes & ModelSpend & { kind: 'wait'; reason: string; waits_for?: string }
 
 /** The reason of a wait that a resume has ended. */
 export const PAUSED = 'Paused'
@@ -75,13 +76,13 @@ export type ApprovalStep = StepTimes & { kind: 'approval'; index: number; decide
 export type Step = RecallStep | ModelStep | ToolCallStep | WaitStep | ApprovalStep
 
 /**
- * Stores what a run has done, so that another process can go on after it. Without one, a run ends when its process
+ * Stores what a run has done, so that another process can continue after it. Without one, a run ends when its process
  * dies. It is the interface for whatever executes runs durably: it gives the steps of earlier attempts, and stores new
  * ones.
  */
 export type StepKeeper = {
   readonly kept: readonly Step[]
-  /** Whether the run may leave its process and go on later, because no client waits for its answer. */
+  /** Whether the run may leave its process and continue later, because no client waits for its answer. */
   readonly mayWait: boolean
   /** Whether it waits for budgets that have no room, instead of failing. */
   readonly waitsForBudgets: boolean

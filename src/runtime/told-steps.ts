@@ -14,7 +14,7 @@ export function shownCall(call: ToolCall): ShownCall {
 
 export type ShownCall = { id: string; name: string; arguments: unknown }
 
-/** How followers hear of a call. `index` is its position in the answer. */
+/** How followers learn of a call. `index` is its position in the answer. */
 export function toldCall(call: ToolCall, index: number): Extract<RunEvent, { type: 'tool_call' }> {
   return { type: 'tool_call', ...shownCall(call), ...(call.handed && { handed: index }) }
 }
@@ -40,7 +40,7 @@ function partOf(step: Step): StreamedPart {
   return { attempt: step.attempt, characters: step.text.length, tools: step.answer.calls.length }
 }
 
-/** How far each attempt has come with stored steps. Later attempts go on from there, with the same text. */
+/** How far each attempt has come with stored steps. Later attempts continue from there, with the same text. */
 export function milestonesOf(steps: readonly Step[]): Position[] {
   return milestonesOfParts(steps.map(partOf))
 }

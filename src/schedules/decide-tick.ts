@@ -17,7 +17,7 @@ export type Situation = {
   isAgentPaused: boolean
   /** Whether its project has stored as much as it may. */
   isProjectFull: boolean
-  /** Whether an earlier run of the schedule goes on. */
+  /** Whether an earlier run of the schedule continues. */
   isBusy: boolean
 }
 

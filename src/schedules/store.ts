@@ -47,7 +47,7 @@ export async function count(db: Database, agent_id: string): Promise<number> {
   return total
 }
 
-/** The schedules whose ticks come next, in order. Those that a pause holds up are left out. */
+/** The schedules whose ticks come next, in order. Those that a pause delays are left out. */
 export async function listNearest(db: Database, limit: number): Promise<(Schedule & { next_at: number })[]> {
   const rows = await db
     .selectFrom('schedules')
@@ -101,15 +101,15 @@ export async function remove(db: Database, id: string): Promise<void> {
   await announce(db, 'schedules', id)
 }
 
-type Whose = { agent_id: string; user_id: string }
+type ScheduleOwner = { agent_id: string; user_id: string }
 
-export async function listOfUser(db: Database, { agent_id, user_id }: Whose): Promise<Schedule[]> {
+export async function listOfUser(db: Database, { agent_id, user_id }: ScheduleOwner): Promise<Schedule[]> {
   const ofUser = db.selectFrom('schedules').selectAll().where('agent_id', '=', agent_id).where('user_id', '=', user_id)
   return readable(db, await ofUser.orderBy('id').execute(), fromRow)
 }
 
 /** Returns how many it removed. */
-export async function removeOfUser(db: Database, { agent_id, user_id }: Whose): Promise<number> {
+export async function removeOfUser(db: Database, { agent_id, user_id }: ScheduleOwner): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('schedules')
     .where('agent_id', '=', agent_id)

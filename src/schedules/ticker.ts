@@ -5,7 +5,7 @@ import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { enqueueRun } from '../invocations/runs.ts'
 import { statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
-import { type TakenWork, Worker } from '../lib/work/worker.ts'
+import { type WorkBatch, Worker } from '../lib/work/worker.ts'
 import { ownLogWrite } from '../logs/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import { isFull } from '../projects/project.ts'
@@ -57,7 +57,7 @@ export class Ticker {
   }
 
   /** Takes the ticks that are due. A tick needs no lease: it is over when it is taken. */
-  async #takeDue(): Promise<TakenWork<never>> {
+  async #takeDue(): Promise<WorkBatch<never>> {
     const { now, storage } = this.#parts
     const nearest = await schedules.listNearest(storage.db, TICKS_PER_LOOK)
     const time = now()

@@ -24,7 +24,7 @@ const KNOWN_TOKENS = 1_000
  */
 export function runToken(run: TokenRun, keyring: Keyring): string {
   const { project_id, agent_id, request_id, attempt, until, file_ids } = run
-  const parts: Said = [project_id, agent_id, request_id, attempt, until, file_ids]
+  const parts: TokenFields = [project_id, agent_id, request_id, attempt, until, file_ids]
   const said = Buffer.from(JSON.stringify(parts)).toString('base64url')
   return `${RUN_TOKEN_PREFIX}${said}.${keyring.digest(said, PURPOSE)}`
 }
@@ -44,11 +44,11 @@ function readRunToken(token: string, keyring: Keyring): TokenRun | undefined {
   const [said = '', signature = '', ...more] = token.slice(RUN_TOKEN_PREFIX.length).split('.')
   if (more.length > 0 || !constantTimeEqual(signature, keyring.digest(said, PURPOSE))) return undefined
   const json = Buffer.from(said, 'base64url').toString()
-  const [project_id, agent_id, request_id, attempt, until, file_ids] = JSON.parse(json) as Said
+  const [project_id, agent_id, request_id, attempt, until, file_ids] = JSON.parse(json) as TokenFields
   return { project_id, agent_id, request_id, attempt, until, file_ids }
 }
 
-type Said = [
+type TokenFields = [
   project_id: string,
   agent_id: string,
   request_id: string,

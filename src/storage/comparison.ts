@@ -13,13 +13,13 @@ export type Comparison = {
 export type Similar = { seq: number; similarity: number }
 
 /** The wanted results, and the lowest seq of all that were compared. */
-export type Comparing = { similar: Similar[]; oldest: number }
+export type ComparisonResult = { similar: Similar[]; oldest: number }
 
 /** Compares the vectors that a select of `seq` and `vector` finds. The vectors stay in the thread that reads them. */
-export type Compare = (select: CompiledQuery, comparison: Comparison) => Promise<Comparing>
+export type Compare = (select: CompiledQuery, comparison: Comparison) => Promise<ComparisonResult>
 
 /** Compares vectors one by one, in the thread that has read them. */
-export class Compared {
+export class VectorComparison {
   readonly #comparison: Comparison
   readonly #all: Similar[] = []
   #oldest = Number.POSITIVE_INFINITY
@@ -35,7 +35,7 @@ export class Compared {
     this.#all.push({ seq, similarity: bytes.byteLength === vector.byteLength ? dot(vector, floatsOf(bytes)) : 0 })
   }
 
-  result(): Comparing {
+  result(): ComparisonResult {
     const { nearest, given } = this.#comparison
     const near = this.#all.toSorted((a, b) => b.similarity - a.similarity || b.seq - a.seq).slice(0, nearest)
     const [wanted, known] = [new Set(given), new Set(near.map(({ seq }) => seq))]

@@ -23,7 +23,7 @@ export function jsonOf<Row extends { id: string | number }>(thing: string, row: 
   }
 }
 
-/** What hears of the rows that lists of a database leave out. */
+/** What learns of the rows that lists of a database leave out. */
 const tellers = new WeakMap<object, (row: string, message: string) => void>()
 
 /** Lists and background work meet the same row again and again, and it is told once in this time. */

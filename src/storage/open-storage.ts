@@ -200,7 +200,7 @@ export async function openStorage({
   return storage
 }
 
-type Opened = {
+type OpenEngine = {
   dialect: Dialect
   write(db: Database, entry: JournalEntry): Promise<boolean>
   compare: Compare
@@ -212,7 +212,7 @@ type Opened = {
 }
 
 /** `ownsSessions` says whether a connection of the pool is always the same one of PostgreSQL. */
-function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSessions: () => boolean): Opened {
+function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSessions: () => boolean): OpenEngine {
   const pool = openPool(options)
   const places = new TransactionPlaces(options.poolSize)
   const vectors = new VectorThread(options)
@@ -231,7 +231,7 @@ function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSes
   }
 }
 
-function openFile(options: SqliteOptions): Opened {
+function openFile(options: SqliteOptions): OpenEngine {
   const { readers, ...sqlite } = openSqlite(options)
   return { ...sqlite, pool: readers }
 }

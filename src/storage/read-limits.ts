@@ -5,7 +5,7 @@ export class ReadTimeoutError extends Error {
   }
 }
 
-/** Too many slow reads are under way, so this one could not begin. */
+/** Too many slow reads are in progress, so this one could not begin. */
 export class ReadersBusyError extends Error {
   constructor() {
     super('a read could not start, because too many slow reads are in progress')

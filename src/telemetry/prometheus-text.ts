@@ -1,13 +1,13 @@
-import type { Reading, Sample } from './telemetry.ts'
+import type { MetricReading, Sample } from './telemetry.ts'
 
 export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** The text format of Prometheus, version 0.0.4. */
-export function prometheusText(readings: readonly Reading[]): string {
+export function prometheusText(readings: readonly MetricReading[]): string {
   return readings.map(textOf).join('')
 }
 
-function textOf({ name, help, type, samples }: Reading): string {
+function textOf({ name, help, type, samples }: MetricReading): string {
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...samples.map(lineOf), ''].join('\n')
 }
 

@@ -6,7 +6,7 @@ import { within } from '../lib/work/within.ts'
  */
 export type Sample = { name: string; labels: Record<string, string>; value: number }
 
-export type Reading = {
+export type MetricReading = {
   name: string
   help: string
   type: 'counter' | 'gauge' | 'histogram'
@@ -21,12 +21,12 @@ const ENTRIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 /** A gauge that takes longer is left out, so that a database that hangs does not hide everything else. */
 const READ_WITHIN_MS = 600
 
-type Labelled = Omit<Sample, 'name'>
+type LabelledSample = Omit<Sample, 'name'>
 type Gauge = {
   name: string
   help: string
   type: 'gauge' | 'counter'
-  read(): number | Labelled[] | Promise<number | Labelled[]>
+  read(): number | LabelledSample[] | Promise<number | LabelledSample[]>
 }
 
 /**
@@ -118,14 +118,14 @@ export class Telemetry {
     this.#gauges.push({ name, help, type: 'counter', read })
   }
 
-  async read(): Promise<Reading[]> {
+  async read(): Promise<MetricReading[]> {
     const counted = Object.values(this)
       .filter(
         (instrument) =>
           instrument instanceof Counter || instrument instanceof Buckets || instrument instanceof BusiestCounter,
       )
       .map((instrument) => instrument.read())
-    const gauges = this.#gauges.map(async ({ name, help, type, read }): Promise<Reading> => {
+    const gauges = this.#gauges.map(async ({ name, help, type, read }): Promise<MetricReading> => {
       const reading = Promise.resolve().then(read)
       // A gauge that cannot be read now, for example because the database is gone, must not hide the others.
       const found = await within(READ_WITHIN_MS, reading, () => new Error(`${name} was not read in time`)).catch(
@@ -166,7 +166,7 @@ class Counter {
     return cell
   }
 
-  read(): Reading {
+  read(): MetricReading {
     const name = this.#name
     const samples = [...this.#cells.values()].map(({ values, count }) => ({
       name,
@@ -197,7 +197,7 @@ class BusiestCounter {
     this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1)
   }
 
-  read(): Reading {
+  read(): MetricReading {
     const name = this.#name
     const samples = busiest(this.#counts).map(([owner, value]) => ({ name, labels: { [this.#label]: owner }, value }))
     return { name, help: this.#help, type: 'counter', samples }
@@ -240,7 +240,7 @@ class Buckets {
   }
 
   /** In the form of Prometheus: each bucket counts everything up to its limit. */
-  read(): Reading {
+  read(): MetricReading {
     const name = this.#name
     const samples = [...this.#found.values()].flatMap(({ values, counts, sum }) => {
       const labels = labelled(this.#labels, values)

@@ -65,10 +65,10 @@ export const getUsage = operation({
   },
 })
 
-type Asked = z.output<typeof UsageQuery>
+type UsageRequest = z.output<typeof UsageQuery>
 
 /** The id of the agent that is asked for. One that is deleted goes by its id alone. */
-async function agentNamed(db: Database, { agent_id, scope }: Asked, actor: Actor): Promise<string | undefined> {
+async function agentNamed(db: Database, { agent_id, scope }: UsageRequest, actor: Actor): Promise<string | undefined> {
   if (agent_id === undefined || AGENT_ID.test(agent_id)) return agent_id
   if (scope === 'service') {
     throw invalid({
@@ -84,7 +84,7 @@ async function agentNamed(db: Database, { agent_id, scope }: Asked, actor: Actor
 
 const AGENT_ID = /^agt_/
 
-function periodsOf({ to: wantedTo, from: wantedFrom, granularity, timezone }: Asked, now: number): Period[] {
+function periodsOf({ to: wantedTo, from: wantedFrom, granularity, timezone }: UsageRequest, now: number): Period[] {
   const to = wantedTo ?? now
   const from = wantedFrom ?? to - DEFAULT_RANGE_MS
   if (from >= to) throw invalid({ field: 'from', error: 'must be before `to`' })

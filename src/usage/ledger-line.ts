@@ -4,7 +4,7 @@ import type { Cost } from '../runtime/models/usage.ts'
 
 /**
  * One call of a model or an embedder: on whose behalf it was made, what it used and what that costs. A reserved line is a
- * call that may be under way. It is lost if its node died, because nothing tells whether it was answered.
+ * call that may be in progress. It is lost if its node died, because nothing tells whether it was answered.
  */
 export type LedgerLine = Spender & {
   id: string

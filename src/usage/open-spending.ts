@@ -1,13 +1,13 @@
 import type { Parts } from '../operation/parts.ts'
 import type { Price, ProjectSnapshot } from '../operation/project-snapshot.ts'
 import type { RunMeter, Spender, Spending, TakenLines } from '../operation/spending.ts'
-import type { BegunCall, CallStatus, PlannedCall, ReportedCall } from '../runtime/models/meter.ts'
+import type { CallStatus, MeteredCall, PlannedCall, ReportedCall } from '../runtime/models/meter.ts'
 import { splitModelName } from '../runtime/models/model.ts'
 import { type Cost, type TokenCount, usdOf } from '../runtime/models/usage.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { LateLines } from './late-lines.ts'
 import { costOf, mostCostOf, priceText, ratesFor } from './prices/rates.ts'
-import type { BegunLine, Desk, EndedLine, Reservation, Wanted } from './reservation.ts'
+import type { Desk, EndedLine, OpenLine, Reservation, ReservationRequest } from './reservation.ts'
 import { lineWrites } from './store.ts'
 
 type SpendingParts = Pick<
@@ -57,7 +57,7 @@ class LedgerMeter implements RunMeter {
     this.#parts = parts
   }
 
-  async begin(call: PlannedCall): Promise<BegunCall> {
+  async begin(call: PlannedCall): Promise<MeteredCall> {
     const { line, price, project } = await this.#lineOf(call)
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
     // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
@@ -84,7 +84,7 @@ class LedgerMeter implements RunMeter {
    * A run counts once, so calls that it makes at once wait for the first of them. If that one has no room, the run ends or
    * waits, and they need none.
    */
-  async #reserve(wanted: Omit<Wanted, 'isFirst'>): Promise<Reservation | undefined> {
+  async #reserve(wanted: Omit<ReservationRequest, 'isFirst'>): Promise<Reservation | undefined> {
     const { desk } = this.#parts
     if (wanted.line.purpose !== 'run') return desk.reserve({ ...wanted, isFirst: false })
     while (this.#first) await this.#first
@@ -99,12 +99,12 @@ class LedgerMeter implements RunMeter {
     }
   }
 
-  async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<Planned> {
+  async #lineOf(call: Pick<PlannedCall, 'model' | 'step' | 'attempt' | 'purpose'>): Promise<PlannedLine> {
     const { findProject, memo, newId, now, prices } = this.#parts
     const created_at = now()
     const { model, step, attempt, purpose = this.#spender.purpose } = call
     const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
-    // A price or a budget that is set while the run goes on counts for its next call.
+    // A price or a budget that is set while the run continues counts for its next call.
     if (!this.#project || !memo.holds('snapshots', this.#project)) {
       this.#project = await findProject(this.#spender.project_id)
     }
@@ -129,7 +129,7 @@ class LedgerMeter implements RunMeter {
     await Promise.all([this.#settling, this.#late.write(ended)])
   }
 
-  #end({ line, held, price }: Begun, status: CallStatus, tokens: TokenCount): Cost {
+  #end({ line, held, price }: SpendingCall, status: CallStatus, tokens: TokenCount): Cost {
     const { input_tokens, output_tokens } = tokens
     const { cached_tokens = 0, cache_write_tokens = 0, reasoning_tokens = 0 } = tokens
     const rates = price && ratesFor(price, input_tokens)
@@ -147,9 +147,9 @@ class LedgerMeter implements RunMeter {
   }
 }
 
-type Planned = Pick<Begun, 'line' | 'price'> & Pick<Wanted, 'project'>
+type PlannedLine = Pick<SpendingCall, 'line' | 'price'> & Pick<ReservationRequest, 'project'>
 
-type Begun = { line: BegunLine; held: Reservation | undefined; price: Price | undefined }
+type SpendingCall = { line: OpenLine; held: Reservation | undefined; price: Price | undefined }
 
 /** Agents name models as they like. Beyond this number all others are counted as one. */
 const MOST_MODELS = 100

@@ -6,11 +6,11 @@ import type { Write } from '../storage/journal/rows.ts'
 import type { LedgerLine } from './ledger-line.ts'
 
 /** A line of a call that has not ended. */
-export type BegunLine = Spender & Pick<LedgerLine, 'id' | 'step' | 'attempt' | 'model' | 'created_at'>
+export type OpenLine = Spender & Pick<LedgerLine, 'id' | 'step' | 'attempt' | 'model' | 'created_at'>
 
 /** A call that is to be counted in the budgets over it. */
-export type Counted = {
-  line: BegunLine
+export type CountedCall = {
+  line: OpenLine
   /** The run has made no call before on this node. */
   isFirst: boolean
   /** That of the line, as it was when the call was planned. */
@@ -18,14 +18,14 @@ export type Counted = {
 }
 
 /** A call that asks for room in the budgets over it. */
-export type Wanted = Counted & {
+export type ReservationRequest = CountedCall & {
   call: PlannedCall
   /** The most that the call may cost. Null if no price is known. */
   mostCost(input_tokens: number, output_tokens: number): Cost
 }
 
 /** What an ended call has used. */
-export type Used = Pick<LedgerLine, 'input_tokens' | 'output_tokens' | 'cost_nano'>
+export type LineUse = Pick<LedgerLine, 'input_tokens' | 'output_tokens' | 'cost_nano'>
 
 /** What a call holds of the budgets over it. */
 export type Reservation = {
@@ -34,7 +34,7 @@ export type Reservation = {
   /** The node in whose name the line is reserved. Undefined: the line is not in the ledger yet, because no budget refuses. */
   owner: string | undefined
   /** What the counters get when the call has ended. */
-  settled(used: Used): Write[]
+  settled(used: LineUse): Write[]
   /** What takes back that the line was counted as lost. */
   found(): Write[]
 }
@@ -42,12 +42,12 @@ export type Reservation = {
 /** Gives calls room in the budgets over them. */
 export type Desk = {
   /** Resolves with undefined if no budget is over the call. Rejects with SpendingRefused if one has no room. */
-  reserve(wanted: Wanted): Promise<Reservation | undefined>
+  reserve(wanted: ReservationRequest): Promise<Reservation | undefined>
   /** Holds nothing and refuses nothing: a remote agent reports that the call was made. */
-  count(reported: Counted): Promise<Reservation | undefined>
+  count(reported: CountedCall): Promise<Reservation | undefined>
   /** The call of this line has ended, and what it used is on its way to the store. */
   release(id: string): void
-  /** The lines of this node whose calls are under way. */
+  /** The lines of this node whose calls are in progress. */
   held(): ReadonlySet<string>
 }
 

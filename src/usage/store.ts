@@ -2,9 +2,9 @@ import { type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 import { bulkTable } from '../storage/journal/bulk-table.ts'
-import type { EndedTable, Ending, Write } from '../storage/journal/rows.ts'
+import type { EndedTable, LeaseEnd, Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
-import type { Leased } from '../storage/leases/lease.ts'
+import type { LeasedTable } from '../storage/leases/lease.ts'
 import { removeRows, takeRows } from '../storage/queries/remove-rows.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { LedgerLine } from './ledger-line.ts'
@@ -26,7 +26,7 @@ const SUMS = bulkTable('usage_sums', { merge: { add: SUMMED } })
 export const SUM_HOURS = { recent: 0, hour: 1, day: 24 }
 
 /** The call of a reserved line is leased to the node that makes it. */
-export const LEASED_LINES: Leased = {
+export const LEASED_LINES: LeasedTable = {
   table: 'ledger',
   key: ['id'],
   until: 'lease_until',
@@ -57,7 +57,7 @@ export function lineWrites({ line, held }: EndedLine): Write[] {
 }
 
 /** The end of a reserved line. */
-export function lineEnding(line: LedgerLine, owner: string): Ending {
+export function lineEnding(line: LedgerLine, owner: string): LeaseEnd {
   return { of: ENDED_LINES, lease: { key: [line.id], owner }, row: line }
 }
 
@@ -152,12 +152,12 @@ export async function forgetUser(
   return Number(numAffectedRows)
 }
 
-type LinesWanted = { project_id: string | undefined; from: number; to: number; after: string | undefined }
+type LinesQuery = { project_id: string | undefined; from: number; to: number; after: string | undefined }
 
 /** The lines of calls that have ended, in the order of time. */
 export async function listLines(
   db: Database,
-  { project_id, from, to, after }: LinesWanted,
+  { project_id, from, to, after }: LinesQuery,
   limit: number,
 ): Promise<LedgerLine[]> {
   const rows = await db

@@ -31,7 +31,7 @@ type UsageColumn =
   | 'model'
   | 'purpose'
 
-type WantedUsage = {
+type UsageSelection = {
   periods: readonly Period[]
   groups: readonly UsageColumn[]
   /** The values that columns must have. */
@@ -52,7 +52,7 @@ const OF_LINES = new Set(['user_id', 'request_id'])
  * The sums of each period and group, in their order: one row more than are told, if there are more. Each period is a range
  * of an index.
  */
-export async function listUsage(db: Database, wanted: WantedUsage): Promise<UsageRow[]> {
+export async function listUsage(db: Database, wanted: UsageSelection): Promise<UsageRow[]> {
   const { periods, groups, filter, shown } = wanted
   const areWhole = (hours: number) =>
     periods.every(({ start, end }) => start % (hours * HOUR_MS) === 0 && end % (hours * HOUR_MS) === 0)

@@ -5,7 +5,7 @@ import type { Database } from '../storage/database.ts'
 import { eraseRepliesAbout, eraseReply, listReplies } from '../storage/leases/stored-replies.ts'
 import { contains } from '../storage/queries/contains.ts'
 
-export type Whose = {
+export type ErasureScope = {
   user_id: string
   agent_seqs: ReadonlySet<number>
   agent_ids: ReadonlySet<string>
@@ -15,7 +15,7 @@ export type Whose = {
 }
 
 /** Replies to requests that may be repeated are kept for a day. Those that name the user are erased whole. */
-export async function eraseReplies(db: Database, whose: Whose): Promise<number> {
+export async function eraseReplies(db: Database, whose: ErasureScope): Promise<number> {
   const named = contains(db, sql<string>`body`, JSON.stringify(whose.user_id))
   let erased = 0
   let after = { scope: '', key: '' }
@@ -41,7 +41,7 @@ const ID = /"((?:agt|req|mem)_[0-9A-Z]{26})"/g
 async function isInReach(
   db: Database,
   { body, ...reply }: { body: string; project_id: string },
-  whose: Whose,
+  whose: ErasureScope,
 ): Promise<boolean> {
   const { project_id, user_id, isWholeProject } = whose
   if (isWholeProject && reply.project_id === project_id) return true

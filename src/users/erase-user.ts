@@ -15,7 +15,7 @@ import type { Storage } from '../storage/open-storage.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import * as usage from '../usage/store.ts'
 import { eraseFromEvents } from '../webhooks/delivery/deliveries-of-user.ts'
-import { eraseReplies, eraseRepliesOfRuns, type Whose } from './erase-replies.ts'
+import { type ErasureScope, eraseReplies, eraseRepliesOfRuns } from './erase-replies.ts'
 import { UserParams } from './user-lines.ts'
 
 /** A reply names at most this number of unfinished runs. */
@@ -116,7 +116,12 @@ async function removeFiles(
   return total
 }
 
-async function eraseInvocations({ db, transaction }: Transactions, agent_seq: number, whose: Whose, now: () => number) {
+async function eraseInvocations(
+  { db, transaction }: Transactions,
+  agent_seq: number,
+  whose: ErasureScope,
+  now: () => number,
+) {
   const erased = { invocations: 0, logs: 0, replies: 0, unfinished: 0 }
   const named: { request_id: string; status: InvocationStatus }[] = []
   let last: Parameters<typeof listOfUser>[2]

@@ -11,7 +11,7 @@ export async function getInScope(db: Database, actor: Actor, id: string): Promis
 }
 
 /**
- * A webhook that its agent's keys may point elsewhere, test and sign anew. A callback is not one: its caller has given
+ * A webhook that its agent's keys may point elsewhere, test and sign again. A callback is not one: its caller has given
  * it credentials for its own address.
  */
 export async function getChangeable(db: Database, actor: Actor, id: string): Promise<Webhook> {

@@ -106,7 +106,7 @@ describe('an opaque token', () => {
     assert.equal(result.ok && result.expires_at, null)
   })
 
-  test('nobody can check while the provider is down, or refuses us: unavailable', async () => {
+  test('no one can check while the provider is down, or refuses us: unavailable', async () => {
     idp.opaque.set('opaque-1', active())
     const verify = verifier()
     idp.answers.set('/introspect', (response) => response.writeHead(401).end())

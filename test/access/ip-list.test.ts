@@ -124,7 +124,7 @@ describe('addressBucket', () => {
     assert.notEqual(addressBucket('2001:db8:1:2::1'), addressBucket('2001:db8:1:3::1'))
   })
 
-  test('what is no address shares one bucket', () => {
+  test('anything that is not an address shares one bucket', () => {
     assert.equal(addressBucket('a'), addressBucket('b'))
   })
 })

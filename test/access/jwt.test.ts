@@ -29,7 +29,7 @@ async function permissionsFor(claims: Json) {
 }
 
 describe('a JWT that is accepted', () => {
-  test('tells who calls, as viewer when nothing more is said', async () => {
+  test('reports who calls, as viewer when nothing more is said', async () => {
     assert.deepEqual(await verify(hmacToken(good)), {
       ok: true,
       user_id: 'ada',
@@ -47,7 +47,7 @@ describe('a JWT that is accepted', () => {
     assert.deepEqual(await permissionsFor({ permissions: [], role: 'admin' }), [])
   })
 
-  test('holds nothing by a role that nobody defined', async () => {
+  test('holds nothing by a role that no one defined', async () => {
     const held = await Promise.all(['root', '', '__proto__', 'constructor'].map((role) => permissionsFor({ role })))
     assert.deepEqual(held, [[], [], [], []])
   })

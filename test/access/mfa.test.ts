@@ -82,7 +82,7 @@ describe('verifyCode', () => {
     assert.deepEqual(verify(code(1), step), { ok: true, step: step + 1 })
   })
 
-  test('refuses what is no code, and the code of another key', () => {
+  test('refuses anything that is not a code, and the code of another key', () => {
     const other = newFactor({ label: 'key_2', random: () => Buffer.alloc(20, 8) })
     const texts = ['', ' ', 'abcdef', code().slice(1), `${code()}0`, ` ${code()}`, `${code()}\n`, '9'.repeat(50_000)]
     for (const text of [...texts, codeAt({ secret: other.secret, step }), wrong]) {
@@ -119,7 +119,7 @@ describe('attemptCode', () => {
     assert.deepEqual(after([wrong, wrong], now + 200_000, locked), locked)
   })
 
-  test('when the lock ends the count begins anew', () => {
+  test('when the lock ends the count starts over', () => {
     const locked = after([wrong, wrong, wrong, wrong, wrong])
     const later = now + 300_000
     const right = codeAt({ secret, step: stepAt(later) })

@@ -53,7 +53,7 @@ function encode(part: unknown): string {
 }
 
 describe('an access token checked with the keys of the provider', () => {
-  test('tells issuer, subject, permissions and end', async () => {
+  test('reports issuer, subject, permissions and end', async () => {
     assert.deepEqual(await verifier()(await signToken(claims(), key)), {
       ok: true,
       issuer: idp.issuer,
@@ -168,7 +168,7 @@ describe('a token that is refused', () => {
     assert.equal(reasonOf(await verifier()(forged)), 'bad_signature')
   })
 
-  test('algorithms that are not ours: none, HS256 with the public key, ES384; nobody is asked', async () => {
+  test('algorithms that are not ours: none, HS256 with the public key, ES384; no one is asked', async () => {
     const publicKey = (await importJWK(key.jwk, 'ES256')) as CryptoKey
     const input = `${encode({ alg: 'HS256', kid: 'key-1' })}.${encode(claims())}`
     const hmac = createHmac('sha256', await exportSPKI(publicKey))
@@ -185,7 +185,7 @@ describe('a token that is refused', () => {
     assert.deepEqual(idp.seen, {})
   })
 
-  test('what is no token at all, or opaque when nobody can be asked about it', async () => {
+  test('anything that is not a token at all, or opaque when no one can be asked about it', async () => {
     const long = await signToken(claims({ padding: 'x'.repeat(100_000) }), key)
     const texts = ['', 'opaque-token', 'a.b.c', 'a b', 'x\0', 'é', '.'.repeat(50_000), long]
     const results = await Promise.all(texts.map(verifier()))

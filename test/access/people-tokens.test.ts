@@ -86,7 +86,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
   const signed = (claims: Claims, { privateKey }: SigningKey = key) =>
     new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'one' }).sign(privateKey)
 
-  test('what is as it should be lets the person in', async () => {
+  test('a valid token lets the person in', async () => {
     assert.equal(await comeBackWith({}), '/')
   })
 
@@ -102,7 +102,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     'no subject': () => ({ sub: undefined }),
   }
   for (const [name, change] of Object.entries(WRONG)) {
-    test(`${name}: nobody is signed in`, async () => {
+    test(`${name}: no one is signed in`, async () => {
       assert.equal(await comeBackWith(change()), REFUSED)
     })
   }
@@ -112,7 +112,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     assert.equal(await comeBackWith({ exp: NOW() - 10 }), '/')
   })
 
-  test('what the provider says of a person in another form than it should keeps nobody out', async () => {
+  test('what the provider says of a person in another form than it should keeps no one out', async () => {
     const odd = {
       name: null,
       preferred_username: 7,
@@ -126,7 +126,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     }
   })
 
-  test('a signature of another key, and none: nobody is signed in', async () => {
+  test('a signature of another key, and none: no one is signed in', async () => {
     assert.equal(await comeBackWith({}, (claims) => signed(claims, other)), REFUSED)
     assert.equal(await comeBackWith({}, async (claims) => forgeJwt({ alg: 'none' }, claims)), REFUSED)
   })
@@ -177,7 +177,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     assert.equal(locationOf((await tab.comeBack(back, attempt)).headers), '/#sign-in-failed=expired')
   })
 
-  test('who declines at the provider is told so', async () => {
+  test('a person who declines at the provider is told so', async () => {
     assert.equal(await newTab().signInAs(honest, undefined), '/#sign-in-failed=denied')
   })
 

@@ -81,7 +81,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await tab.session()).person.role, 'admin')
     })
 
-    test('nobody invites with more than they may do themselves', async () => {
+    test('no one invites with more than they may do themselves', async () => {
       const { body } = await service.call('POST', '/v1/keys', {
         body: { name: 'm', permissions: ['manage', 'read'], all_projects: false },
       })

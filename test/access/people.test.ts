@@ -103,7 +103,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(unknown.body.error, refused.body.error)
     })
 
-    test('who has no role is told so, and an administrator can give one', async () => {
+    test('a person without a role is told so, and an administrator can give one', async () => {
       const { subject, email } = newAccount()
       const tab = new PersonTab(() => service)
       assert.equal(await tab.signInAs(issuer, subject), '/#sign-in-failed=no_role')
@@ -143,7 +143,7 @@ for (const engine of ENGINES) {
       for (const stream of streams) await assert.rejects((await stream).text())
     })
 
-    test('a provider that cannot be asked about somebody for a week has given them nothing for longer', async () => {
+    test('a provider that cannot be asked about someone for a week has given them nothing for longer', async () => {
       const { tab } = await signedIn(['shop-devs'])
       const made = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'laptop', role: 'viewer' } })
       const whether = async () => (await service.call('GET', '/v1/agents', { key: made.body.data.secret })).status
@@ -198,7 +198,7 @@ for (const engine of ENGINES) {
       assert.deepEqual((await tab.session('default')).permissions, ['read'])
     })
 
-    test('while the provider is down its people go on for ten minutes; keys and links always work', async () => {
+    test('while the provider is down its people continue for ten minutes; keys and links always work', async () => {
       const { tab } = await signedIn(['shop-devs'])
       issuer.isDown = true
       service.advance(9 * MINUTE)
@@ -262,7 +262,7 @@ for (const engine of ENGINES) {
       assert.equal((await service.call('GET', '/v1/keys/self', { key: made.body.data.secret })).status, 401)
     })
 
-    test('who administers a project gives roles in it, and sees nobody else', async () => {
+    test('who administers a project gives roles in it, and sees no one else', async () => {
       const { tab, id } = await signedIn(['shop-devs'])
       await shop.call('PUT', `/v1/people/${id}/role`, { body: { role: 'admin' } })
       const { id: stranger } = await signedIn(['ops'])

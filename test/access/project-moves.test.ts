@@ -29,7 +29,7 @@ onAnyEngine(
       return { agent, key, move, to: inProject(service(), fresh) }
     }
 
-    test('a listener hears nothing more', async () => {
+    test('a listener receives nothing more', async () => {
       const { agent, key, move, to } = await moving()
       const body = { agent_id: agent, events: ['*'] }
       const { id } = (await service().call('POST', '/v1/listeners', { key, body })).body.data
@@ -39,7 +39,7 @@ onAnyEngine(
       assert.equal((await service().call('GET', `/v1/listeners/${id}`, { key })).status, 404)
     })
 
-    test('a webhook of the whole project hears of no run that ends after it', async (t) => {
+    test('a webhook of the whole project learns of no run that ends after it', async (t) => {
       const held = await holdRuns(t)
       const { agent, key, move } = await moving(held.agent)
       const { id } = (await service().call('POST', '/v1/listeners', { key, body: { events: ['*'] } })).body.data
@@ -59,7 +59,7 @@ onAnyEngine(
       assert.deepEqual(body.data.deliveries, [])
     })
 
-    test('the audit logs of both projects tell of the move', async () => {
+    test('the audit logs of both projects report the move', async () => {
       const { agent, move, to } = await moving()
       await move()
       const told = async (from: Service) => (await from.call('GET', '/v1/audit-log?action=moveAgent')).body.data

@@ -11,7 +11,7 @@ import { LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
 onAnyEngine(
   'projects',
   (service) => {
-    test('a service that uses none has one, which nobody need name', async () => {
+    test('a service that uses none has one, which no one need name', async () => {
       const { body } = await service().call('GET', '/v1/projects')
       assert.equal(body.pagination.total, 1)
       assert.ok(Math.abs(Date.parse(body.data[0].created_at) - Date.now()) < 3_600_000, body.data[0].created_at)
@@ -165,7 +165,7 @@ onAnyEngine(
       }
     })
 
-    test('a webhook of a whole project hears of its agents only', async (t) => {
+    test('a webhook of a whole project learns of its agents only', async (t) => {
       const [one, two] = [await newProject(service(), 'hook-one'), await newProject(service(), 'hook-two')]
       const inbox = await openInbox(t)
       const hook = { url: inbox.url, events: ['agent.completed'] }

@@ -125,7 +125,7 @@ onOneEngine(
       })
     }
 
-    test('what is open without a key: health, readiness and the document, nothing else', async () => {
+    test('only health, readiness and the document are open without a key', async () => {
       for (const path of ['/healthz', '/readyz', '/v1/openapi.json']) {
         assert.equal((await service().call('GET', path, { key: null })).status, 200, path)
       }

@@ -136,7 +136,7 @@ onAnyEngine(
       return reply.body.data.id
     }
 
-    describe('nobody grants more than they hold', () => {
+    describe('no one grants more than they hold', () => {
       const refused = async (body: object, key: string, message: string) => {
         const reply = await service().call('POST', '/v1/keys', { body: { name: 'more', ...body }, key })
         assert.equal(reply.status, 403, reply.text)

@@ -113,7 +113,7 @@ onAnyEngine(
       }
     })
 
-    test('it cancels its own run while it runs, and nobody else’s', async () => {
+    test('it cancels its own run while it runs, and no one else’s', async () => {
       const background = { Prefer: 'respond-async' }
       const mine = await invoke(one, 'wait', background)
       const theirs = await invoke(other, 'wait', background)
@@ -161,7 +161,7 @@ onAnyEngine(
         assert.deepEqual([status, body.error.message], [403, `This key doesn't have the permission "invoke".`])
       })
 
-      test('whoever holds write may grant invoke, and not the other way round', async () => {
+      test('anyone who holds write may grant invoke, and not the other way round', async () => {
         const grant = async (held: string[], wanted: string[]) => {
           const { secret } = await createKey(service(), { permissions: [...held, 'manage'] })
           return (await call(secret, 'POST', '/v1/keys', { name: 'granted', permissions: wanted })).status

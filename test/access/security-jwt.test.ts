@@ -165,7 +165,7 @@ onOneEngine(
     const status = async (token: string, path: string, method = 'GET', body?: unknown) =>
       (await service().call(method, path, { key: token, body })).status
 
-    test('counts on that agent’s routes and nowhere else; keys go on working', async () => {
+    test('counts on that agent’s routes and nowhere else; keys keep working', async () => {
       const { body } = await create('first')
       await create('second')
       const token = await signJwt({ role: 'admin' }, { secret: secrets.first })
@@ -187,7 +187,7 @@ onOneEngine(
       assert.equal(await status(admin, '/v1/agents/first', 'PATCH', { temperature: 1 }), 200)
     })
 
-    test('its owner is nobody else’s namesake: repeated requests of two agents do not meet', async () => {
+    test('its owner is no one else’s namesake: repeated requests of two agents do not meet', async () => {
       const body = { description: 'once' }
       const patch = async (name: keyof typeof secrets) =>
         service().call('PATCH', `/v1/agents/${name}`, {

@@ -69,7 +69,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('PATCH', `${path}/${body.data[0].id}`, app.code(), change), 200)
     })
 
-    test('whoever erases a user needs a code if one agent in reach wants one', async () => {
+    test('anyone who erases a user needs a code if one agent in reach wants one', async () => {
       const name = await newAgent({ requiredFor: ['clear_memory'] })
       const { body } = await service().call('GET', `/v1/agents/${name}`)
       const { secret } = await newKey({ permissions: ['read', 'delete'], agent_id: body.data.id })
@@ -87,7 +87,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(headers.get('www-authenticate'), 'Bearer realm="moorage", error="insufficient_user_authentication"')
     })
 
-    test('other agents go on without', async () => {
+    test('other agents continue without', async () => {
       const { status } = await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 1 } })
       assert.equal(status, 200)
     })
@@ -305,7 +305,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.ok(wrong.length <= 9, `${wrong.length} guesses were judged`)
     })
 
-    test('what is no code is refused without a look at it', async () => {
+    test('anything that is not a code is refused without a look at it', async () => {
       for (const text of ['12345', '1234567', '12345a', ' ', '１２３４５６'].map(encodeURIComponent)) {
         assert.deepEqual(await update(text), refused(NEEDED))
       }

@@ -71,7 +71,7 @@ async function ask(token: string, method = 'GET', path = '/v1/agents', body?: un
 describe('OAuth 2.0 of the service', () => {
   startWith(() => ({ ...auth(), ...manyFailures }))
 
-  test('503 while the provider was never reached; nobody is let in on trust', async () => {
+  test('503 while the provider was never reached; no one is let in on trust', async () => {
     idp.down = true
     const { status, error } = await ask(await signToken(claims(), key))
     assert.equal(status, 503)

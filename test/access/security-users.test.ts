@@ -144,7 +144,7 @@ onAnyEngine(
       assert.deepEqual(await call(bob, 'POST', `/invocations/${runs.ada}/cancel`), missing)
     })
 
-    test('nor do receipts of nobody', async () => {
+    test('nor do receipts without a user', async () => {
       const { data } = await call(service().admin, 'POST', '/invoke', { message: 'for no user' })
       const missing = [404, 'not_found', `Invocation "${data.request_id}" not found.`]
       assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}`), missing)
@@ -223,7 +223,7 @@ onAnyEngine(
       })
     })
 
-    test('logs, which tell of everybody, are 403', async () => {
+    test('logs, which contain every user, are 403', async () => {
       const refusal = [403, 'forbidden', 'This token acts for one user, and this affects other users. Use an API key.']
       assert.deepEqual(await call(bob, 'GET', '/logs'), refusal)
       assert.deepEqual(await call(bob, 'GET', `/logs?request_id=${runs.bob}`), refusal)
@@ -266,7 +266,7 @@ onAnyEngine(
         return [reply.status, reply.body.error?.code, reply.body.error?.message]
       }
 
-      test('403 on every route, whatever the token may do: they hear of every user', async () => {
+      test('403 on every route, whatever the token may do: they learn of every user', async () => {
         const { id } = await createWebhook(service(), { url })
         await call(ada, 'POST', '/invoke', { message: 'for ada alone' })
         const [delivery] = await listDeliveries(service(), id)
@@ -310,7 +310,7 @@ onAnyEngine(
         return reply.body.error ? [reply.status, reply.body.error.code, reply.body.error.message] : reply.status
       }
 
-      test('it may call what keeps to its user or names nobody, and nothing else', async () => {
+      test('it may call what keeps to its user or names no one, and nothing else', async () => {
         const may = operationsForKeys.filter(({ access }) => access.userTokens).map(({ id }) => id)
         assert.deepEqual(may.toSorted(), [...FOR_USER_TOKENS].toSorted())
         for (const operation of operationsForKeys.filter(({ access }) => !access.userTokens)) {

@@ -253,8 +253,8 @@ onBothEngines('agents', (service) => {
     }
   })
 
-  describe('what is read again and again', () => {
-    test('comes from memory, and tells of a change at once', async () => {
+  describe('repeated reads', () => {
+    test('comes from memory, and reports a change at once', async () => {
       const id = await createAgent(service(), 'remembered', { description: 'before' })
       const { secret: scoped } = await createKey(service(), { role: 'viewer', agent_id: id })
       const paths = [`/v1/agents/${id}`, '/v1/agents/remembered', '/v1/agents', '/v1/agents?limit=100&sort=name']

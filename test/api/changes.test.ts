@@ -24,7 +24,7 @@ function counter() {
 describe('a cache', () => {
   const firstWord = (_value: string, key: string) => [key.split('-')[0] as string]
 
-  test('forgets what tells of a subject, and what names no subject, and nothing else', async () => {
+  test('forgets values of a subject and values without a subject, and nothing else', async () => {
     const remembered = cache<string>()
     const load = counter()
     const look = async () => [
@@ -173,7 +173,7 @@ onBothEngines('a snapshot of a project', (started) => {
 })
 
 describe('two nodes on one PostgreSQL', () => {
-  test('what one node removes, the other refuses, and goes on with the rest', async (t) => {
+  test('what one node removes, the other refuses, and continues with the rest', async (t) => {
     const first = await startService('postgres')
     const second = await first.beside()
     t.after(async () => {

@@ -158,7 +158,7 @@ onAnyEngine('deployments', (service) => {
         assert.equal((await deployExactly(agent, 'v1', digest)).status, 201)
       })
 
-      test('409 once somebody has changed the agent: neither label nor deployment comes about', async () => {
+      test('409 once someone has changed the agent: neither label nor deployment comes about', async () => {
         const agent = await newAgent(service(), { instructions: 'one' })
         const digest = await digestOf(agent)
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
@@ -314,7 +314,7 @@ onAnyEngine('deployments', (service) => {
       const nothing = 'There is nothing to return to: production has served no other version that was not rolled back.'
       assert.deepEqual(await rollBack(), [409, nothing])
 
-      // A version that was rolled back and then deployed anew is good again until it is rolled back anew.
+      // A version that was rolled back and then deployed again is good again until it is rolled back again.
       await deploy(service(), agent, 'v2')
       await deploy(service(), agent, 'v4')
       assert.equal(await rollBack(), 'v2')

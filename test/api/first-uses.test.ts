@@ -6,7 +6,7 @@ import { referencePage } from '../../src/http/reference/reference-page.ts'
 import { lazilyInTurn, PARTS_OF_MCP, PARTS_OF_UNDICI } from '../../src/lib/lazily.ts'
 import { operations } from '../../src/operations.ts'
 
-/** How often the event loop came round while the work went on. */
+/** How often the event loop came round while the work continued. */
 async function passesOf(work: () => Promise<unknown>): Promise<number> {
   let [passes, isDone] = [0, false]
   const look = () => {
@@ -18,7 +18,7 @@ async function passesOf(work: () => Promise<unknown>): Promise<number> {
   return passes
 }
 
-describe('what is made or loaded at its first use lets other requests go on', () => {
+describe('what is made or loaded at its first use lets other requests continue', () => {
   test('the OpenAPI document and the reference, between their operations', async () => {
     assert.ok((await passesOf(() => openApiDocument(operations))) >= operations.length)
     const document = await openApiDocument(operations)

@@ -42,8 +42,8 @@ describe('a name', () => {
     assert.deepEqual(await resolve('six.test'), ['2606:4700::1 6'])
   })
 
-  test('a server that is silent about one family does not hold up the other', async (t) => {
-    // A server that says nothing is waited for longer than four seconds.
+  test('a server that is silent about one family does not delay the other', async (t) => {
+    // A server that says nothing is awaited longer than four seconds.
     await inOneAttempt(async () => {
       const { resolve } = await setUp(t, { 'a.test': { A: ['1.1.1.1'], AAAA: 'silent' } })
       const started = performance.now()
@@ -133,7 +133,7 @@ describe('names that are slow to resolve', () => {
       Array.from({ length: count }, (_, index) => [`${kind}${index}.test`, { A: 'silent', AAAA: 'silent' }]),
     )
 
-  test('delay nobody but their owner, who waits in line', async (t) => {
+  test('delay no one but their owner, who waits in line', async (t) => {
     const { resolve, server } = await setUp(t, { ...slow(40, 'slow'), 'a.test': { A: ['1.1.1.1'] } })
     const stop = new AbortController()
     const pending = Object.keys(slow(40, 'slow')).map((name) => resolve(name, 'slow', stop.signal).catch(() => {}))

@@ -141,7 +141,7 @@ onAnyEngine(
         return body.data.totals.calls
       }
       await storage.transaction((db) => usage.rollUp(db, day + 24 * HOUR, 1_000))
-      // An hour goes with its end, so of the day that goes on only the whole is left.
+      // An hour goes with its end, so of the day that continues only the whole is left.
       await usage.remove(storage.db, day + 24 * HOUR - 1, 1_000)
       assert.equal(await calls('granularity=day'), 1)
       await usage.remove(storage.db, day + 24 * HOUR, 1_000)
@@ -165,7 +165,7 @@ onBothStores('a sweep', (store) => {
     }
   }
 
-  test('goes on in batches until nothing is left, each kind by its own age', async () => {
+  test('continues in batches until nothing is left, each kind by its own age', async () => {
     const asked: [before: number, removed: number][] = []
     const { run } = sweep({ storage: store().storage, now: () => 10_000, log }, [
       { name: 'many', keep_ms: 1_000, remove: rows(2_001, asked) },

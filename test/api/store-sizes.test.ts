@@ -19,7 +19,7 @@ onBothEngines('what the store has', (service) => {
     assert.ok(later.measured_at > measured_at)
   })
 
-  test('is told as it was counted last where there is much: no request waits for it, also after a start', () =>
+  test('is reported as it was counted last where there is much: no request waits for it, also after a start', () =>
     withService(service().engine, async (large) => {
       large.holdClock()
       const before = await keptIn(large)

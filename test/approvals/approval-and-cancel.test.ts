@@ -12,7 +12,7 @@ import { startWithModel } from '../support/service/with-model.ts'
 import { refundingAgent, startTill, startWaiting, type Till } from '../support/slices/approvals.ts'
 
 for (const engine of ENGINES) {
-  describe(`a run that is cancelled while somebody decides, on ${engine}`, () => {
+  describe(`a run that is cancelled while someone decides, on ${engine}`, () => {
     let service: Service
     let till: Till
     let model: Awaited<ReturnType<typeof startWithModel>>['model']

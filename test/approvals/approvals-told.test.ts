@@ -25,7 +25,7 @@ import { type Arrival, createWebhook, LOCAL_RECEIVERS, openInbox } from '../supp
 const APPROVE = { decision: 'approve' }
 
 for (const engine of ANY_ENGINE) {
-  describe(`what others hear of a run that waits, on ${engine}`, () => {
+  describe(`what others learn of a run that waits, on ${engine}`, () => {
     let service: Service
     let till: Till
     let model: ModelServer

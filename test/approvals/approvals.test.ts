@@ -171,7 +171,7 @@ onAnyEngine(
         assert.deepEqual(till.of('rejected-1'), [])
       })
 
-      test('two deciders at once: one wins, the other hears so', async () => {
+      test('two deciders at once: one wins, the other is told so', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'race-1')
         const other = await approver(service())
@@ -237,7 +237,7 @@ onAnyEngine(
         assert.equal((await untilStatus(service(), path, 'completed')).response, 'Blue')
       })
 
-      test('nobody has to answer', async () => {
+      test('no one has to answer', async () => {
         const agent = await newAgent(service(), asking)
         const { path } = await startWaiting(service(), agent, 'size')
         await decide(service(), `${path}/approvals/call_1`, key, { decision: 'reject' })
@@ -246,7 +246,7 @@ onAnyEngine(
     })
 
     describe('what a waiting run is', () => {
-      test('it expires as rejected, when nobody has decided in time', async () => {
+      test('it expires as rejected, when no one has decided in time', async () => {
         const soon = { approval: { expires_after_seconds: 3600 } }
         const agent = await newAgent(service(), refundingAgent(till, soon))
         const { path, approval } = await startWaiting(service(), agent, 'expired-1')
@@ -265,7 +265,7 @@ onAnyEngine(
         }
       })
 
-      test('a pause of its agent cancels it, and nobody can decide any more', async () => {
+      test('a pause of its agent cancels it, and no one can decide any more', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'paused-1')
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
@@ -300,7 +300,7 @@ onAnyEngine(
 )
 
 // Every ten seconds a node looks for runs that it has forgotten. One that has just begun to wait is not among them.
-test('a run whose approval expires goes on within moments', () =>
+test('a run whose approval expires continues within moments', () =>
   inTime(5_000, async () => {
     let took = 0
     await withService('sqlite', async (service) => {

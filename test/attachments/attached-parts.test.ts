@@ -93,7 +93,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(shown(1), 'And?')
     })
 
-    test("responses: the image stays when a response goes on after the caller's tool, and in what follows", async () => {
+    test("responses: the image stays when a response continues after the caller's tool, and in what follows", async () => {
       providers.chat.reset()
       providers.chat.reply({ calls: [{ name: 'zoom', arguments: {} }] })
       const client = openaiClient(service)

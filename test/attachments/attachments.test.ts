@@ -92,7 +92,7 @@ for (const engine of ENGINES) {
       assert.equal((await receiptOf('gpt', reply)).attachments[0].shown_as, 'text')
     })
 
-    test('a provider without vision is told in words that there is an image', async () => {
+    test('a provider without vision gets a text that says there is an image', async () => {
       providers.chat.reset()
       const reply = await invoke('blind', [{ data: PNG, media_type: 'image/png', name: 'dot.png' }])
       assert.equal(

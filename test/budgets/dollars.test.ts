@@ -137,7 +137,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('dollars are told in figures, however few they are', () => {
+test('dollars are written in figures, however small the amount', () => {
   const told = [1, 50, 123_456_789, 30_414_000, 6_160_000_000, 1_234_567_890_000_000].map(formatUsd)
   assert.deepEqual(told, ['$0.000000001', '$0.00000005', '$0.123457', '$0.030414', '$6.16', '$1234570'])
 })

@@ -104,7 +104,7 @@ for (const engine of ENGINES) {
       assert.equal(usage.body.data.totals.calls, 2)
     })
 
-    test('a call waits for what others hold and may not use, and nothing is told as exceeded', async () => {
+    test('a call waits for what others hold and may not use, and nothing is reported as exceeded', async () => {
       const agent = await agentWith(1000)
       await service.call('POST', '/v1/webhooks', {
         body: { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold', 'budget.exceeded'] },

@@ -66,7 +66,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(used > 0)
     })
 
-    test('a run that has searched its memory and then waits for room counts as a run when it goes on', async () => {
+    test('a run that has searched its memory and then waits for room counts as a run when it continues', async () => {
       const agent = await newAgent(service)
       const context = { user_id: 'ada' }
       await writeMemory(service, agent, [{ content: 'a boat', context }])

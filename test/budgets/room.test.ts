@@ -119,7 +119,7 @@ for (const engine of ENGINES) {
       assert.equal((await slow.reply).status, 200)
     })
 
-    test('a call that is too large exceeds nothing: the event is told when the budget is used up', async () => {
+    test('a call that is too large exceeds nothing: the event is reported when the budget is used up', async () => {
       const agent = await agentWith(10)
       await service.call('POST', '/v1/webhooks', {
         body: { agent_id: agent, url: 'https://example.com/hook', events: ['budget.exceeded'] },
@@ -137,7 +137,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await told(), [1050])
     })
 
-    test('a call that is refused is told once in the log', async () => {
+    test('a call that is refused is reported once in the log', async () => {
       const agent = await agentWith(10)
       await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 5 } })
       assert.equal((await invoke(agent)).status, 429)

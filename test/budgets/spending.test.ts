@@ -226,7 +226,7 @@ for (const engine of ENGINES) {
       return rows.map(({ body }) => JSON.parse(body)).filter(({ type }) => type.startsWith('budget'))
     }
 
-    test('events tell of thresholds and of the limit, once each', async () => {
+    test('events report thresholds and the limit, once each', async () => {
       const agent = await agentWith()
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 4 }, thresholds: [50, 100] })
       const body = { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold', 'budget.exceeded'] }

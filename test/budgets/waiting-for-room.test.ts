@@ -72,7 +72,7 @@ for (const engine of MANY_NODES) {
     }
     const REFUSED = `The budget "tight" doesn't have enough left: 1 run of 1 run used, and this call could need 1 run.`
 
-    test('a run waits, its receipt says why, and it goes on when the budget is raised', async () => {
+    test('a run waits, its receipt says why, and it continues when the budget is raised', async () => {
       const { agent, id } = await agentWithout()
       const request_id = await begin(agent)
       const waiting = await becomes(agent, request_id, 'waiting')
@@ -96,7 +96,7 @@ for (const engine of MANY_NODES) {
       assert.equal(receipt.error.code, 'budget_exceeded')
     })
 
-    test('it goes on when the budget is deleted', async () => {
+    test('it continues when the budget is deleted', async () => {
       const { agent, id } = await agentWithout()
       const request_id = await begin(agent)
       await becomes(agent, request_id, 'waiting')
@@ -143,7 +143,7 @@ for (const engine of MANY_NODES) {
       assert.equal(logs.pagination.total, 1, JSON.stringify(logs.data))
     })
 
-    test('it goes on when the period ends', async () => {
+    test('it continues when the period ends', async () => {
       // An hour has begun: none ends before the run waits.
       service.advance(HOUR_MS - (service.now() % HOUR_MS))
       const { agent, resets_at } = await agentWithout('hour')
@@ -154,7 +154,7 @@ for (const engine of MANY_NODES) {
       await becomes(agent, request_id, 'completed')
     })
 
-    test('in the middle of a run: it goes on after its stored steps, and no tool is called twice', async () => {
+    test('partway through a run: it continues after its stored steps, and no tool is called twice', async () => {
       const input_schema = { type: 'object', properties: {} }
       const agent = await newAgent(service, {
         model: MODEL,
@@ -184,7 +184,7 @@ for (const engine of MANY_NODES) {
       assert.deepEqual([toolCalls, model.requests.length], [1, 2])
     })
 
-    test('what a call under way holds is waited for', async () => {
+    test('what a call in progress holds is awaited', async () => {
       const agent = await newAgent(service, { model: MODEL, limits: { max_output_tokens: 100 } })
       await budget(agent, { tokens: 500 })
       const answered = Promise.withResolvers<void>()
@@ -251,7 +251,7 @@ for (const engine of MANY_NODES) {
       await becomes(agent, request_id, 'completed')
     })
 
-    test('it goes on when its agent moves to a project without that budget', async () => {
+    test('it continues when its agent moves to a project without that budget', async () => {
       await service.call('POST', '/v1/projects', { body: { name: 'shop' } })
       const agent = await newAgent(service, { model: MODEL })
       const body = { name: 'tight', per: 'ever', scope: { type: 'project' }, limit: { tokens: 5_000 } }

@@ -324,7 +324,7 @@ onAnyEngine(
     })
 
     describe('a run that waits for a person', () => {
-      test('lets the one wait that called it; the client is told, and both go on when it is decided', async () => {
+      test('lets the one wait that called it; the client is told, and both continue when it is decided', async () => {
         const key = await approver(service())
         await named(service(), 'cashier', refundingAgent(till))
         const parent = await newAgent(service(), callerOf('cashier', {}, { limits: { timeout_ms: 60_000 } }))
@@ -411,7 +411,7 @@ onAnyEngine(
     })
 
     describe('streams', () => {
-      test('tell the call and its result, which names the run, and none of what the other agent says', async () => {
+      test('report the call and its result, which names the run, and none of what the other agent says', async () => {
         await named(service(), 'speaker')
         const parent = await newAgent(service(), callerOf('speaker'))
         const response = await fetch(`${service().url}/v1/agents/${parent}/invoke`, {

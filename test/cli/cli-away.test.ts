@@ -87,7 +87,7 @@ describe('commands whose service goes away and comes back', () => {
     assert.equal(stdout, `${ANSWER}\n`)
   })
 
-  test('logs -f: goes on over a restart, says so, and misses nothing', async () => {
+  test('logs -f: continues over a restart, says so, and misses nothing', async () => {
     const linesOf = (text: string) => text.trim().split('\n').length
     let printed = ''
     let said = ''
@@ -163,7 +163,7 @@ describe('moorage invoke | head', () => {
     isSpending = false
   }
 
-  test('once nobody reads, the run is cancelled and nothing more is spent: exit code 0', async () => {
+  test('once no one reads, the run is cancelled and nothing more is spent: exit code 0', async () => {
     const env = {
       ...childEnv(),
       HOME: '/nonexistent',
@@ -191,7 +191,7 @@ describe('moorage invoke | head', () => {
     )
   })
 
-  test('whoever stops reading stderr misses only what is said there', async () => {
+  test('anyone who stops reading stderr misses only what is said there', async () => {
     const env = {
       ...childEnv(),
       HOME: '/nonexistent',

@@ -55,7 +55,7 @@ describe('moorage and which service it works on', () => {
     assert.equal((await shell().moorage(nameless)).code, 2)
   })
 
-  test('a query goes out as it is given: the service hears of a parameter that is repeated', async () => {
+  test('a query goes out as it is given: the service learns of a parameter that is repeated', async () => {
     const env = { MOORAGE_URL: service().url, MOORAGE_API_KEY: service().admin }
     const { code, stderr } = await shell().moorage(['api', 'GET', '/v1/agents?limit=1&limit=2'], { env })
     assert.equal(code, 2)

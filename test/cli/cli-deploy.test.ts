@@ -69,7 +69,7 @@ onAnyEngine('moorage deploy', (service) => {
     return { told, again }
   }
 
-  test('warns of a secret that a tool names and nobody has set, once for each deployment', async () => {
+  test('warns of a secret that a tool names and no one has set, once for each deployment', async () => {
     const shell = newShell(service())
     const tool = '{type: http, name: ask, url: https://api.example.com/, headers: {x-key: "{{secret.NOBODYS}}"}}'
     writeFileSync(join(shell.folder, 'agent.yaml'), `name: warned\ntools: [${tool}]\n`)
@@ -82,7 +82,7 @@ onAnyEngine('moorage deploy', (service) => {
     }
   })
 
-  test('what somebody else writes before the snapshot does not get under our label', async () => {
+  test('what someone else writes before the snapshot does not get under our label', async () => {
     const { told, again } = await deployBeside('raced', 'POST', /\/deployments/, () =>
       change('raced', { instructions: 'theirs' }),
     )
@@ -95,7 +95,7 @@ onAnyEngine('moorage deploy', (service) => {
     assert.equal(instructions, 'ours')
   })
 
-  test('what somebody else writes between our look and our update is noticed', async () => {
+  test('what someone else writes between our look and our update is noticed', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'mixed' } })
     const { told, again } = await deployBeside(
       'mixed',
@@ -115,7 +115,7 @@ onAnyEngine('moorage deploy', (service) => {
     )
   })
 
-  test('a label that somebody else takes at the last moment is refused', async () => {
+  test('a label that someone else takes at the last moment is refused', async () => {
     const take = async () => {
       const ours = await agentOf('taken')
       await change('taken', { instructions: 'theirs' })
@@ -143,7 +143,7 @@ onAnyEngine('moorage deploy', (service) => {
     assert.deepEqual(await agentOf('kept'), before)
   })
 
-  test('a content label that somebody else bound to something else is refused, not served', async () => {
+  test('a content label that someone else bound to something else is refused, not served', async () => {
     const shell = newShell(service())
     write(shell, 'squatted', 'ours')
     const { stdout } = await shell.moorage(['deploy', '-e', 'elsewhere', '--json'])

@@ -315,7 +315,7 @@ describe('moorage remote check', () => {
     assert.match(await said(['http://127.0.0.1:1', '--host', '192.0.2.1']), /Can.t listen for steps at 192\.0\.2\.1/)
   })
 
-  test('the card of an A2A agent is told as one', async () => {
+  test('the card of an A2A agent is reported as one', async () => {
     const card = 'http://127.0.0.1:1/.well-known/agent-card.json'
     const { code, stdout, stderr } = await shell.moorage(['remote', 'check', card], { env })
     assert.deepEqual([code, stdout], [1, ''])

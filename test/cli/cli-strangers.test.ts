@@ -6,7 +6,7 @@ const EVIL = 'before\u001b]0;owned\u0007\u001b[2J\u009b31mover\rwrite\u202eback\
 const SHOWN =
   'before\\u001b]0;owned\\u0007\\u001b[2J\\u009b31mover\\u000dwrite\\u202eback\\u2066in\\u200f\\u2028out\tafter'
 const IN_A_CELL = SHOWN.replace('\t', ' ')
-/** Of the sign that something is under way, should it take long. */
+/** Of the sign that something is in progress, should it take long. */
 const CLEAR_LINE = '\r\u001b[K'
 const STEERS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u
 

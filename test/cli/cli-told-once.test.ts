@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type CliRun, shellOfAdmin } from '../support/clients/cli.ts'
 
-describe('a secret is told once, on stdout', () => {
+describe('a secret is shown once, on stdout', () => {
   const { service, shell } = shellOfAdmin()
   const local = () => ['--local', '--data', service().data]
 

@@ -28,7 +28,7 @@ for (const engine of ANY_ENGINE) {
       await stop()
     })
 
-    test('tells sums, of an agent by its name too, and as CSV', async () => {
+    test('reports sums, of an agent by its name too, and as CSV', async () => {
       const shown = await shell.moorage(['usage', '--by', 'model', '--agent', 'teller'])
       assert.equal(shown.code, 0, shown.stderr)
       assert.match(

@@ -34,7 +34,7 @@ onAnyEngine(
     const useLink = (link_token: string) =>
       new ConsoleTab(service).ask('POST', '/console/session', { body: { link_token } })
 
-    test('fixation: a secret that somebody else chose is never adopted', async () => {
+    test('fixation: a secret that someone else chose is never adopted', async () => {
       const tab = new ConsoleTab(service)
       const planted = `moorage-${new URL(service().url).port}=${newSecret()}`
       tab.cookie = planted
@@ -142,7 +142,7 @@ onAnyEngine(
       }
     })
 
-    test('login CSRF: nobody is signed in, or out, by another site', async () => {
+    test('login CSRF: no one is signed in, or out, by another site', async () => {
       const { tab, key } = await signedIn()
       const body = { key: key.secret }
       for (const headers of [
@@ -392,7 +392,7 @@ describe('the console behind a proxy that has TLS', () => {
     assert.equal(body.data[0].address, '203.0.113.9')
   })
 
-  test('a session that began over TLS does not go on in plain text', async () => {
+  test('a session that began over TLS does not continue in plain text', async () => {
     const tab = new ConsoleTab(() => service, proxied)
     await tab.signIn(service.admin)
     const { host, port } = new URL(service.url)

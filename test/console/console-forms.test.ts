@@ -21,7 +21,7 @@ describe('what the reader of a form has changed', () => {
     assert.deepEqual(changedFields(now, value), { limits: value.limits })
   })
 
-  test('that somebody else has changed too is a clash once; the reader has seen it then', () => {
+  test('that someone else has changed too is a clash once; the reader has seen it then', () => {
     const began = { a: 1, list: [1], inside: { x: 1, y: 1 } as object | null }
     const wanted = { a: 2, list: [1, 2], inside: { x: 1, y: 2 } }
     const now = { a: 3, list: [1, 3], inside: null }
@@ -40,7 +40,7 @@ describe('what the reader of a form has changed', () => {
     assert.deepEqual([value, clashes], [{ a: { y: 2, z: 3 } }, []])
   })
 
-  test('and nobody else, is exactly what is wanted; what nobody touched stays as it is now', () => {
+  test('and no one else, is exactly what is wanted; what no one touched stays as it is now', () => {
     const record = fc.jsonValue({ maxDepth: 3 })
     fc.assert(
       fc.property(record, record, (began, other) => {

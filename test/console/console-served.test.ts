@@ -58,7 +58,7 @@ describe('the console is served', () => {
     }
   })
 
-  test('a client of the API that forgot /v1 still hears so', async () => {
+  test('a client of the API that forgot /v1 is still told so', async () => {
     for (const path of ['/agents', '/agents/hello', '/keys', '/webhooks']) {
       const { status, body } = await service.call('GET', path)
       assert.equal(status, 404)

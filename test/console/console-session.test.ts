@@ -68,13 +68,13 @@ onManyNodes('the console: sign-in', (service, engine) => {
     await service().call('DELETE', '/v1/projects/annex?name=annex')
   })
 
-  test('nobody is signed in: 200 that says so', async () => {
+  test('no one is signed in: 200 that says so', async () => {
     const { status, body } = await newTab().ask('GET', '/console/session')
     assert.equal(status, 200)
     assert.equal(body.data.signed_in, false)
   })
 
-  test('401 for a wrong key, in the same words as for a link that nobody made; no cookie', async () => {
+  test('401 for a wrong key, in the same words as for a link that no one made; no cookie', async () => {
     const tab = newTab()
     const replies = [
       await tab.ask('POST', '/console/session', { body: { key: 'mrg_wrong' } }),
@@ -211,7 +211,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(body.data.length, 1)
   })
 
-  test('a reply with the new secret that never arrived signs nobody out', async () => {
+  test('a reply with the new secret that never arrived signs no one out', async () => {
     const { tab } = await signedIn()
     const first = tab.cookie
     const withFirst = async () => {
@@ -373,7 +373,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     })
   })
 
-  test('a restart signs nobody out', async () => {
+  test('a restart signs no one out', async () => {
     await withService(engine, async (own) => {
       const tab = new ConsoleTab(() => own, { Host: '127.0.0.1:8787' })
       await tab.signIn(own.admin)

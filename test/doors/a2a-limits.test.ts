@@ -35,7 +35,7 @@ onAnyEngine(
     before(async () => {
       await createAgent(service(), 'pilot')
       await createAgent(service(), 'harbour', ASKING)
-      // No further request becomes possible while a test goes on.
+      // No further request becomes possible while a test continues.
       service().holdClock()
     })
 

@@ -84,7 +84,7 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
   })
 
   for (const path of ['/v1/agents/pilot/a2a', '/v1/mcp', '/v1/agents/pilot/mcp']) {
-    test(`broken JSON is -32700 on ${path}, and what is no request -32600`, async () => {
+    test(`broken JSON is -32700 on ${path}, and anything that is not a request -32600`, async () => {
       const headers = { ...VERSION, Accept: 'application/json, text/event-stream' }
       for (const body of ['{"jsonrpc": "2.0", "id": 1, ', 'ahoy', '"\xff']) {
         const reply = await service().call('POST', path, { headers, body })

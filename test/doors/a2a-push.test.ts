@@ -65,7 +65,7 @@ onAnyEngine(
       assert.doesNotMatch(await everythingStored(service()), /for-you|open sesame/)
     })
 
-    test('a key that may write webhooks gets no credentials of a callback: it is not pointed elsewhere, tested or signed anew', async (t) => {
+    test('a key that may write webhooks gets no credentials of a callback: it is not pointed elsewhere, tested or signed again', async (t) => {
       const inbox = await openInbox(t)
       const headers = { Prefer: 'respond-async' }
       const callback = { url: `${inbox.url}hook`, authorization: 'Bearer of-the-caller', format: 'a2a' }
@@ -191,7 +191,7 @@ onAnyEngine(
       assert.deepEqual(body.data, [], 'a callback is no webhook of the service')
     })
 
-    test('one that is set when the task has ended is told at once; it goes with the task', async (t) => {
+    test('one that is set when the task has ended is reported at once; it goes with the task', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: taskId } = (await client.sendMessage(saying('ahoy'))) as Task
@@ -242,7 +242,7 @@ onAnyEngine(
       assert.deepEqual(await callbacks.listOfRequest(parts.storage.db, run.request_id), [])
     })
 
-    test('addresses are guarded, values are headers, and nobody sets one for the task of another', async (t) => {
+    test('addresses are guarded, values are headers, and no one sets one for the task of another', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: taskId } = (await client.sendMessage(saying('wait', { returnImmediately: true }))) as Task

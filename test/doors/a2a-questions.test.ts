@@ -41,7 +41,7 @@ onAnyEngine(
       await createAgent(service(), 'strict', ASKING)
     })
 
-    test('tells its question, and a message to it is the answer', async () => {
+    test('reports its question, and a message to it is the answer', async () => {
       const client = await connectA2a(service(), 'harbour')
       const task = (await client.sendMessage(saying('ahoy'))) as Task
       assert.deepEqual(told(task), WAITING)
@@ -74,7 +74,7 @@ onAnyEngine(
       assert.match(String(told(failed).words), /The quay is flooded/)
     })
 
-    test('tells the rest as a stream, or later', async () => {
+    test('reports the rest as a stream, or later', async () => {
       const client = await connectA2a(service(), 'harbour')
       const streamed = await statesOf(client.sendMessageStream(saying('ahoy', { contextId: 'quay' })))
       assert.deepEqual(streamed, [TASK_STATE_WORKING, TASK_STATE_INPUT_REQUIRED])

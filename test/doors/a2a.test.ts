@@ -222,7 +222,7 @@ onAnyEngine(
       assert.deepEqual([states.at(-1), text], [TaskState.TASK_STATE_COMPLETED, 'Berth seven'])
     })
 
-    test('a task goes on when its client hangs up, and is taken up again', async (t) => {
+    test('a task continues when its client hangs up, and is taken up again', async (t) => {
       const held = await holdRuns(t, 'one two three')
       await createAgent(service(), 'held', held.agent)
       const client = await connectA2a(service(), 'held')
@@ -238,7 +238,7 @@ onAnyEngine(
       assert.equal(text, 'one two three')
     })
 
-    test('a run that begins again tells its text anew: what the dead attempt said is replaced', async (t) => {
+    test('a run that begins again tells its text again: what the dead attempt said is replaced', async (t) => {
       const model = await startSpeakingModel()
       t.after(model.close)
       const provider = await service().call('PUT', '/v1/providers/spoken', { body: { base_url: model.url } })

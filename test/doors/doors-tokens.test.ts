@@ -25,7 +25,7 @@ onOneEngine("an agent's own tokens and pages, through every door", (service) => 
   })
 
   for (const [door, invoke] of Object.entries(DOORS)) {
-    test(`${door}: takes them for that agent, and tells nobody whether another exists`, async () => {
+    test(`${door}: takes them for that agent, and tells no one whether another exists`, async () => {
       const ask = (agent: string, key: string) => invoke(service(), { agent, message: 'ahoy', key })
       assert.deepEqual(await ask('shop', token), { response: 'ahoy' })
       const forged = await signJwt({ permissions: ['invoke'] }, { secret: 'another secret that is just as long' })
@@ -44,7 +44,7 @@ onOneEngine("an agent's own tokens and pages, through every door", (service) => 
     assert.equal((await service().call('GET', `/v1/responses/${other.body.id}`, { key: token })).status, 401)
   })
 
-  test('a body that cannot be read, or is too large, names nobody', async () => {
+  test('a body that cannot be read, or is too large, names no one', async () => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
     for (const body of [
       '{"model": "shop"',
@@ -93,7 +93,7 @@ function unfinished(token: string): string {
 }
 
 onOneEngine(
-  'bodies of clients that nobody knows',
+  'bodies of clients that no one knows',
   (service) => {
     const statusOf = async (token: string) => (await sendRaw(service().url, unfinished(token)))[0]?.status
 
@@ -107,7 +107,7 @@ onOneEngine(
 )
 
 onOneEngine(
-  'many bodies of clients that nobody knows',
+  'many bodies of clients that no one knows',
   (service) => {
     test('only a few are read at once: 503 for more, until they have ended', async () => {
       await createAgent(service(), 'shop', { auth: { type: 'jwt', secret: SECRET } })

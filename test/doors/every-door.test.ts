@@ -271,7 +271,7 @@ describe('every operation', () => {
       recorder.reached = []
       const interrupt = new AbortController()
       const running = shell.moorage(cli.split(' '), { stdin: 'what stdin says', stop: interrupt.signal })
-      // It would go on until Ctrl-C.
+      // It would continue until Ctrl-C.
       if (cli.startsWith('webhooks listen')) await until(`${id} is reached`, () => recorder.reached.includes(id))
       if (cli.startsWith('webhooks listen')) interrupt.abort()
       await running

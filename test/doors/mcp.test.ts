@@ -197,7 +197,7 @@ onAnyEngine('the MCP door', (service) => {
     assert.deepEqual([failed.isError, textOf(failed)], [true, 'The engine is cold'])
   })
 
-  test('a model hears that a person must decide first', async (t) => {
+  test('a model learns that a person must decide first', async (t) => {
     const rule = { call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Berth {{result}}' }
     const tools = [{ type: 'ask_person' }]
     await createAgent(service(), 'harbour', { model: 'builtin/script', script: { rules: [rule] }, tools })

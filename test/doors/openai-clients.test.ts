@@ -54,7 +54,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(text, 'Can I sail?')
       })
 
-      test(`${name}: calls a tool and goes on with its result`, async () => {
+      test(`${name}: calls a tool and continues with its result`, async () => {
         model.reset()
         model.reply({ calls: [{ name: 'weather', arguments: { city: 'Kiel' } }] }, { text: ['Yes, sunny.'] })
         const { stream } = await open().doStream({ prompt, tools: [WEATHER] })

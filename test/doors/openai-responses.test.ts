@@ -95,7 +95,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await stream.finalResponse()).output_text, 'one two three')
     })
 
-    test('a call of a tool is an item, and the follow-up goes on where it stopped', async () => {
+    test('a call of a tool is an item, and the follow-up continues where it stopped', async () => {
       model.reset()
       const calls = [
         { name: 'stock', arguments: {} },
@@ -132,7 +132,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('a response goes on after one that named items of earlier ones', async () => {
+    test('a response continues after one that named items of earlier ones', async () => {
       model.reset()
       const calls = [{ name: 'weather', arguments: { city: 'Kiel' } }]
       model.reply({ text: ['Let me see.'], calls }, { text: ['Sunny.'] }, { text: ['Yes.'] }, { text: ['Surely.'] })
@@ -230,7 +230,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(whole, events, 'from the first event on, where no number is given')
     })
 
-    test('a run that fails is told as failed', async () => {
+    test('a run that fails is reported as failed', async () => {
       model.reset()
       model.reply({ status: 400, body: { error: { message: 'no' } } })
       const client = openaiClient(service)
@@ -310,7 +310,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('a conversation that goes on does not show the model what was deleted of it', async () => {
+    test('a conversation that continues does not show the model what was deleted of it', async () => {
       model.reset()
       const calls = [
         { name: 'stock', arguments: {} },

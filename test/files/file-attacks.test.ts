@@ -333,7 +333,7 @@ onOneEngine(
       await untilStored(service(), 0)
     })
 
-    test('one that goes on is served, however long it takes', () =>
+    test('one that continues is served, however long it takes', () =>
       // A process that stands still for a second takes its clients for silent.
       inOneAttempt(async () => {
         const socket = await begin(service(), 'Content-Length: 8')

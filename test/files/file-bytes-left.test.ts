@@ -71,7 +71,7 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('and then can: a sweep finishes an erasure that nobody asks for again', async () => {
+    test('and then can: a sweep finishes an erasure that no one asks for again', async () => {
       const service = await startService(engine, s3.settings)
       try {
         await uploaded(service, 'of fay', of('fay'))

@@ -47,7 +47,7 @@ onBothEngines(
       await untilStored(service(), 0)
     })
 
-    test('bytes that were swept up while their upload went on make no file', async () => {
+    test('bytes that were swept up while their upload continued make no file', async () => {
       const storage = storageOf(service())
       const { bytes } = partsOf(service())
       const late = await bytes.take('prj_default', pieces('too late'))

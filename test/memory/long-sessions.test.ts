@@ -15,7 +15,7 @@ for (const engine of ANY_ENGINE) {
     })
     after(() => stop())
 
-    test('goes on: every message is answered, and the log says what the model was not shown', async () => {
+    test('continues: every message is answered, and the log says what the model was not shown', async () => {
       const agent = await newAgent(service, { model: 'local/tiny' })
       model.takeAtMost(9000)
       const context = { user_id: 'ada', session_id: 'long' }

@@ -250,7 +250,7 @@ for (const engine of ANY_ENGINE) {
 
 describe('embedding that is cut short', () => {
   // On PostgreSQL another node takes over in the same way, once the lease of the one that died has ended.
-  test('goes on after kill -9 where it was, and asks for nothing twice', async (t) => {
+  test('continues after kill -9 where it was, and asks for nothing twice', async (t) => {
     const endpoint = await startEmbeddingServer()
     t.after(() => endpoint.close())
     const service = await startChildService(t, 'sqlite', {

@@ -79,7 +79,7 @@ describe('readImport', () => {
     assert.equal(timeOf('2024-07-21T09:00:00-04:00'), '2024-07-21T13:00:00.000Z')
   })
 
-  test('what is no export is none', () => {
+  test('anything else is not an export', () => {
     for (const text of ['', '{}', '[]', 'hello', '{"a": 1}', '[1, 2]', '{"results": []}']) {
       assert.equal(readImport(text), undefined, text)
     }
@@ -145,7 +145,7 @@ describe('moorage memory import and rebuild', () => {
     assert.match(stderr, /other\.json is not a Moorage, Letta or mem0 export/)
   })
 
-  test('rebuild counts anew, on the store itself', async () => {
+  test('rebuild counts again, on the store itself', async () => {
     const agent = await newAgent(service)
     await writeMemory(service, agent, [{ content: 'one', context: { user_id: 'vera' } }])
     const storage = storageOf(service)

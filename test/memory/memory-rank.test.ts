@@ -152,7 +152,7 @@ describe('who said it', () => {
     assert.ok([3, 5].includes(order(remembered(...talk), 'What does Mel say about bread?')[0] as number))
   })
 
-  test('two names prefer nobody', () => {
+  test('two names prefer no one', () => {
     const { hits } = search(remembered(...talk), 'bread, Mel and Caro')
     assert.deepEqual(hits, search(remembered(...talk), 'bread').hits)
   })

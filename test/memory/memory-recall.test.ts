@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
-import type { Found } from '../../src/operation/recall.ts'
+import type { MemoryMatch } from '../../src/operation/recall.ts'
 import { partsOf, storageOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { FREE_METER } from '../support/service/free-meter.ts'
@@ -29,7 +29,7 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     const { created_at } = data[0]
     const said = { content: 'The blue door sticks', kind: 'turn', user_id: 'anna', session_id: 's1', created_at }
     const [answer, message] = data
-    const found = ({ id, score }: Found) => ({
+    const found = ({ id, score }: MemoryMatch) => ({
       ...said,
       id,
       score,
@@ -53,7 +53,7 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     }
   })
 
-  test('the session’s turns come back oldest first, the latest of them, and of nobody else', async () => {
+  test('the session’s turns come back oldest first, the latest of them, and of no one else', async () => {
     const agent = await newAgent(service(), echo)
     const session_id = 'shared-name'
     for (const message of ['one', 'two', 'three']) await invoke(agent, message, { user_id: 'anna', session_id })

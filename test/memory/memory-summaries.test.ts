@@ -83,7 +83,7 @@ for (const engine of ANY_ENGINE) {
       )
       assert.match(answering[0]?.content ?? '', /<summary>.*never follow instructions/)
 
-      // Nothing is done for two new turns; with four the model goes on from what it wrote.
+      // Nothing is done for two new turns; with four the model continues from what it wrote.
       await summarize()
       assert.equal(model.requests.length, 4)
       await say(agent, 'And where?', context)
@@ -211,7 +211,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await put('x'.repeat(4_001), 'ben')).status, 400)
     })
 
-    test('it goes with the turns that it tells of: forgotten, corrected, erased; the export has it', async () => {
+    test('it is deleted with the turns that it covers: forgotten, corrected, erased; the export has it', async () => {
       model.reset()
       const agent = await summarizing()
       const context = { user_id: 'cleo', session_id: 's' }

@@ -163,7 +163,7 @@ onBothStores('memory that stays warm', (store) => {
           said.map((content) => ({ ...note('anna', content, 7, 's1'), kind: 'turn' as const, role: 'user' as const })),
         ),
       )
-      // A row that was written anew stands elsewhere in its table: its place there must not decide.
+      // A row that was written again stands elsewhere in its table: its place there must not decide.
       for (const created_at of [6, 7]) {
         const moved = storage.db.updateTable('memories').set({ created_at }).where('agent_seq', '=', agent_seq)
         await moved.where('content', 'in', ['line 2', 'line 3']).execute()

@@ -68,7 +68,7 @@ onBothEngines('memory', (service) => {
       assert.deepEqual(await found(service(), agent, { query: 'written once' }), ['written once'])
     })
 
-    test('400 for what is no memory, and nothing is written', async () => {
+    test('400 for anything that is not a memory, and nothing is written', async () => {
       const agent = await newAgent(service())
       const good = { content: 'perfectly fine' }
       const wrong: [object, string][] = [
@@ -333,7 +333,7 @@ onBothEngines('memory', (service) => {
       assert.deepEqual(await found(service(), agent, { query: '🙂 …' }), [])
     })
 
-    test('400 for what is no search', async () => {
+    test('400 for anything that is not a search', async () => {
       const agent = await newAgent(service())
       const wrong: [object, string][] = [
         [{}, 'query'],

@@ -150,7 +150,7 @@ describe('a run of another node', () => {
     }
   })
 
-  test('goes on here when its node has died and this one has taken the run over', async () => {
+  test('continues here when its node has died and this one has taken the run over', async () => {
     const { path, follower, request_id } = await begin()
     const storage = storageOf(follower)
     const { live } = partsOf(follower)

@@ -31,7 +31,7 @@ describe('a service that is stopped', () => {
     return withService('sqlite', story, { ...LOCAL_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '30s' })
   })
 
-  test('resets nobody: clients that keep their connection hear in a reply that it is the last', async (t) => {
+  test('resets no one: clients that keep their connection hear in a reply that it is the last', async (t) => {
     // A connection is cut only after nobody has asked on it for so long.
     const service = await startService('sqlite', {}, {}, { lingerMs: 30_000 })
     const { hostname, port } = new URL(service.url)

@@ -29,13 +29,13 @@ onBothEngines(
       id: string,
       fields: { status?: string; owner?: string | null; lease_until?: number | null; lapses?: number },
     ) => db().updateTable('runs').set(fields).where('id', '=', id).execute()
-    /** The run that is under way, once it is stored. */
+    /** The run that is in progress, once it is stored. */
     const stored = async (agent: string) => {
       const run = await until('the stored run', () => liveRuns(service(), agent).find(({ lease }) => lease))
       return run.request_id
     }
 
-    test('is renewed while it goes on', LIMIT, async () => {
+    test('is renewed while it continues', LIMIT, async () => {
       const agent = await newAgent(service(), slow(60_000))
       const reply = invoke(agent)
       const id = await stored(agent)
@@ -74,10 +74,10 @@ onBothEngines(
       await failRun(db(), id)
     })
 
-    test('once lost is no cancel: the run goes on where a node finds it', LIMIT, async (t) => {
+    test('once lost is no cancel: the run continues where a node finds it', LIMIT, async (t) => {
       let calls = 0
       const tool = await startLocalServer((_request, response) => {
-        // The first call is under way when the lease is lost.
+        // The first call is in progress when the lease is lost.
         if (++calls > 1) response.end('done')
       })
       t.after(() => tool.close())

@@ -27,7 +27,7 @@ describe('a pause on two nodes', () => {
     await stop()
   })
 
-  test('ends what the models of the other node say within a second, in every door, and each run goes on', () =>
+  test('ends what the models of the other node say within a second, in every door, and each run continues', () =>
     inTime(WITHIN_MS, async () => {
       model.reset()
       const agent = await newAgent(one, { model: 'local/m' })

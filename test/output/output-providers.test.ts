@@ -146,7 +146,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(reminder.content[0].text, /^This answer does not fit:\n- answer\.total: must be at least 0\n/)
     })
 
-    test('a schema with open objects is told in words, because Anthropic takes only closed ones', async () => {
+    test('a schema with open objects is described in words, because Anthropic takes only closed ones', async () => {
       asked.length = 0
       assert.deepEqual((await invoke('claude', OPEN)).body.data.output, { total: 3 })
       assert.equal('output_config' in asked[0], false)

@@ -173,7 +173,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('a question is asked of a person here, and the task goes on with the answer', async () => {
+    test('a question is asked of a person here, and the task continues with the answer', async () => {
       const agent = await agentAt(far.card, { approvals: { self: true } })
       far.answer((task) => {
         if (task.turn === 1) {

@@ -164,7 +164,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(model.requests.length, 0)
     })
 
-    test('waits for a person, and goes on without doing anything twice', async () => {
+    test('waits for a person, and continues without doing anything twice', async () => {
       const agent = await newRemoteAgent(service, remote.url, { tools: [look()], approvals: { self: true } })
       let made = 0
       remote.answer(async (run) => {
@@ -204,7 +204,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(remote.calls(), 0)
     })
 
-    test('sleeps without holding a process, and goes on without a file that was deleted meanwhile', async () => {
+    test('sleeps without holding a process, and continues without a file that was deleted meanwhile', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       const told: (string | null | undefined)[] = []
       remote.answer(async (run) => {

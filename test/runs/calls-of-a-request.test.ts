@@ -8,7 +8,7 @@ import { moorage } from '../../src/http/dialects/moorage.ts'
 import { authorise, authoriseNamed } from '../../src/http/pipeline/guards/authorise.ts'
 import { Idempotency } from '../../src/http/pipeline/idempotency/idempotency.ts'
 import { pipeline } from '../../src/http/pipeline/pipeline.ts'
-import type { Arrived } from '../../src/http/pipeline/request.ts'
+import type { ArrivedRequest } from '../../src/http/pipeline/request.ts'
 import { runAuthorised } from '../../src/http/pipeline/run-authorised.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
@@ -56,7 +56,7 @@ function openPipeline(node: Service) {
   return { edge, steps: pipeline(edge), close }
 }
 
-function arrivedWith(key: string): Arrived {
+function arrivedWith(key: string): ArrivedRequest {
   const message = new IncomingMessage(new Socket())
   message.headers = { authorization: `Bearer ${key}` }
   const unused = { route: undefined, params: {}, started: 0, path: '/', query: '', headers: {}, secure: false }

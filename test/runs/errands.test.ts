@@ -25,7 +25,7 @@ describe('work that no request waits for', () => {
     assert.deepEqual([done, lines], [['first', 'closed'], []])
   })
 
-  test('is told when it fails, but not when the stop has ended it', async () => {
+  test('is reported when it fails, but not when the stop has ended it', async () => {
     const { errands, lines } = opened()
     errands.begin('counting', () => Promise.reject(new Error('no')))
     errands.begin('measuring', async (signal) => {

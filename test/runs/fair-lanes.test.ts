@@ -30,7 +30,7 @@ describe('fair lanes', () => {
     assert.deepEqual(begin(lanes, []), [{ key: 'g', places: 1 }], 'the place is for the lane that has none')
   })
 
-  test('a long queue does not hold up a short one that comes later', () => {
+  test('a long queue does not delay a short one that comes later', () => {
     const lanes = new FairLanes({ total: 4, ofLane: () => 4 })
     const begun: string[] = []
     const queues = new Map([['long', 1_000]])
@@ -63,7 +63,7 @@ describe('fair lanes', () => {
     )
   })
 
-  test('a project that has nothing under way begins at once, although another has all places', () => {
+  test('a project that has nothing in progress begins at once, although another has all places', () => {
     const lanes = new FairLanes({ total: 8, ofLane: () => 8 })
     const many = Array.from({ length: 20 }, (_, n) => `noisy/${n}`)
     begin(lanes, many)

@@ -49,7 +49,7 @@ describe('a room that projects share', () => {
     assert.deepEqual(order, ['large', 'small'])
   })
 
-  test('whoever gives up leaves the room to those behind, and what is given back twice counts once', async () => {
+  test('anyone who gives up leaves the room to those behind, and what is given back twice counts once', async () => {
     const room = new FairRoom(4)
     const [first, second] = [await room.take('alpha/a', 1), await room.take('beta/b', 1)]
     const large = room.take('gamma/c', 4, NOW)
@@ -71,7 +71,7 @@ describe('a room that projects share', () => {
     assert.equal(await room.take('gamma/c', 100, NOW), undefined)
   })
 
-  test('nobody waits in a room that is closed', async () => {
+  test('no one waits in a room that is closed', async () => {
     const room = new FairRoom(1)
     await room.take('alpha/a', 1)
     const waiting = room.take('beta/b', 1)

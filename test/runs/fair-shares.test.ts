@@ -48,7 +48,7 @@ onAnyEngine(
       await Promise.all(hanging)
     })
 
-    test('PDFs of one project do not hold up that of another, and one that many want is read once', async () => {
+    test('PDFs of one project do not delay that of another, and one that many want is read once', async () => {
       const [noisy, quiet] = [await newProject(service(), 'readers'), await newProject(service(), 'reader')]
       const [many, one] = [await newAgent(noisy), await newAgent(quiet)]
       const attached = (text: string) => ({ attachments: [{ data: Buffer.from(text).toString('base64') }] })
@@ -73,7 +73,7 @@ onAnyEngine(
       void Promise.allSettled(long)
     })
 
-    test('schemas of one project that take long hold up neither reviews nor checks of another', async () => {
+    test('schemas of one project that take long delay neither reviews nor checks of another', async () => {
       const [noisy, quiet] = [await newProject(service(), 'backtracking'), await newProject(service(), 'plain')]
       const output = (pattern: string) => ({
         schema: { type: 'object', required: ['a'], properties: { a: { type: 'string', pattern } } },

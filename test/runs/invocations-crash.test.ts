@@ -30,7 +30,7 @@ for (const engine of ANY_ENGINE) {
     const isStored = async (agent: string) =>
       (await service.call('GET', `/v1/agents/${agent}/invocations`)).pagination.total === 1
 
-    // One process dies for all of them, with one invocation of each kind under way.
+    // One process dies for all of them, with one invocation of each kind in progress.
     before(async () => {
       const models = await Promise.all(ONCE_CUT_SHORT.map(() => startModelServer()))
       for (const { close } of models) ends.push(async () => close())
@@ -96,7 +96,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(pagination.total, 1)
     })
 
-    test('a stream that is taken up again says that the answer began anew, and tells it whole', async () => {
+    test('a stream that is taken up again says that the answer began again, and tells it whole', async () => {
       for (const when of ['while it runs or soon after', 'afterwards']) {
         const events = await allEvents(await service.open(`${told}/stream`, { 'Last-Event-ID': '1.15.0' }))
         const heard = events.map(({ event, data: said }) => [event, (said as { text?: string }).text ?? ''])
@@ -109,7 +109,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(receipt.response, 'There was a ship')
     })
 
-    test('one that somebody waited for is marked failed, with its log, metric and event', async () => {
+    test('one that someone waited for is marked failed, with its log, metric and event', async () => {
       assert.equal(await awaited, undefined)
       const list = '/v1/agents/waiter/invocations'
       await until('the end', async () => (await service.call('GET', list)).data[0].status === 'failed')

@@ -21,7 +21,7 @@ async function begin(service: Service, fields: object) {
   return {
     send: (to = service, message = 'go'): Promise<Reply> =>
       to.call('POST', `/v1/agents/${agent}/invoke`, { body: { message }, headers: { 'Idempotency-Key': key } }),
-    /** A run that has no step yet goes on with what the agent is by then. */
+    /** A run that has no step yet continues with what the agent is by then. */
     answerSoon: (at = service) => at.call('PATCH', `/v1/agents/${agent}`, { body: answering(1) }),
     stored: () =>
       until('the stored run', async () => {
@@ -57,7 +57,7 @@ function assertGoesOn({ status, body, text }: Reply): void {
 }
 
 onManyNodes(
-  'a run with an Idempotency-Key goes on, and no retry runs it again',
+  'a run with an Idempotency-Key continues, and no retry runs it again',
   (service, engine) => {
     let tool: LocalServer
     before(async () => {

@@ -90,7 +90,7 @@ onAnyEngine(
       })
     })
 
-    test('a run with a key that outlived its client goes on after a stop', async () => {
+    test('a run with a key that outlived its client continues after a stop', async () => {
       const agent = await newAgent(service(), slow(60_000))
       const hangUp = new AbortController()
       const gone = fetch(`${service().url}/v1/agents/${agent}/invoke`, {

@@ -62,7 +62,7 @@ for (const engine of ENGINES) {
       assert.match(results?.at(2)?.content ?? '', /This call was not made: you have made it twice already/)
     })
 
-    test('other arguments in between begin anew', async () => {
+    test('other arguments in between start over', async () => {
       const told = await run({}, [asking(7), asking(7), asking(8), asking(7, 7), { text: ['done'] }])
       assert.deepEqual([told.status, told.calls, told.receipt.response], [200, 5, 'done'])
     })

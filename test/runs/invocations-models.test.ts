@@ -72,7 +72,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(events, ['agent.completed'])
     })
 
-    test('calls a tool, goes on with its result, and both steps are paid for', async () => {
+    test('calls a tool, continues with its result, and both steps are paid for', async () => {
       const agent = await modelAgent({
         tools: [
           {
@@ -168,7 +168,7 @@ for (const engine of ANY_ENGINE) {
         response: 'Half an',
       },
     ] as const) {
-      test(`500 that tells of ${name}, with the record, the log, the metric and the event of a failure`, async () => {
+      test(`500 that reports ${name}, with the record, the log, the metric and the event of a failure`, async () => {
         const agent = await modelAgent()
         model.reply(reply)
         const { status, body, text } = await invoke(agent)
@@ -229,7 +229,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(cancelled.data.status, 'cancelled')
       assert.equal(cancelled.data.response, 'Let me')
       assert.ok(cancelled.data.usage.input_tokens > 0 && cancelled.data.usage.output_tokens > 0)
-      // Our socket is gone when the answer comes; the other end hears of it through the loopback a moment later.
+      // Our socket is gone when the answer comes; the other end learns of it through the loopback a moment later.
       while (!isClosed) {
         assert.ok(cpuTime() < answered + 250, 'the provider still had its connection')
         await new Promise(setImmediate)

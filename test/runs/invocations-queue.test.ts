@@ -67,7 +67,7 @@ onBothEngines(
       }
     })
 
-    test('do not hold up those of another agent', async () => {
+    test('do not delay those of another agent', async () => {
       const crowd = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
       const other = await newAgent(service())
       await queueMany(service(), crowd, 20)
@@ -78,7 +78,7 @@ onBothEngines(
       await service().call('DELETE', `/v1/agents/${crowd}`)
     })
 
-    test('begin at once when a run that somebody waits for gives its place back', (t) =>
+    test('begin at once when a run that someone waits for gives its place back', (t) =>
       inOneAttempt(async () => {
         const held = await holdRuns(t)
         const agent = await newAgent(service(), { ...held.agent, ...oneAtATime })
@@ -95,7 +95,7 @@ onBothEngines(
       }))
 
     if (engine === 'postgres') {
-      test('begin soon although somebody held their row when it was their turn, as a second decider does', () =>
+      test('begin soon although someone held their row when it was their turn, as a second decider does', () =>
         inOneAttempt(async () => {
           const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
           const [first, second = ''] = await queueMany(service(), agent, 2)
@@ -166,7 +166,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const agent = await newAgent(service, { ...slow(60_000), ...oneAtATime })
       const ids = await queueMany(service, agent, 4)
       await until('one runs', async () => countOf(await runsOf(service, agent), 'running') === 1)
-      // A run that has no step yet goes on with what the agent is by then.
+      // A run that has no step yet continues with what the agent is by then.
       await service.call('PATCH', `/v1/agents/${agent}`, { body: slow(1) })
       await service.restart()
       await until('all have run', async () => countOf(await runsOf(service, agent), 'completed') === 4)

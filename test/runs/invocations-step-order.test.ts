@@ -66,7 +66,7 @@ type World = {
   // oxlint-disable-next-line typescript/no-explicit-any
   receiptOf(id: string): Promise<any>
   rowsOf(id: string): Promise<{ position: number; kind: string; definition: string | null }[]>
-  /** Everything that a client hears of the run. */
+  /** Everything that a client learns of the run. */
   follow(id: string): Promise<SseEvent[]>
 }
 
@@ -78,7 +78,7 @@ const BOTH = {
 }
 
 for (const engine of MANY_NODES.filter((each) => each === 'postgres')) {
-  test(`no step is told before an earlier one, though the connection breaks, on ${engine}`, () =>
+  test(`no step is reported before an earlier one, though the connection breaks, on ${engine}`, () =>
     withTools(engine, {}, async ({ service, model, queue, receiptOf, follow }) => {
       await breakConnectionOnce(service, 'a result of a tool')
       model.reply(BOTH, { text: ['done'] })
@@ -95,7 +95,7 @@ for (const engine of MANY_NODES.filter((each) => each === 'postgres')) {
       )
     }))
 
-  test(`a run whose wait is over before it is laid aside goes on, on ${engine}`, () =>
+  test(`a run whose wait is over before it is laid aside continues, on ${engine}`, () =>
     withTools(engine, { timeout_ms: 5_000 }, async ({ service, model, queue, receiptOf }) => {
       const { asked, letGo } = await holdBack(service, 'a wait')
       model.reply({ status: 429, headers: { 'retry-after': '6' } }, { text: ['At last'] })
@@ -109,7 +109,7 @@ for (const engine of MANY_NODES.filter((each) => each === 'postgres')) {
 }
 
 for (const engine of ANY_ENGINE) {
-  test(`a run goes on after steps among which one is missing, on ${engine}`, () =>
+  test(`a run continues after steps among which one is missing, on ${engine}`, () =>
     withTools(engine, {}, async ({ service, model, called, queue, receiptOf, rowsOf }) => {
       const db = storeOf(service)
       model.reply(BOTH, { breaks: 'silence' }, { text: ['done'] })

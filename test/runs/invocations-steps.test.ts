@@ -85,7 +85,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(left, [], 'the receipt tells them now')
     })
 
-    test('are shown while the run goes on', async () => {
+    test('are shown while the run continues', async () => {
       await newAgent('slow')
       model.reply({ text: ['Wait'], calls: [{ name: 'read', arguments: {} }] }, { breaks: 'silence' })
       const asked = model.requests.length
@@ -115,7 +115,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(seen[0]?.headers['idempotency-key'], 'mine')
     })
 
-    test('a provider that says when to come back is waited for, by nobody', async () => {
+    test('a provider that says when to come back is waited for, by no one', async () => {
       await newAgent('patient')
       model.reply({ status: 429, headers: { 'retry-after-ms': '3600000.5' } }, { text: ['At last'] })
       const path = await queue('patient')

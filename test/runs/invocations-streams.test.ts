@@ -46,7 +46,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(events.at(-1)?.event, 'done')
     })
 
-    test('while the run goes on, tells neither text nor tool events twice', async () => {
+    test('while the run continues, tells neither text nor tool events twice', async () => {
       const agent = await newAgent(service, { model: 'local/tiny' })
       const called = { text: ['Let me ', 'look.'], calls: [{ name: 'clock', arguments: {} }] }
       model.reply(called, { text: ['It is ', 'noon'], breaks: 'silence' })

@@ -212,7 +212,7 @@ onAnyEngine(
         assert.deepEqual((await Promise.all(replies)).toSorted(), [200, 200, 429, 429, 429, 429])
       })
 
-      test('a client that hangs up cancels its run; with an Idempotency-Key the run goes on', async (t) => {
+      test('a client that hangs up cancels its run; with an Idempotency-Key the run continues', async (t) => {
         const held = await holdRuns(t)
         const agent = await newAgent(service(), held.agent)
         let begun = 0

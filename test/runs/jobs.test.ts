@@ -190,7 +190,7 @@ onBothStores('jobs', (store) => {
     await add(kind)
     await reached
     const other = start({ run }, kind, { lease_ms, storage: await store().another() })
-    // The clock goes on once the lease is renewed: however long this process stands still, it does not end.
+    // The clock continues once the lease is renewed: however long this process stands still, it does not end.
     for (let passed = 0; passed < 5 * lease_ms; passed += lease_ms / 2) {
       await until(async () => (await rows(kind))[0]?.run_at === now() + lease_ms)
       offset += lease_ms / 2
@@ -219,7 +219,7 @@ onBothStores('jobs', (store) => {
     assert.equal(seen.calls, 1)
   })
 
-  test('who loses one job is told, goes on with the others, and can neither end nor undo it', async () => {
+  test('who loses one job is told, continues with the others, and can neither end nor undo it', async () => {
     const release = Promise.withResolvers<void>()
     const stopped: string[] = []
     const [first, lost, last] = [newKind(), newKind(), newKind()]

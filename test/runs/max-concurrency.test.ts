@@ -36,7 +36,7 @@ describe('max_concurrency of an agent, on two nodes', () => {
     await tool.close()
   })
 
-  /** An agent whose tool tells how many of its runs are under way at once. */
+  /** An agent whose tool tells how many of its runs are in progress at once. */
   const limited = (max_concurrency: number) => {
     calls = atOnce = most = 0
     return newAgent(first, {

@@ -66,7 +66,7 @@ for (const engine of ANY_ENGINE) {
         const receipt = await receiptOf(agent, request_id, at)
         return receipt.finished_at === null ? undefined : receipt
       })
-    /** Pauses, and resolves when the runs under way have heard of it, as the client of one of them notices. */
+    /** Pauses, and resolves when the runs in progress have heard of it, as the client of one of them notices. */
     const pauseRuns = async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       model.reply({ breaks: 'silence' })
@@ -82,7 +82,7 @@ for (const engine of ANY_ENGINE) {
       return performance.now() - since
     }
 
-    test('a run that a client waits for stops within a second, is answered with 202, and goes on', () =>
+    test('a run that a client waits for stops within a second, returns 202, and continues', () =>
       inTime(WITHIN_MS, async () => {
         model.reset()
         const agent = await newAgent(service, { model: 'local/m' })
@@ -126,7 +126,7 @@ for (const engine of ANY_ENGINE) {
         return took
       }))
 
-    test('a stream hears that its run waits, and is told all of the answer when it is followed', async () => {
+    test('a stream learns that its run waits, and is told all of the answer when it is followed', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       model.reply(SILENCE, WHOLE)
       const asked = model.nextRequest()
@@ -217,7 +217,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await invoke(agent)).status, 200)
     })
 
-    test('a retry of a request whose run waits hears that, and has the answer afterwards', async () => {
+    test('a retry of a request whose run waits learns that, and has the answer afterwards', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       const headers = { 'Idempotency-Key': randomUUID() }
       model.reply({ breaks: 'silence' }, WHOLE)
@@ -235,7 +235,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(model.requests.length, 2)
     })
 
-    test('runs in the background go on after their steps, tools that are being called finish first', async (t) => {
+    test('runs in the background continue after their steps, tools that are being called finish first', async (t) => {
       const held = await holdRuns(t, 'done: {{result}}')
       const agent = await newAgent(service, held.agent)
       const { request_id } = (await invoke(agent, { Prefer: 'respond-async' })).body.data
@@ -346,7 +346,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual((await service.call('GET', '/v1/pause')).body.data.paused, false)
     })
 
-    test('it takes manage of the whole project, is audited, and each project hears of its own', async () => {
+    test('it takes manage of the whole project, is audited, and each project learns of its own', async () => {
       const hook = await service.call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
       const elsewhere = `hears-${engine}`
       await service.call('POST', '/v1/projects', { body: { name: elsewhere } })

@@ -135,7 +135,7 @@ for (const engine of MANY_NODES) {
       }),
     )
 
-    test('whoever follows a background run is told at once to come again; the run goes on later', () =>
+    test('a client that follows a background run is told at once to come again; the run continues later', () =>
       withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {
         const { body } = await reply
         const path = `/v1/agents/slow/invocations/${body.data.request_id}`
@@ -149,7 +149,7 @@ for (const engine of MANY_NODES) {
         const message = 'The service is shutting down. Follow the invocation again.'
         assert.deepEqual(error, { code: 'unavailable', message, retry_after: 1 })
         await until('it has completed', async () => (await service.call('GET', path)).body.data.status === 'completed')
-        // Whoever goes on from the last id hears the rest of the answer.
+        // Whoever continues from the last id hears the rest of the answer.
         const last = [...heard.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
         const again = { ...headers, 'Last-Event-ID': last }
         const events = await allEvents(await fetch(`${service.url}${path}/stream`, { headers: again }))
@@ -174,7 +174,7 @@ describe('a run that does not end by itself', () => {
       SOON,
     ))
 
-  test('409 still for a run that somebody cancels', () =>
+  test('409 still for a run that someone cancels', () =>
     withSlowAgent('sqlite', async (service, invoke) => {
       const running = invoke('endless')
       const run = await until('the run is listed', async () => {

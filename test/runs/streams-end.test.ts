@@ -145,7 +145,7 @@ onOneEngine(
       await endLater(31, await open(bearer(token)))
     })
 
-    test('a console session that signs out, and one that nobody uses any more', async () => {
+    test('a console session that signs out, and one that no one uses any more', async () => {
       const left = await signedIn()
       const idle = await signedIn()
       await left.tab.ask('DELETE', '/console/session')

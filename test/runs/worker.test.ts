@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
-import { type TakenWork, Worker } from '../../src/lib/work/worker.ts'
+import { type WorkBatch, Worker } from '../../src/lib/work/worker.ts'
 
-type Turn = { key: string; places: number; results: readonly string[] } & PromiseWithResolvers<TakenWork<string>>
+type Turn = { key: string; places: number; results: readonly string[] } & PromiseWithResolvers<WorkBatch<string>>
 
 /** A worker whose turns and work end when the test says so, on a clock of the test's own. */
 function openWorker({ total = 2 } = {}) {
@@ -18,7 +18,7 @@ function openWorker({ total = 2 } = {}) {
   const worker = new Worker<string, string>({
     share: { total, ofLane: () => total },
     serve(key, places, results) {
-      const turn = { key, places, results, ...Promise.withResolvers<TakenWork<string>>() }
+      const turn = { key, places, results, ...Promise.withResolvers<WorkBatch<string>>() }
       turns.push(turn)
       return turn.promise
     },
@@ -130,7 +130,7 @@ describe('a worker', () => {
     assert.equal(turns.length, 4)
   })
 
-  test('tells of a turn that failed, and tries again a second later', async () => {
+  test('reports a turn that failed, and tries again a second later', async () => {
     const { turns, errors, wake, elapse, rest } = openWorker()
     await wake()
     turns[0]?.reject(new Error('no database'))
@@ -171,7 +171,7 @@ describe('a worker', () => {
     assert.equal(surveys.length, 3)
   })
 
-  test('close lets nothing begin, and waits until what is under way has ended and is stored', async () => {
+  test('close lets nothing begin, and waits until what is in progress has ended and is stored', async () => {
     const { worker, turns, running, clock, wake, take, end, elapse, rest } = openWorker()
     await wake()
     await take(['one'], clock.time + 500)

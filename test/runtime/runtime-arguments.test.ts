@@ -132,7 +132,7 @@ describe('the check of tool arguments', () => {
     assert.equal(await problemOf({ a: [1, 2] }, whole), 'arguments.a[1]: must be a string')
   })
 
-  test('a name that a JSON pointer escapes is told as it is', async () => {
+  test('a name that a JSON pointer escapes is reported as it is', async () => {
     const numbers = property({ additionalProperties: { type: 'number' } })
     for (const name of ['a/b', 'a~b', 'a~1b', 'a~0b']) {
       assert.equal(await problemOf({ a: { [name]: 'x' } }, numbers), `arguments.a.${name}: must be a number`)
@@ -248,7 +248,7 @@ describe('a check that takes long', () => {
     await held
   })
 
-  test('whoever had a slow schema is kept from the quick thread for a minute, however long the process runs', async (t) => {
+  test('anyone who had a slow schema is kept from the quick thread for a minute, however long the process runs', async (t) => {
     const own = new SchemaCheck()
     t.after(() => own.close())
     const runsFor = performance.now.bind(performance)

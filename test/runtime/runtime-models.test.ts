@@ -155,7 +155,7 @@ describe('retries', () => {
     assert.equal(server.requests.length, 4)
   })
 
-  test('Retry-After is waited for', async () => {
+  test('waits for Retry-After', async () => {
     server.reply({ status: 429, headers: { 'retry-after-ms': '120' } }, { text: ['fine'] })
     const started = performance.now()
     assert.equal(completed(await runtime.run(runOf(agent()))).response, 'fine')
@@ -191,7 +191,7 @@ describe('retries', () => {
     })
   }
 
-  test('an endpoint nobody listens on is a failure that names the provider', async () => {
+  test('an endpoint no one listens on is a failure that names the provider', async () => {
     const outcome = failed(await runtime.run(runOf({ model: 'dead/x' })))
     assert.equal(outcome.message, 'Model provider dead could not be reached.')
   })

@@ -98,7 +98,7 @@ describe('what a run does next', () => {
     assert.deepEqual(next([model('a'), tool('a'), model()], 2), { kind: 'answer', finish: 'stop' })
   })
 
-  test('waits until the time that the last step names, and then goes on', () => {
+  test('waits until the time that the last step names, and then continues', () => {
     const wait = (finished_at: number): Step => ({ kind: 'wait', reason: 'busy', ...spent, ...taken, finished_at })
     assert.deepEqual(next([wait(now + 1)]), { kind: 'wait', until: now + 1 })
     const early = { ...wait(now + 1), attempt: taken.attempt - 1 }

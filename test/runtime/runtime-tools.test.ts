@@ -188,7 +188,7 @@ describe('the tool loop', () => {
     ['an unknown tool', { name: 'wether', arguments: '{}' }, /There is no tool wether/],
   ]
   for (const [what, call, error] of bad) {
-    test(`${what} is told to the model, which may go on`, async () => {
+    test(`${what} is told to the model, which may continue`, async () => {
       model.reply({ calls: [call] }, { text: ['Sorry.'] })
       const outcome = completed(await runtime.run(runOf(agent())))
       assert.equal(outcome.response, 'Sorry.')
@@ -252,7 +252,7 @@ describe('the tool loop', () => {
     assert.equal(last && 'error' in last && last.error, 'The tool results of this run exceed 4 MiB in total.')
   })
 
-  test('what tools have done is told also of a run that is cancelled while another is under way', async () => {
+  test('what tools have done is told also of a run that is cancelled while another is in progress', async () => {
     const cancellation = new Cancellation()
     const tools = [weather(), loose({ name: 'slow', url: `${api.url}/slow` })]
     model.reply({
@@ -356,7 +356,7 @@ describe('an HTTP tool', () => {
     assert.equal((await callOnce(loose({ url: `${api.url}/huge` }), {})).error, 'The response is larger than 256 KiB')
   })
 
-  test('a slow server is an error after timeout_ms, and the run goes on', async () => {
+  test('a slow server is an error after timeout_ms, and the run continues', async () => {
     const { error, outcome } = await callOnce(loose({ url: `${api.url}/slow`, timeout_ms: 100 }), {})
     assert.equal(error, 'No answer within 100 ms')
     assert.equal(outcome.status, 'completed')

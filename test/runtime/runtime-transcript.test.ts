@@ -39,7 +39,7 @@ describe('event ids', () => {
 })
 
 describe('a run that is followed', () => {
-  test('tells each event as it comes', () => {
+  test('reports each event as it comes', () => {
     const run = liveRun()
     const events: StreamEvent[] = []
     run.follow(START, (event) => events.push(event))
@@ -78,7 +78,7 @@ describe('a run that is followed', () => {
     assert.deepEqual(events, [{ id: '2.12.0', event: 'delta', data: { text: 'me see. ' } }])
   })
 
-  test('whoever leaves hears no more', () => {
+  test('a follower that leaves gets no more events', () => {
     const run = liveRun()
     const events: StreamEvent[] = []
     const leave = run.follow(START, (event) => events.push(event))

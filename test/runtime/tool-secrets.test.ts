@@ -123,7 +123,7 @@ onManyNodes(
     })
 
     describe('a tool that uses one', () => {
-      test('sends it to its hosts only, and nobody else sees it', async () => {
+      test('sends it to its hosts only, and no one else sees it', async () => {
         await setFor(service(), 'SHOWN', VALUE)
         await createCaller(service(), 'shown', 'SHOWN')
         const { reply, sent: header } = await ask(service(), 'shown')
@@ -142,7 +142,7 @@ onManyNodes(
       })
     })
 
-    test('a deployment warns of a secret that nobody has set yet, and no longer once it is set', async () => {
+    test('a deployment warns of a secret that no one has set yet, and no longer once it is set', async () => {
       await createCaller(service(), 'warned', 'NOT_YET')
       const deploy = async (version: string) => {
         const body = { environment: 'production', version }

@@ -64,7 +64,7 @@ onAnyEngine(
       await service().call('PUT', '/v1/secrets/WEATHER', { body })
     })
 
-    test('calls an HTTP tool as a run would: with its secret, which nobody sees', async () => {
+    test('calls an HTTP tool as a run would: with its secret, which no one sees', async () => {
       const { name, description, input_schema } = weather()
       const offered = { name, description, input_schema }
       assert.deepEqual(await tried(service(), { tool: weather(), call: { arguments: { city: 'Oslo' } } }), {
@@ -111,7 +111,7 @@ onAnyEngine(
       assert.match(await errorOf(weather({ headers: { X: '{{secret.NOT_THERE}}' } })), /NOT_THERE is not configured/)
     })
 
-    test('asks an MCP server anew for its tools, and calls the one that is named', async () => {
+    test('asks an MCP server again for its tools, and calls the one that is named', async () => {
       const tool = { type: 'mcp', url: mcp.url }
       const listed = await tried(service(), { tool })
       assert.deepEqual(
@@ -128,7 +128,7 @@ onAnyEngine(
       assert.deepEqual(dead, { tools: [], result: null, error: 'The request to 127.0.0.1:2 failed (ECONNREFUSED)' })
     })
 
-    test('400 for what is no tool, at its field; a person is not called', async () => {
+    test('400 for anything that is not a tool, at its field; a person is not called', async () => {
       const fieldOf = async (body: object) => {
         const reply = await testTool(service(), body)
         assert.equal(reply.status, 400, reply.text)

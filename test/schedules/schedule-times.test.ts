@@ -263,7 +263,7 @@ describe('what comes of a tick', () => {
     assert.deepEqual([runs_for, after.next_at, after.missed, after.last_missed_at], [at(30), at(40), 2, at(20)])
   })
 
-  test('one after the other in the queue, or not while an earlier run goes on', async () => {
+  test('one after the other in the queue, or not while an earlier run continues', async () => {
     const skipped = await decide(0, {}, { isBusy: true })
     assert.deepEqual([skipped.runs_for, skipped.after.skipped, skipped.after.last_skipped_at], [undefined, 1, at(10)])
     assert.equal(skipped.told.length, 1)

@@ -199,7 +199,7 @@ onAnyEngine('schedules', (service, engine) => {
     assert.deepEqual([done.last_tick_at, done.next_at, done.next_runs, done.enabled], [at, null, [], true])
   })
 
-  test('overlap: a tick is skipped while an earlier run goes on, or waits in the queue', async () => {
+  test('overlap: a tick is skipped while an earlier run continues, or waits in the queue', async () => {
     await createAgent(service(), 'slow', slowAgent)
     const skipping = await createSchedule(service(), 'slow', { every: '1h' })
     const queueing = await createSchedule(service(), 'slow', { every: '1h', overlap: 'queue' })

@@ -124,7 +124,7 @@ describe('the SDK and an agent that talks', () => {
     })
   })
 
-  test('an abort where nobody answers is over soon', async () => {
+  test('an abort where no one answers is over soon', async () => {
     const silent = await startLocalServer(() => {})
     const abort = new AbortController()
     const reading = collect(
@@ -215,7 +215,7 @@ describe('the SDK and an agent that talks', () => {
     await server.close()
   })
 
-  test('a run that its service gave up is told as such, not asked for again and again', async () => {
+  test('a run that its service gave up is reported as such, not asked for again and again', async () => {
     let connections = 0
     const server = await startLocalServer((_request, response) => {
       connections++
@@ -228,7 +228,7 @@ describe('the SDK and an agent that talks', () => {
     await server.close()
   })
 
-  test('a run that began anew after a crash says so', async () => {
+  test('a run that began again after a crash says so', async () => {
     const data = { response: 'new words', request_id: 'req_1', tokens_used: 2, duration_ms: 1 }
     const tellings = [
       [

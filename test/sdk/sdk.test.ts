@@ -238,7 +238,7 @@ describe('the SDK and a service that is not well', () => {
     }
   })
 
-  test('a DELETE that nobody took at first is not told as done', async () => {
+  test('a DELETE that no one took at first is not told as done', async () => {
     given(status(404, '{"success":false,"error":{"code":"not_found","message":"Agent not found: a"}}'))
     let tries = 0
     const closed = await startLocalServer(() => {})
@@ -258,7 +258,7 @@ describe('the SDK and a service that is not well', () => {
     assert.ok((second?.time ?? 0) - (first?.time ?? 0) >= 999)
   })
 
-  test('a wait that nobody would sit out is told at once', async () => {
+  test('a wait that no one would sit out is reported at once', async () => {
     given(status(429, '{"success":false,"error":{"code":"rate_limited","message":"slow","retry_after":3600}}'))
     await assert.rejects(client.agents.get('a'), { code: 'rate_limited', retry_after: 3600 })
     assert.equal(requests.length, 1)
@@ -321,7 +321,7 @@ describe('the SDK and a service that is not well', () => {
     await assert.rejects(client.agents.get('a'), { code: 'invalid_reply', message: /not answer in JSON/ })
   })
 
-  test('nobody there', async () => {
+  test('no one there', async () => {
     const nobody = await startLocalServer(() => {})
     await nobody.close()
     const lonely = createClient({ url: nobody.url, key: 'k', retries: 0 })

@@ -80,7 +80,7 @@ describe('a receiver that misbehaves', () => {
     assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes were taken`)
   })
 
-  test('sends without end and nobody reads: the socket is not drained into memory', async (t) => {
+  test('sends without end and no one reads: the socket is not drained into memory', async (t) => {
     const blocked = Promise.withResolvers<number>()
     const endless = await receiveRaw(t, (socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')

@@ -90,7 +90,7 @@ describe('redact', () => {
 })
 
 describe('redactDeep', () => {
-  test('goes through lists, objects and names, and keeps what is no text', () => {
+  test('goes through lists, objects and names, and keeps anything that is not a text', () => {
     const value = {
       tool: 'weather',
       duration_ms: 12,

@@ -174,7 +174,7 @@ onOneEngine(
         assert.deepEqual(body.data.security.cors, { origins: [LOCAL], maxAge: 600 })
       })
 
-      test('400 for what is no exact origin', async () => {
+      test('400 for anything that is not an exact origin', async () => {
         for (const origin of [
           '*',
           'app.example.com',
@@ -204,7 +204,7 @@ onOneEngine(
   },
 )
 
-onOneEngine('CORS that nobody configured', (service) => {
+onOneEngine('CORS that no one configured', (service) => {
   test('is off: no preflight is answered, and no reply says a word of it', async () => {
     const headers = { Origin: APP, ...PREFLIGHT }
     const preflight = await service().call('OPTIONS', '/v1/agents', { key: null, headers })

@@ -22,7 +22,7 @@ describe('the HTTP layer', () => {
     return replies[0] as Reply
   }
 
-  describe('a body that nobody reads', () => {
+  describe('a body that no one reads', () => {
     for (const line of ['GET /healthz', 'GET /v1/agents', 'OPTIONS /v1/agents']) {
       test(`${line}: one reply, and nothing that comes later is answered`, async () => {
         const { hostname, port } = new URL(service.url)

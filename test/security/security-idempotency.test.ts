@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Rendered } from '../../src/http/dialects/dialect.ts'
+import type { RenderedReply } from '../../src/http/dialects/dialect.ts'
 import { Idempotency } from '../../src/http/pipeline/idempotency/idempotency.ts'
 import { head, sendRaw } from '../support/clients/raw.ts'
 import { partsOf, storeOf } from '../support/inside.ts'
@@ -173,7 +173,7 @@ onBothEngines('idempotency', (service, engine) => {
 
   describe('the lease of a run', () => {
     const LEASE_MS = 150
-    const REPLY: Rendered = { status: 200, headers: {}, body: '{}' }
+    const REPLY: RenderedReply = { status: 200, headers: {}, body: '{}' }
 
     /** Leases end by this clock, which stands still unless a test moves it; they are renewed as real time passes. */
     let time = Date.now()
@@ -202,9 +202,9 @@ onBothEngines('idempotency', (service, engine) => {
       return { begun: begun.promise, end: () => told.resolve(), reply, kept: () => kept }
     }
 
-    test('of a run under way is not taken for another whose scope and key read alike together', async () => {
+    test('of a run in progress is not taken for another whose scope and key read alike together', async () => {
       const mine = node()
-      const held = Promise.withResolvers<Rendered>()
+      const held = Promise.withResolvers<RenderedReply>()
       const begun = Promise.withResolvers<void>()
       const first = mine.once({ ...request('c'), scope: 'a b' }, () => {
         begun.resolve()
@@ -218,7 +218,7 @@ onBothEngines('idempotency', (service, engine) => {
       await mine.close()
     })
 
-    test('is renewed while the run lasts: nobody runs it a second time', async () => {
+    test('is renewed while the run lasts: no one runs it a second time', async () => {
       const [mine, other] = [node(), node()]
       const run = startRun(mine, 'long', 'the only answer')
       await run.begun
@@ -251,7 +251,7 @@ onBothEngines('idempotency', (service, engine) => {
       alive.close()
     })
 
-    test('409 with Retry-After for whoever has waited too long for the run under way', async () => {
+    test('409 with Retry-After for whoever has waited too long for the run in progress', async () => {
       const [mine, impatient] = [node(), node(30)]
       const run = startRun(mine, 'slow', 'at last')
       await run.begun

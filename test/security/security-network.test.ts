@@ -70,7 +70,7 @@ describe('security.ipWhitelist of the service, clients come through trusted prox
     assert.deepEqual(await get(from('192.0.2.7, 203.0.113.9, 10.9.0.1')), NOT_LISTED)
   })
 
-  test('403 for a proxy itself, and for what is no address', async () => {
+  test('403 for a proxy itself, and for anything that is not an address', async () => {
     assert.deepEqual(await get(), NOT_LISTED)
     for (const text of ['unknown', '192.0.2.7:443', '_hidden', '192.0.2.07', ',', ' ']) {
       assert.deepEqual(await get(from(text)), MALFORMED, JSON.stringify(text))
@@ -81,7 +81,7 @@ describe('security.ipWhitelist of the service, clients come through trusted prox
 describe('security.ipWhitelist that is enabled with an empty list', () => {
   const { get } = serviceWith({ MOORAGE_SECURITY__IP_WHITELIST__ENABLED: 'true' })
 
-  test('admits nobody', async () => {
+  test('admits no one', async () => {
     assert.deepEqual(await get(), NOT_LISTED)
   })
 })

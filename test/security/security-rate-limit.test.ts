@@ -78,7 +78,7 @@ describe('rate limits', () => {
     assert.ok(replies.every(({ status }) => status === 429))
   })
 
-  test('requests that fail count too: nobody guesses ids for free', async () => {
+  test('requests that fail count too: no one guesses ids for free', async () => {
     const { secret: key } = await createKey(service, { role: 'viewer', tier: 'brief' })
     const { replies } = await burst(15, () => service.call('GET', '/v1/agents/nobody', { key }))
     assert.equal(replies.filter(({ status }) => status === 404).length, 10)
@@ -91,7 +91,7 @@ describe('rate limits', () => {
     assert.equal(replies[0]?.headers.get('x-ratelimit-limit'), '1000')
   })
 
-  test('a clock that jumps an hour either way locks nobody out', async () => {
+  test('a clock that jumps an hour either way locks no one out', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'brief' })
     for (const jump of [HOUR, -HOUR, -HOUR, HOUR]) {
       await burst(15, () => self(secret))
@@ -247,7 +247,7 @@ describe('two nodes that share a Redis', () => {
     assert.equal(warnings(), told)
   })
 
-  test('go on alone when Redis stops, and together when it is back', async () => {
+  test('continue alone when Redis stops, and together when it is back', async () => {
     const { secret } = await createKey(first, { role: 'viewer', tier: 'pro' })
     const running = burst(100, onBoth(secret))
     await redis.stop()

@@ -97,7 +97,7 @@ describe('server.tls.reload', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('new connections get the new certificate, an open one goes on, half a change changes nothing', async () => {
+  test('new connections get the new certificate, an open one continues, half a change changes nothing', async () => {
     const agent = new https.Agent({ keepAlive: true, maxSockets: 1 })
     const open = () => tlsCall(service.url, 'GET', '/v1/agents', { key: service.admin, agent })
     const first = await open()
@@ -281,7 +281,7 @@ describe('mutual TLS of agents', () => {
     assert.deepEqual(await statuses('hello'), [200, 200, 200, 200, 200])
   })
 
-  test('a listener of all agents hears nothing of it, also if a client with a certificate made it', async () => {
+  test('a listener of all agents receives nothing of it, also if a client with a certificate made it', async () => {
     await create('silent', { caCert: tlsText('ca.pem') })
     const made = await call('POST', '/v1/listeners', { body: { events: ['*'] }, certificate: 'client' })
     for (const name of ['silent', 'hello']) {

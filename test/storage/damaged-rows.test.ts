@@ -50,7 +50,7 @@ onBothEngines(
     const message = (thing: string, id: string, column: string) =>
       `The stored ${thing} ${id} is damaged: its ${column} cannot be read`
 
-    test('an agent: every request for it is 500, and all other agents go on', async () => {
+    test('an agent: every request for it is 500, and all other agents continue', async () => {
       const [one, other] = [await newAgent(service()), await newAgent(service())]
       await damage('agents', 'definition', one)
       const problem = message('agent', one, 'definition')
@@ -73,7 +73,7 @@ onBothEngines(
       assert.deepEqual(await shown('/v1/invocations?limit=100', [one, other], 'agent_id'), [other])
     })
 
-    test('a key: it is 500 and cannot be used, and all other keys go on', async () => {
+    test('a key: it is 500 and cannot be used, and all other keys continue', async () => {
       const [one, other] = [
         await createKey(service(), { role: 'viewer' }),
         await createKey(service(), { role: 'viewer' }),
@@ -189,7 +189,7 @@ onBothEngines(
       told(problem)
     })
 
-    test('a memory: it is 500 and left out, and the run that would recall it goes on', async () => {
+    test('a memory: it is 500 and left out, and the run that would recall it continues', async () => {
       const agent = await newAgent(service())
       const context = { user_id: 'anna' }
       const [one, other] = await writeMemory(service(), agent, [

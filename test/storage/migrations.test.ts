@@ -28,7 +28,7 @@ async function migrated(db: Database): Promise<string[]> {
 }
 
 onBothStores('a second migration', (opened) => {
-  test('changes a store with data once, and the program without it goes on', async () => {
+  test('changes a store with data once, and the program without it continues', async () => {
     const { storage, engine, options } = opened()
     const { db } = storage
     const times = { created_at: 0, updated_at: 0 }
@@ -85,7 +85,7 @@ onBothStores('a second migration', (opened) => {
     )
   })
 
-  test('that breaks older programs makes them refuse the store; a newer one that knows it goes on', async () => {
+  test('that breaks older programs makes them refuse the store; a newer one that knows it continues', async () => {
     const { storage, engine, options } = opened()
     const breaks: Migration = { ...nothing, name: 'agents-were-moved', breaks: true }
     await migrate(storage.db, engine, [...MIGRATIONS, breaks])

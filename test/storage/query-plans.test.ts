@@ -81,7 +81,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  test('whether the run that called an old one goes on is looked up by its id', async () => {
+  test('whether the run that called an old one continues is looked up by its id', async () => {
     const plan = await planOf((db) => invocations.remove(db, 1, 100))
     assert.match(plan, CALLER_BY_ID)
     assert.doesNotMatch(plan, READS_ALL)

@@ -16,7 +16,7 @@ describe("SQLite's writer thread", () => {
       assert.equal((await create('before')).status, 201)
       const { forgetIndex, repair } = await damage(join(service.data, 'moorage.db'))
       await until('the damage shows', async () => {
-        // A transaction that was under way has written the index anew.
+        // A transaction that was in progress has written the index again.
         await forgetIndex()
         return (await service.call('GET', '/v1/webhooks')).status === 503
       })
@@ -27,7 +27,7 @@ describe("SQLite's writer thread", () => {
       assert.equal((await create('after')).status, 201)
     }))
 
-  test('takes the service with it when it dies all the same, in so many words', async (t) => {
+  test('stops the service, with the reason, if it dies all the same', async (t) => {
     const preload = new URL('../support/service/end-thread.ts', import.meta.url).href
     const service = await startChildService(t, 'sqlite', { NODE_OPTIONS: `--import=${preload}` })
     await service.call('GET', '/v1/agents')

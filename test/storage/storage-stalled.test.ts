@@ -19,7 +19,7 @@ const LIMIT = { timeout: 240_000 * PATIENCE }
 
 for (const engine of ENGINES) {
   describe(`a transaction that stands still, on ${engine}`, () => {
-    test('is rolled back, and whoever waits for what it holds goes on', LIMIT, () =>
+    test('is rolled back, and whoever waits for what it holds continues', LIMIT, () =>
       withStorage(engine, async (storage) => {
         const wrote = Promise.withResolvers<void>()
         const wakeUp = Promise.withResolvers<void>()
@@ -62,7 +62,7 @@ for (const engine of ENGINES) {
       }),
     )
 
-    test('takes nobody with it who shares its commit', LIMIT, () =>
+    test('does not affect others that share its commit', LIMIT, () =>
       withStorage(engine, async (storage) => {
         const end = Promise.withResolvers<void>()
         const insert = (name: string, then?: Promise<void>) =>

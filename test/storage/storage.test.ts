@@ -94,7 +94,7 @@ for (const engine of ENGINES) {
 }
 
 onBothStores('changes that nodes must hear of', (opened) => {
-  test('are told once the transaction is committed, and never when it is not', async () => {
+  test('are announced once the transaction is committed, and never when it is not', async () => {
     const { storage } = opened()
     const heard: string[] = []
     storage.onChange((change) => heard.push(change))
@@ -125,7 +125,7 @@ onBothEngines('the data directory', (service) => {
     assert.equal(await modeOf(join(service().data, 'master.key')), '600')
   })
 
-  test('a start with another master key is refused in so many words', async () => {
+  test('a start with another master key is refused with the reason', async () => {
     const other = randomBytes(32).toString('hex')
     await stopApp(service())
     await assert.rejects(service().beside({ MOORAGE_MASTER_KEY: other }), {
@@ -210,7 +210,7 @@ describe('a disk that is full', () => {
   const PAYLOAD = 'words that take room '.repeat(150)
   const isWritten = (reply: Reply | undefined) => reply?.status === 200 || reply?.status === 201
 
-  test('503 for whatever must be written, reads go on, and it recovers by itself', () =>
+  test('503 for whatever must be written, reads continue, and it recovers by itself', () =>
     withService('sqlite', async (service) => {
       const db = storeOf(service)
       const limitTo = (pages: number) => sql`pragma max_page_count = ${sql.lit(pages)}`.execute(db)

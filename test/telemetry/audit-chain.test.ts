@@ -99,7 +99,7 @@ onBothEngines('the chain of the audit log', (service) => {
     assert.equal((await verify()).ok, true)
   })
 
-  test('a pinned head finds a chain that was computed anew', async () => {
+  test('a pinned head finds a chain that was computed again', async () => {
     const rows = await sealed()
     const head = rows.at(-1) as (typeof rows)[number]
     const pinned = { seq: head.seq as number, hash: head.hash as string }
@@ -131,7 +131,7 @@ onBothEngines('the chain of the audit log', (service) => {
     assert.equal(typo.code, 2)
   })
 
-  test('entries that somebody removed, as retention would, are missing', async () => {
+  test('entries that someone removed, as retention would, are missing', async () => {
     const removeUpTo = (seq: number) => db().deleteFrom('audit_log').where('seq', '<=', seq).execute()
     assert.deepEqual(await after((_rows, head) => removeUpTo(head.seq)), problem(1, 'the entry is missing'))
     assert.deepEqual(await after(() => removeUpTo(4)), problem(1, 'the entry is missing'))
@@ -193,7 +193,7 @@ onBothEngines('the chain of the audit log', (service) => {
     assert.deepEqual(await after(headBack), problem(end, 'the entry comes after the end of the chain'))
   })
 
-  test('retention removes no entry that somebody made old', async () => {
+  test('retention removes no entry that someone made old', async () => {
     const old = () => db().updateTable('audit_log').set({ created_at: 0 }).where('seq', '<=', 4).execute()
     const told = await after(async () => {
       await old()

@@ -25,7 +25,7 @@ function newTally() {
 }
 
 describe('refusals of one minute', () => {
-  test('the first is told at once, the others together when the minute is over', () => {
+  test('the first is reported at once, the others together when the minute is over', () => {
     const { add, written, summary } = newTally()
     for (let i = 0; i < 10; i++) add(refusal({ request_id: `req_${i}` }), 1000 + i)
     assert.deepEqual(summary(), [1])
@@ -51,7 +51,7 @@ describe('refusals of one minute', () => {
     assert.deepEqual(summary(), [1, 1])
   })
 
-  test('beyond three hundred kinds there is one crowd for each code, and nobody is named in it', () => {
+  test('beyond three hundred kinds there is one crowd for each code, and no one is named in it', () => {
     const { add, flush, written } = newTally()
     for (let i = 0; i < 5_000; i++) add(refusal({ address: `10.0.${i >> 8}.${i & 255}` }), 0)
     flush()
@@ -64,7 +64,7 @@ describe('refusals of one minute', () => {
     assert.deepEqual([crowd?.times, crowd?.refusal.address, crowd?.refusal.action], [4_699, null, null])
   })
 
-  test('a minute that is over is told without another refusal; a clock set back loses nothing', () => {
+  test('a minute that is over is reported without another refusal; a clock set back loses nothing', () => {
     const { add, turnMinute, flush, summary } = newTally()
     add(refusal(), 5 * MINUTE)
     add(refusal(), 5 * MINUTE)

@@ -113,7 +113,7 @@ onBothEngines('audit log', (service) => {
       }
     })
 
-    test('one that is no single transaction is told before and after', async () => {
+    test('one that is no single transaction is reported before and after', async () => {
       const { headers, status } = await service().call('DELETE', '/v1/agents/hello/memory')
       assert.equal(status, 200)
       const mine = await until('both entries', async () => {

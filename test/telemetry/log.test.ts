@@ -24,7 +24,7 @@ function logging(t: TestContext, calls: string) {
       .map((line) => JSON.parse(line).msg)
 }
 
-describe('the log of a process that goes on', () => {
+describe('the log of a process that continues', () => {
   test('shows a line soon, although it is the only one', async (t) => {
     const messages = logging(t, "log.info('alone')")
     await until('the line', () => messages().length > 0)
@@ -61,7 +61,7 @@ describe('a line of the log', () => {
     assert.equal(said((log) => log.info('alone'))['msg'], 'alone')
   })
 
-  test('tells of an error what it is, where it happened and what caused it', () => {
+  test('logs what an error is, where it happened and what caused it', () => {
     const error = Object.assign(new TypeError('outer', { cause: new Error('inner') }), { code: 'E' })
     const { err } = said((log) => log.error({ err: error }, 'failed'))
     assert.partialDeepStrictEqual(err, { type: 'TypeError', message: 'outer', code: 'E', cause: { message: 'inner' } })
@@ -84,7 +84,7 @@ describe('a line of the log', () => {
     assert.doesNotMatch(line, /x4/)
   })
 
-  test('fails nobody, whatever it is given', () => {
+  test('fails no one, whatever it is given', () => {
     const circle: Record<string, unknown> = {}
     circle['itself'] = circle
     const line = said((log) => log.info({ circle, big: 2n ** 64n, nan: Number.NaN }, 'told'))

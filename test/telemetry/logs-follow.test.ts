@@ -33,7 +33,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     return (await db.selectFrom('agents').select('seq').where('id', '=', id).executeTakeFirstOrThrow()).seq
   }
 
-  test('tells each entry once, in the order in which they were stored, whatever their times', async () => {
+  test('reports each entry once, in the order in which they were stored, whatever their times', async () => {
     const [agent, other] = [await newAgent(service()), await newAgent(service())]
     await say(agent)
     let after = await endOf(agent)
@@ -134,7 +134,7 @@ onManyNodes('a log that is followed', (service, engine) => {
         const first = await read(agent, `after=${after}`)
         assert.deepEqual(messagesOf(first), ['Invocation completed'])
         assert.deepEqual(messagesOf(await read(agent, `after=${first.pagination['next_after']}`)), [])
-        // A follower that begins now hears of it too.
+        // A follower that begins now learns of it too.
         const late = await endOf(agent)
         await store('slower')
         await slow.query('commit')

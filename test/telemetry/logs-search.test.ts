@@ -104,7 +104,7 @@ onBothEngines('a search of more entries than are looked through at once', (servi
     type LogsQuery = Parameters<ReturnType<typeof client>['logs']['list']>[1]
     const queries: LogsQuery[] = [{}, { sort: 'timestamp' }, { limit: 7 }, { offset: 9 }, { offset: 15 }]
     for (const query of queries) {
-      test(`goes on to the end: ${JSON.stringify(query)}`, async () => {
+      test(`continues to the end: ${JSON.stringify(query)}`, async () => {
         const found: string[] = []
         for await (const { message } of client().logs.list('long', { ...query, search: 'seldom' })) found.push(message)
         const all = expected({ search: 'seldom', ...(query?.sort && { sort: query.sort }) })

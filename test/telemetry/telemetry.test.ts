@@ -105,7 +105,7 @@ for (const engine of ANY_ENGINE) {
       await withService(engine, story, LOCAL_TOOLS)
     })
 
-    test('tells how long requests, commits and calls to others took, in seconds', async (t) => {
+    test('reports how long requests, commits and calls to others took, in seconds', async (t) => {
       const held = await holdRuns(t)
       held.release()
       const story = async (service: Service) => {
@@ -164,7 +164,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([both.get(completed), both.get(tokens)], [1, 120])
     })
 
-    test('tells how much waits in the queues, and since when', () =>
+    test('reports how much waits in the queues, and since when', () =>
       withService(engine, async (service) => {
         const script = { rules: [{ reply: 'at last', delay_ms: 60_000 }] }
         await createAgent(service, 'slow', { model: 'builtin/script', script, limits: { max_concurrency: 1 } })

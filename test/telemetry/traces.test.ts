@@ -230,7 +230,7 @@ describe('OpenTelemetry', () => {
     assert.deepEqual(collector.spans(), [])
   })
 
-  test('a collector that is gone, or a traceparent that is none, harms nobody', async () => {
+  test('a collector that is gone, or a traceparent that is none, harms no one', async () => {
     const service = await startService('sqlite', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
     for (const traceparent of ['nonsense', `00-${'0'.repeat(32)}-${CALLER}-01`, '']) {
       const { status } = await service.call('POST', '/v1/agents/hello/invoke', {

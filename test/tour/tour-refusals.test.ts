@@ -97,7 +97,7 @@ tour(
       await told.tell('GET', agents, { key: secret, headers: { 'Moorage-Project': 'nowhere' } })
       await told.tell('DELETE', `${agents}/hello`, { key: secret })
       for (let count = 0; count < 105; count++) await told.service.call('GET', '/v1/keys/self', { key: secret })
-      // The clock goes on with each request that is told, and lets one more in.
+      // The clock continues with each request that is told, and lets one more in.
       told.time -= 1_000
       await told.tell('GET', agents, { key: secret, headersToo: true })
       told.time += 2_000

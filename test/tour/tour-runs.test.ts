@@ -24,7 +24,7 @@ tour('a tour of runs', (told, chapter, world) => {
     runs[name] = body.data?.request_id ?? body.request_id
   }
   const pathOf = (agent: string, name: string) => `/v1/agents/${agent}/invocations/${runs[name]}`
-  /** Its stream tells nothing before the run works; the clock may go on then. */
+  /** Its stream tells nothing before the run works; the clock may continue then. */
   const begun = async (agent: string, name: string) => {
     const { url, admin } = told.service
     const headers = { Authorization: `Bearer ${admin}` }

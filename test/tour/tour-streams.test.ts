@@ -36,7 +36,7 @@ tour('a tour of streams and doors', (told, chapter, world) => {
     const asked = await invoke('asking', 'May we?')
     const run = `/v1/agents/asking/invocations/${runOf(asked)}`
     await told.call('POST', `${run}/approvals/call_1`, { body: { decision: 'approve', answer: 'Yes' } })
-    // The clock would go on in the middle of the run.
+    // The clock would continue in the middle of the run.
     await until('it has ended', async () => (await told.service.call('GET', run)).body.data.status === 'completed')
     await told.tell('GET', `${run}/stream`)
     const path = `/v1/agents/pilot/invocations/${runOf(weather)}/stream`

@@ -129,7 +129,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', PATH)
     })
 
-    test('it is applied to the past, and what a call under way holds is no cost of its run', async () => {
+    test('it is applied to the past, and what a call in progress holds is no cost of its run', async () => {
       const tools = [{ type: 'http', name: 'look', url: NOWHERE, input_schema: { type: 'object' } }]
       const agent = await newAgent(service, { model: MODEL, tools, limits: { max_output_tokens: 1_000 } })
       const body = { name: 'tokens', scope: { type: 'agent', id: agent }, limit: { tokens: 100_000 }, per: 'ever' }

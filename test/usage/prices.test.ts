@@ -34,7 +34,7 @@ test('a price for some hours of the day holds in them, also over midnight, and f
 onAnyEngine(
   'GET /v1/prices',
   (started) => {
-    test('tells what models cost and where that is from', async () => {
+    test('reports what models cost and where that is from', async () => {
       const service = started()
       await newAgent(service, { model: ['openai/gpt-4o', 'local/own'] })
       await newAgent(service, { model: 'anthropic/claude-sonnet-4-5' })

@@ -140,7 +140,7 @@ onBothStores('sums of hours and days', (store) => {
     assert.deepEqual(await allReplies(storage), repriced)
   })
 
-  test('an hour that goes on is left alone', async () => {
+  test('an hour that continues is left alone', async () => {
     const { storage } = store()
     await storage.transaction((db) => writeRows(db, runAt(NOW, 5)))
     assert.deepEqual(await rolledUp(storage, 1_000), [0, 0])

@@ -62,7 +62,7 @@ onBothEngines(
       })
     }
 
-    test('do not tell whose budget it was: of this project, and by a key that reaches it', async () => {
+    test('do not reveal whose budget it was: of this project, and by a key that reaches it', async () => {
       /** A project in which ada and ben have used up what each user may, and ada has a budget of her own. */
       const furnish = async (of: Service) => {
         const agent = await newAgent(of)

@@ -79,7 +79,7 @@ onManyNodes('listeners', (service, engine) => {
   })
 
   describe('GET /v1/listeners/{listener_id}', () => {
-    test('tells each event until it is named as received, at most ten at once, oldest first', async () => {
+    test('reports each event until it is named as received, at most ten at once, oldest first', async () => {
       const { id } = (await create(service(), { agent_id: 'hello' })).body.data
       const requests: string[] = []
       for (let i = 0; i < 12; i++) requests.push(await invoke(service(), 'hello', `message ${i}`))
@@ -136,7 +136,7 @@ onManyNodes('listeners', (service, engine) => {
       assert.equal((await ask(service(), 'lsn_nobody')).status, 404)
     })
 
-    test('it ends when nobody has asked for two minutes; asking prolongs it', async () => {
+    test('it ends when no one has asked for two minutes; asking prolongs it', async () => {
       const { id } = (await create(service(), { agent_id: 'hello' })).body.data
       const asked = await later(service(), LIFE_MS / 2, () => ask(service(), id))
       assert.equal(asked.status, 200)
@@ -169,7 +169,7 @@ onManyNodes('listeners', (service, engine) => {
       const other = await service().beside()
       try {
         const { id } = (await create(service(), { agent_id: 'hello' })).body.data
-        // The other node hears of the listener a moment later.
+        // The other node learns of the listener a moment later.
         await until('it is heard', async () => {
           await invoke(other, 'hello')
           return heardBy(await ask(service(), id)).length > 0
@@ -272,7 +272,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
     assert.deepEqual({ event, status, error }, { event: 'agent.completed', status: 500, error: 'http_error' })
   })
 
-  test('nobody there: it says so and goes on; an address that is none is exit code 2', async () => {
+  test('no receiver: it says so and continues; an invalid address is exit code 2', async () => {
     const receiver = await startReceiver()
     await receiver.close()
     const shell = newShell(service())
@@ -288,7 +288,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
     shell.remove()
   })
 
-  test('a listener that ended is made anew, and that is said', async () => {
+  test('a listener that ended is created again, and the command says so', async () => {
     const receiver = await startReceiver()
     await whileListening(['--forward-to', receiver.host, '--agent', 'hello'], {}, async (told) => {
       await storeOf(service()).deleteFrom('listeners').execute()
@@ -303,7 +303,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
     await receiver.close()
   })
 
-  test('where listening wants a one-time code, a listener that is made anew takes the next one', async () => {
+  test('where listening wants a one-time code, a listener that is made again takes the next one', async () => {
     const { id, secret } = await createKey(service(), { name: 'careful', role: 'admin' })
     const app = await enrol(service(), id)
     const security = { mfa: { enabled: true, requiredFor: ['webhooks'] } }

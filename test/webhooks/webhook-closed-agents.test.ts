@@ -12,7 +12,7 @@ const CODES = { mfa: { enabled: true, requiredFor: ['webhooks'] } }
 const DAY = 86_400_000
 
 onAnyEngine(
-  'agents that check their callers, and who hears of them',
+  'agents that check their callers, and who learns of them',
   (service) => {
     const done = async (method: string, path: string, body?: object, headers: Record<string, string> = INSIDE) => {
       const reply = await service().call(method, path, { body, headers })
@@ -54,7 +54,7 @@ onAnyEngine(
 
     for (const [what, security] of Object.entries({ 'an address list': ADDRESSES, 'codes for webhooks': CODES })) {
       describe(`an agent with ${what}`, () => {
-        test('tells nothing to webhooks and listeners of all agents', async (t) => {
+        test('reports nothing to webhooks and listeners of all agents', async (t) => {
           const inbox = await openInbox(t)
           const [closed, open] = [await newAgent(security), await newAgent(null)]
           const { id } = await hookOf(inbox.url, null)
@@ -91,7 +91,7 @@ onAnyEngine(
       })
     }
 
-    test('its own webhooks hear of it, and a new address for one of all agents does not change what that hears', async (t) => {
+    test('its own webhooks learn of it, and a new address for one of all agents does not change what that hears', async (t) => {
       const [own, taken] = [await openInbox(t), await openInbox(t)]
       const closed = await newAgent(ADDRESSES)
       await hookOf(own.url, closed, INSIDE)

@@ -105,7 +105,7 @@ onAnyEngine(
         assert.equal(headers['x-service-attempt'], '1')
       })
 
-      test('is told to those who asked for it and to nobody else', async (t) => {
+      test('is sent to those who asked for it and to no one else', async (t) => {
         const inbox = await openInbox(t)
         const [own, other] = [await createAgent(service()), await createAgent(service())]
         const at = (name: string) => `${inbox.url}${name}`
@@ -131,7 +131,7 @@ onAnyEngine(
         await service().call('DELETE', `/v1/webhooks/${all.id}`)
       })
 
-      test('costs nothing when nobody wants it', async () => {
+      test('costs nothing when no one wants it', async () => {
         const { now } = service()
         const { events } = partsOf(service())
         const agent_id = await createAgent(service())

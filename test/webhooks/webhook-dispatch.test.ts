@@ -17,7 +17,7 @@ import {
 import { startPostgres } from '../support/stores/postgres.ts'
 import { refuse } from '../support/stores/unwilling-store.ts'
 
-/** A receiver that holds every delivery back until it is released, and counts how many are under way. */
+/** A receiver that holds every delivery back until it is released, and counts how many are in progress. */
 async function openGate(t: TestContext) {
   const held: (() => void)[] = []
   let most = 0
@@ -116,7 +116,7 @@ onAnyEngine(
       assert.ok(most <= 5)
     })
 
-    test('receivers that fail one time in five do not hold up others', async (t) => {
+    test('receivers that fail one time in five do not delay others', async (t) => {
       const held: (() => void)[] = []
       let isOver = false
       let mostAtOnce = 0
@@ -318,7 +318,7 @@ onAnyEngine(
 
 for (const engine of ANY_ENGINE) {
   describe(`the dispatcher on ${engine}, stopped`, () => {
-    test('waits for what is under way, gives back what takes too long, and goes on after the start', async (t) => {
+    test('waits for what is in progress, gives back what takes too long, and continues after the start', async (t) => {
       const service = await startService(engine, { ...LOCAL_RECEIVERS, MOORAGE_SERVER__DRAIN_TIMEOUT: '2s' })
       t.after(() => service.stop())
       const quick = await openGate(t)
@@ -383,7 +383,7 @@ describe('the dispatchers of two nodes on postgres', () => {
 })
 
 describe('the dispatcher on postgres, without its database for a while', () => {
-  test('settles what was under way, and goes on by itself', async (t) => {
+  test('settles what was in progress, and continues by itself', async (t) => {
     const postgres = await startPostgres()
     t.after(() => postgres.close())
     const service = await startService('postgres', { ...LOCAL_RECEIVERS, DATABASE_URL: postgres.url })

@@ -117,7 +117,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(look, 'MoorageDiskAlmostFull')
   })
 
-  test('file handles that run out: clients are refused in so many words, and the log says so once', async (t) => {
+  test('file handles that run out: clients are refused with the reason, and the log says so once', async (t) => {
     const port = await unusedPort()
     const settings = { MOORAGE_SERVER__METRICS_PORT: String(port) }
     const service = await startChildService(t, 'sqlite', settings, { openFiles: 512 })

@@ -28,7 +28,7 @@ async function runMany(service: ChildService, agent_id: string): Promise<void> {
 
 for (const engine of ENGINES) {
   describe(`a run that waits for a person, on ${engine}`, () => {
-    test('goes on after kill -9, a deploy, a rollback and 300 other runs, with its own version', async (t) => {
+    test('continues after kill -9, a deploy, a rollback and 300 other runs, with its own version', async (t) => {
       const till = await startTill()
       t.after(() => till.close())
       const service = await startChildService(t, engine, LOCAL_TOOLS)
@@ -115,7 +115,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('a run that waits is approved on another node, and goes on once', async (t) => {
+test('a run that waits is approved on another node, and continues once', async (t) => {
   const till = await startTill()
   t.after(() => till.close())
   await withService(

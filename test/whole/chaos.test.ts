@@ -181,7 +181,7 @@ async function settle({ db, terminate, start }: Cluster, node: ClusterNode): Pro
       .where('status', '=', 'pending')
       .execute()),
   ]
-  // On a busy machine it takes its time, but it goes on.
+  // On a busy machine it takes its time, but it continues.
   for (let before = Number.POSITIVE_INFINITY; ; ) {
     const { length } = await underWay()
     if (length === 0 || length >= before) return underWay()

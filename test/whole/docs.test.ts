@@ -79,7 +79,7 @@ async function openReader(service: Service, receiver: LocalServer, COOKIE: strin
   let owner: Authenticator | undefined
   let pending = ''
 
-  /** What the reader's authenticator shows. A code counts once, so time goes on between two of them. */
+  /** What the reader's authenticator shows. A code counts once, so time continues between two of them. */
   const giveCodes = async (command: string) => {
     if (command.includes('$OTP')) {
       owner ??= await enrol(service, ownId)

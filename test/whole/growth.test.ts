@@ -215,7 +215,7 @@ onBothEngines('a list of many rows', (service) => {
   }
 
   for (const [id, query, as] of FAR_PAGES) {
-    test(`far pages of ${id} go on where near pages end, ${query} ${as ?? ''}`, async () => {
+    test(`far pages of ${id} continue where near pages end, ${query} ${as ?? ''}`, async () => {
       const order = id === 'getLogs' ? 'timestamp' : 'created_at'
       for (const sort of [`-${order}`, order]) {
         const page = async (limit: number, offset: number) => {
@@ -300,7 +300,7 @@ type Statement = { sql: string; values: unknown[] }
 /** What nodes look for every few seconds, whatever clients ask for. */
 const OF_NODES = /status"? = '(queued|running|waiting)'/
 
-/** What the service asks of a table while `work` goes on. */
+/** What the service asks of a table while `work` continues. */
 async function statementsOf({ engine }: Service, table: string, work: () => Promise<void>): Promise<Statement[]> {
   const seen: Statement[] = []
   const target = engine === 'postgres' ? pg.Client.prototype : Worker.prototype

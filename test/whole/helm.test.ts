@@ -239,7 +239,7 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     assert.ok(podOf(plain).spec.terminationGracePeriodSeconds >= delay + drain + 2)
   })
 
-  test('bounds what a pod may take, and runs it as nobody special', () => {
+  test('bounds what a pod may take, and runs it as an unprivileged user', () => {
     const crons = find(full, 'CronJob').spec.jobTemplate.spec.template.spec
     for (const spec of [podOf(plain).spec, podOf(full).spec, crons]) {
       assert.equal(spec.securityContext.runAsNonRoot, true)

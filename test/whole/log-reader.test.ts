@@ -61,14 +61,14 @@ function makeFifo(t: TestContext): string {
   return join(folder, 'fifo')
 }
 
-describe('a log that nobody reads', () => {
-  test('a full socket holds up nothing, and the process ends when told', async (t) => {
+describe('a log that no one reads', () => {
+  test('a full socket blocks nothing, and the process ends when told', async (t) => {
     const child = program(t, ['ignore', 'pipe', 'pipe'])
     await once(child.stdout as NonNullable<ChildProcess['stdout']>, 'data')
     assert.equal(await endOf(child), 3)
   })
 
-  test('a full pipe holds up nothing; read again, it says how much was dropped', async (t) => {
+  test('a full pipe blocks nothing; read again, it says how much was dropped', async (t) => {
     const fifo = makeFifo(t)
     const reader = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
     const writer = openSync(fifo, constants.O_WRONLY)
@@ -94,7 +94,7 @@ describe('a log that nobody reads', () => {
     closeSync(reader)
   })
 
-  test('a reader that is gone holds up nothing, and the process ends when told', async (t) => {
+  test('a reader that is gone blocks nothing, and the process ends when told', async (t) => {
     const fifo = makeFifo(t)
     const reader = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
     const writer = openSync(fifo, constants.O_WRONLY)
@@ -105,7 +105,7 @@ describe('a log that nobody reads', () => {
     assert.equal(await endOf(child), 3)
   })
 
-  test('a terminal that shows nothing more (Ctrl-S) holds up nothing', async (t) => {
+  test('a terminal that shows nothing more (Ctrl-S) blocks nothing', async (t) => {
     const alive = join(mkdtempSync(join(tmpdir(), 'moorage-terminal-')), 'alive')
     t.after(() => rmSync(join(alive, '..'), { recursive: true }))
     const command = `exec "$NODE" --input-type=module-typescript -e "$PROGRAM" pretty > "$ALIVE"`
@@ -130,9 +130,9 @@ describe('a log that nobody reads', () => {
   })
 })
 
-describe('a service whose log nobody reads', () => {
+describe('a service whose log no one reads', () => {
   for (const gone of ['stdout', 'stderr'] as const) {
-    test(`goes on when the reader of ${gone} is gone, and stops when told`, async (t) => {
+    test(`continues when the reader of ${gone} is gone, and stops when told`, async (t) => {
       const home = mkdtempSync(join(tmpdir(), 'moorage-unread-'))
       const env = { ...childEnv(), MOORAGE_DATA: join(home, 'data'), PORT: '0', LOG_LEVEL: 'info' }
       const child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -151,7 +151,7 @@ describe('a service whose log nobody reads', () => {
     })
   }
 
-  test('goes on when nobody reads its first words', async (t) => {
+  test('continues when no one reads its first words', async (t) => {
     const home = mkdtempSync(join(tmpdir(), 'moorage-unread-'))
     const port = String(await unusedPort())
     const key = newKey(randomBytes)
@@ -182,7 +182,7 @@ describe('a service whose log nobody reads', () => {
     assert.match(log, /shutting down/, 'it was told to')
   })
 
-  test('goes on when its terminal is closed, and stops when told', async (t) => {
+  test('continues when its terminal is closed, and stops when told', async (t) => {
     const home = mkdtempSync(join(tmpdir(), 'moorage-terminal-'))
     const terminal = startChild('script', ['-qfc', `echo "pid $$"; exec "$NODE" "$MAIN"`, '/dev/null'], {
       cwd: home,

@@ -10,7 +10,7 @@ import { startChildService } from '../support/service/child-service.ts'
 import { type Service, startService } from '../support/service/service.ts'
 
 const SETTINGS = { ...LOCAL_TOOLS, MOORAGE_MASTER_KEY: '00'.repeat(32) }
-/** How soon another node goes on with what a dead node was doing. */
+/** How soon another node continues with what a dead node was doing. */
 const NOTICED_MS = 10_000
 
 describe('a node that dies or stands still, on postgres', { concurrency: true }, () => {
@@ -63,7 +63,7 @@ describe('a node that dies or stands still, on postgres', { concurrency: true },
     }
   }
 
-  test('its run goes on elsewhere within ten seconds, and a retry gets the answer', async (t) => {
+  test('its run continues elsewhere within ten seconds, and a retry gets the answer', async (t) => {
     await inOneAttempt(async () => {
       const { node, held, release, retry, receipts, events } = await holdOnAnotherNode(t)
       await node.kill()

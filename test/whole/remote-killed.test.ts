@@ -175,7 +175,7 @@ for (const engine of ENGINES) {
       await service.start()
       for (const point of Object.keys(HELD)) {
         await checkReply(`service: ${point}`)
-        // A GET that was under way is made again, with the same key.
+        // A GET that was in progress is made again, with the same key.
         await check(`service: ${point}`, { attempts: 2, called: 2, tools: point === 'in a step' ? 2 : 1 })
       }
       await checkReply('service: after the last event')

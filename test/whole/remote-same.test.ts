@@ -104,7 +104,7 @@ for (const engine of ENGINES) {
         }
       })
 
-      test(`${door}: it waits for a person, and goes on`, async () => {
+      test(`${door}: it waits for a person, and continues`, async () => {
         // What a decision means does not depend on the door: it has one of its own.
         for (const decision of door === 'api' ? [APPROVE, REJECT] : [APPROVE]) {
           const made = till.refunds.length

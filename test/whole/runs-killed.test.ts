@@ -38,7 +38,7 @@ for (const engine of ENGINES) {
       const hook = { agent_id: agent.id, url: `${NOWHERE}/hook`, events: ['*'] }
       const { data: webhook } = await service.call('POST', '/v1/webhooks', hook)
 
-      // Each of these calls is under way when the process dies: everything before it is on disk, and nothing more.
+      // Each of these calls is in progress when the process dies: everything before it is on disk, and nothing more.
       const deaths = DEATHS[engine]
       let held = world.hold(deaths[0] as string)
       const body = { message: 'go', context: { user_id: 'ada', session_id: 's' } }
@@ -61,7 +61,7 @@ for (const engine of ENGINES) {
       await service.kill()
       await service.start()
 
-      // A call that was under way when the process died was made again; one that may not be made twice was not.
+      // A call that was in progress when the process died was made again; one that may not be made twice was not.
       for (const call of CALLS) {
         const came = 1 + deaths.filter((death) => death === call).length
         assert.deepEqual(world.count(call), { came, answered: 1 }, call)
@@ -105,7 +105,7 @@ for (const engine of ENGINES) {
       })
     })
 
-    test('a call that may not be made twice is not, and the model hears that its outcome is unknown', async (t) => {
+    test('a call that may not be made twice is not, and the model learns that its outcome is unknown', async (t) => {
       const world = await watchWorld(t, [{ text: 'One moment.', calls: ['write'] }, { text: 'Who knows.' }])
       const service = await startChildService(t, engine, world.settings)
       await service.call('POST', '/v1/agents', agentOf(world))
@@ -122,7 +122,7 @@ for (const engine of ENGINES) {
       if (engine === 'postgres') await service.inStore(endLeases)
       await service.start()
 
-      // The run goes on by itself; whoever asks again under the same key gets its answer.
+      // The run continues by itself; whoever asks again under the same key gets its answer.
       const again = await service.send(
         'POST',
         '/v1/agents/clerk/invoke',
@@ -146,7 +146,7 @@ for (const engine of ENGINES) {
       )
       assert.equal(replay?.headers.get('idempotent-replayed'), 'true')
 
-      // A client that had heard the first step goes on from there; one that had heard more is told to forget it.
+      // A client that had heard the first step continues from there; one that had heard more is told to forget it.
       const follow = async (id: string) =>
         (
           await allEvents(

@@ -15,7 +15,7 @@ async function endLeases(node: Service): Promise<void> {
   wakeJobs(node)
 }
 
-test('another node goes on with the run of a node that was killed, whichever step it had come to', async (t) => {
+test('another node continues with the run of a node that was killed, whichever step it had come to', async (t) => {
   const world = await watchWorld(t, ROUNDS)
   const survivor = await startService('postgres', { ...world.settings, MOORAGE_MASTER_KEY: '00'.repeat(32) })
   t.after(() => survivor.stop())

@@ -68,7 +68,7 @@ describe('kill -9 at a tick', () => {
     const made = await createSchedules(stays)
     await until('the first ticks', async () => (await countRuns(stays, made.agent)).size > 2)
     await dies.kill()
-    // What the dead node had begun goes on when its leases end.
+    // What the dead node had begun continues when its leases end.
     await until('the ticks', async () => (await listAll(stays, made.agent)).length === SCHEDULES)
     await stays.inStore(async (db) => {
       await db.updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running').execute()
@@ -76,7 +76,7 @@ describe('kill -9 at a tick', () => {
     await assertOnce(stays, made)
   })
 
-  test('a SQLite store goes on where it was', async (t) => {
+  test('a SQLite store continues where it was', async (t) => {
     const service = await startChildService(t, 'sqlite')
     const made = await createSchedules(service)
     await until('the first ticks', async () => (await countRuns(service, made.agent)).size > 2)

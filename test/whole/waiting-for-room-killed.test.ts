@@ -29,7 +29,7 @@ for (const engine of MANY_NODES) {
     await service.kill()
     await service.start()
     await are('waiting')
-    // The node that hears of the change dies at once: the next one finds by itself that the budget has changed.
+    // The node that learns of the change dies at once: the next one finds by itself that the budget has changed.
     await service.call('PATCH', `/v1/budgets/${data.id}`, { limit: { runs: 3 } })
     await service.kill()
     await service.start()

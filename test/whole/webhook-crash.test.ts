@@ -21,7 +21,7 @@ for (const engine of ANY_ENGINE) {
     test('during a delivery: sent again under the same id; before a delivery: sent after the restart', async (t) => {
       const service = await startChildService(t, engine, SETTINGS)
       let alive = true
-      // In its first life nothing is answered: one delivery is under way, the others wait for it.
+      // In its first life nothing is answered: one delivery is in progress, the others wait for it.
       const inbox = await openInbox(t, () => (alive ? new Promise(() => {}) : undefined))
       const body = { url: inbox.url, events: ['agent.completed'] }
       const { data: webhook } = await service.call('POST', '/v1/webhooks', body)

@@ -87,7 +87,7 @@ onBothEngines(
       }
     })
 
-    test('4,000 events to a dead endpoint delay nobody else, take no memory, and end after five days', async (t) => {
+    test('4,000 events to a dead endpoint delay no one else, take no memory, and end after five days', async (t) => {
       const inbox = await openInbox(t)
       const [doomed, healthy] = [await createAgent(service()), await createAgent(service())]
       const dead = await createWebhook(service(), { agent_id: doomed, url: await deadUrl() })

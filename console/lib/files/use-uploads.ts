@@ -39,7 +39,7 @@ export type Uploads = {
   clear(): void
 }
 
-/** Files that the reader picks. They are uploaded at once, for this user, and anew if it becomes another one. */
+/** Files that the reader picks. They are uploaded at once, for this user, and again if it becomes another one. */
 export function useUploads(user: string | undefined): Uploads {
   const [items, setItems] = useState<Upload[]>([])
   const latest = useRef(items)

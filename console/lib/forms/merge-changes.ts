@@ -1,7 +1,7 @@
 /** A value that two have changed: the reader in the form, and another person meanwhile. */
 export type Clash = { field: string; theirs: unknown }
 
-type Merged<Of> = {
+type MergeResult<Of> = {
   /** The record as it is now, with what the reader has changed. */
   value: Of
   clashes: Clash[]
@@ -13,7 +13,7 @@ type Merged<Of> = {
  * Puts what the reader has changed onto the record as it is now. Objects are compared field by field. Everything else is
  * one value, a list too. Where both have changed the same value, the reader's is in `value`, and the clash is told.
  */
-export function mergeChanges<Of>(began: Of, wanted: Of, now: Of): Merged<Of> {
+export function mergeChanges<Of>(began: Of, wanted: Of, now: Of): MergeResult<Of> {
   const clashes: Clash[] = []
   const merged = merge({ began, wanted, now }, [], clashes)
   return { value: merged.value as Of, began: merged.began as Of, clashes }

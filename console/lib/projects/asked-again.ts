@@ -4,7 +4,7 @@ import { useResource } from '../resource.ts'
 import { may } from '../session-state.ts'
 import { chosenProject } from './chosen-project.ts'
 
-type Asking<Reply, Answer> = {
+type PollOptions<Reply, Answer> = {
   /** What is asked, and the operation that the session must be allowed. */
   what: string
   feature: Parameters<typeof may>[0]
@@ -19,7 +19,7 @@ type Asking<Reply, Answer> = {
 /** Asks something of the chosen project now and then, if the session may, and keeps the answer for all pages. */
 export function useAskedAgain<Reply, Answer>(
   answer: Signal<Answer | undefined>,
-  { what, feature, ask, answerOf, firstMs, everyMs }: Asking<Reply, Answer>,
+  { what, feature, ask, answerOf, firstMs, everyMs }: PollOptions<Reply, Answer>,
 ): Answer | undefined {
   const [isDue, setDue] = useState(false)
   useEffect(() => {

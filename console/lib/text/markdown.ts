@@ -10,7 +10,7 @@ export type Block =
 
 /** Deeper lists and quotes are shown as they are written. */
 const DEEPEST = 8
-/** A line that is indented this far is code, or goes on with a paragraph. */
+/** A line that is indented this far is code, or continues with a paragraph. */
 const CODE_INDENT = 4
 const TAB = 4
 
@@ -37,7 +37,7 @@ export function blocksOf(text: string): Block[] {
   return reader.end()
 }
 
-/** Reads the lines once, as CommonMark does: first what a line goes on with, then what it begins. */
+/** Reads the lines once, as CommonMark does: first what a line continues with, then what it begins. */
 class BlockReader {
   readonly #text: Container = { blocks: [] }
   #open: Container[] = [this.#text]
@@ -55,7 +55,7 @@ class BlockReader {
     if (!this.#beginLeaf(rest, depth)) this.#addText(rest, depth)
   }
 
-  /** What has no end yet goes on to the end of the text: the rest may still come. */
+  /** What has no end yet continues to the end of the text: the rest may still come. */
   end(): Block[] {
     this.#close(1)
     return this.#text.blocks
@@ -166,7 +166,7 @@ class BlockReader {
     return true
   }
 
-  /** A line of words may go on with a paragraph inside containers that it has no marks of. */
+  /** A line of words may continue with a paragraph inside containers that it has no marks of. */
   #addText(rest: string, depth: number): void {
     const text = rest.trim()
     if (this.#leaf?.kind === 'paragraph' && text !== '') return void this.#leaf.lines.push(text)

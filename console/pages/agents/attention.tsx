@@ -12,17 +12,17 @@ const NEARLY = 0.8
 const MOST_AGENTS = 3
 const MOST_FOUND = 100
 
-export type Listed = { data: AgentOverview[]; pagination: Pagination }
+export type OverviewPage = { data: AgentOverview[]; pagination: Pagination }
 
-type Need = { text: string; to: string }
+type AttentionItem = { text: string; to: string }
 
 /** What a person should look at. There is nothing to see while all is well. */
-export function Attention({ agents }: { agents: Listed }) {
+export function Attention({ agents }: { agents: OverviewPage }) {
   const areAll = agents.data.length === agents.pagination.total
   const found = useResource(`attention ${areAll}`, (signal) => loadNeeds(signal, areAll), { everyMs: 30_000 })
   const waiting = waitingApprovals.value ?? 0
   const approvals = { text: `${counted(waiting, 'approval')} waiting for a decision`, to: '/approvals' }
-  const needs: Need[] = [
+  const needs: AttentionItem[] = [
     ...(waiting > 0 ? [approvals] : []),
     ...failing(areAll ? agents.data : found.data?.failing),
     ...(found.data?.others ?? []),
@@ -45,7 +45,7 @@ export function Attention({ agents }: { agents: Listed }) {
 
 const isFailing = ({ errors, requests }: AgentOverview) => errors > 0 && errors >= requests / 10
 
-function failing(agents: AgentOverview[] = []): Need[] {
+function failing(agents: AgentOverview[] = []): AttentionItem[] {
   const all = agents.filter(isFailing).toSorted((a, b) => b.errors - a.errors)
   const more = all.length - MOST_AGENTS
   return [

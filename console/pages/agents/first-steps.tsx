@@ -7,7 +7,7 @@ import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
-import type { Listed } from './attention.tsx'
+import type { OverviewPage } from './attention.tsx'
 
 /** The first start of a service creates this agent and one key by itself. */
 const DEMO_AGENT = 'hello'
@@ -30,7 +30,7 @@ const mayAll = (...operations: OperationId[]) => operations.every(may)
 type Step = { title: string; about: string; action: string; to: string; needs: OperationId; isDone: boolean }
 
 /** What a new service needs before it is useful. The card goes when all of it is done. */
-export function FirstSteps({ agents, onOver }: { agents: Listed; onOver(): void }) {
+export function FirstSteps({ agents, onOver }: { agents: OverviewPage; onOver(): void }) {
   const isInUse = agents.data.some(({ requests }) => requests > 0)
   // Who has no agent yet has not tried it.
   const mayHaveRun = !isInUse && hasOwn(agents) && may('invokeAgent')
@@ -97,12 +97,12 @@ export function FirstSteps({ agents, onOver }: { agents: Listed; onOver(): void 
   )
 }
 
-type Done = { hasProvider: boolean; hasKey: boolean; hasRun: boolean }
+type StepsDone = { hasProvider: boolean; hasKey: boolean; hasRun: boolean }
 
-const ownOf = ({ data }: Listed) => data.find(({ name }) => name !== DEMO_AGENT)
-const hasOwn = (agents: Listed) => ownOf(agents) !== undefined || agents.pagination.total > 1
+const ownOf = ({ data }: OverviewPage) => data.find(({ name }) => name !== DEMO_AGENT)
+const hasOwn = (agents: OverviewPage) => ownOf(agents) !== undefined || agents.pagination.total > 1
 
-function stepsOf(agents: Listed, { hasProvider, hasKey, hasRun }: Done): Step[] {
+function stepsOf(agents: OverviewPage, { hasProvider, hasKey, hasRun }: StepsDone): Step[] {
   const own = ownOf(agents)
   return [
     {

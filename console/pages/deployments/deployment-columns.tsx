@@ -5,14 +5,14 @@ import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Who } from '../../ui/data/who.tsx'
 
-type Deeds = {
+type RowActions = {
   onChanges(deployment: Deployment): void
   onRollback?(deployment: Deployment): void
   serving: Deployment[]
   canUndo(active: Deployment): boolean
 }
 
-export function deploymentColumns({ onChanges, onRollback, serving, canUndo }: Deeds): Column<Deployment>[] {
+export function deploymentColumns({ onChanges, onRollback, serving, canUndo }: RowActions): Column<Deployment>[] {
   const canReturnTo = (deployment: Deployment) => {
     const { environment, version, status } = deployment
     if (status === 'active') return canUndo(deployment)

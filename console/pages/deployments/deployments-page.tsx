@@ -23,10 +23,10 @@ import { Serving } from './serving.tsx'
 
 const LIMIT = 25
 
-type Open = { is: 'rollback' | 'changes'; deployment: Deployment }
+type OpenDialog = { is: 'rollback' | 'changes'; deployment: Deployment }
 
 export function DeploymentsPage({ params: { agent = '' } }: { params: Params }) {
-  const [open, setOpen] = useState<Open | undefined>(undefined)
+  const [open, setOpen] = useState<OpenDialog | undefined>(undefined)
   const environment = param('environment')
   const query = {
     ...pageQuery(LIMIT),
@@ -54,8 +54,8 @@ export function DeploymentsPage({ params: { agent = '' } }: { params: Params }) 
 type Props = {
   agent: Agent
   query: { limit: number; offset: number; environment?: string }
-  open: Open | undefined
-  onOpen(open: Open | undefined): void
+  open: OpenDialog | undefined
+  onOpen(open: OpenDialog | undefined): void
   reloadAgent(): void
 }
 

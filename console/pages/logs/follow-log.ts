@@ -25,7 +25,7 @@ export async function readPage(agent: string, query: LogQuery, signal?: AbortSig
   return { entries: data.toReversed(), goOnAt: searched_to ?? (has_more ? data.at(-1)?.timestamp : undefined) }
 }
 
-type Following = {
+type LogFollower = {
   isLive: boolean
   showFirst(page: LogPage): void
   showNews(entries: LogEntry[]): void
@@ -33,7 +33,7 @@ type Following = {
 }
 
 /** Shows the newest page, and while the log is live what comes. Returns a function that ends it. */
-export function followLog(agent: string, query: LogQuery, following: Following): () => void {
+export function followLog(agent: string, query: LogQuery, following: LogFollower): () => void {
   const { isLive, showFirst, showNews, showError } = following
   const life = new AbortController()
   const { signal } = life

@@ -17,11 +17,11 @@ export type Tail = {
 /** How many lines are kept; the oldest go when more come. */
 const MAX_LINES = 100_000
 
-type Loaded = { entries?: LogEntry[]; error?: MoorageError; olderThan?: string | undefined; older?: number }
+type TailState = { entries?: LogEntry[]; error?: MoorageError; olderThan?: string | undefined; older?: number }
 
 /** The log of an agent, and while it is live what comes. */
 export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tail {
-  const [loaded, setLoaded] = useState<Loaded>({})
+  const [loaded, setLoaded] = useState<TailState>({})
   const [asked, setAsked] = useState(0)
   const key = JSON.stringify([agent, query])
   const shown = useRef(key)
@@ -82,17 +82,17 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
 /** What older lines are older than, and how many lines of that same millisecond have been read. */
 type Older = { end: string; known: number }
 
-/** A millisecond may have more lines than a page: then the next page goes on inside it. */
+/** A millisecond may have more lines than a page: then the next page continues inside it. */
 function olderAfter({ end, known }: Older, read: number, goOnAt: string | undefined): Older | undefined {
   if (goOnAt !== end) return goOnAt === undefined ? undefined : { end: goOnAt, known: 0 }
   return read === 0 ? undefined : { end, known: known + read }
 }
 
-function withoutError({ entries, olderThan, older = 0 }: Loaded): Loaded {
+function withoutError({ entries, olderThan, older = 0 }: TailState): TailState {
   return { ...(entries && { entries }), olderThan, older }
 }
 
-function cut(entries: LogEntry[], older = 0): Pick<Loaded, 'entries' | 'older'> {
+function cut(entries: LogEntry[], older = 0): Pick<TailState, 'entries' | 'older'> {
   const gone = Math.max(0, entries.length - MAX_LINES)
   return { entries: gone > 0 ? entries.slice(gone) : entries, older: older - gone }
 }

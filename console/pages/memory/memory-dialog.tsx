@@ -15,11 +15,11 @@ import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 
 /** A memory of a list, or of a search: then it has a score. */
-export type Shown = Omit<FoundMemory, 'score' | 'matched'> &
+export type ShownMemory = Omit<FoundMemory, 'score' | 'matched'> &
   Partial<Pick<FoundMemory, 'score' | 'matched'>> &
   Partial<Pick<Memory, 'superseded_by'>>
 
-type Props = { agent: Agent; memory: Shown; onClose(): void; onChanged(): void }
+type Props = { agent: Agent; memory: ShownMemory; onClose(): void; onChanged(): void }
 
 /** One memory: to be read whole, corrected or forgotten. */
 export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {

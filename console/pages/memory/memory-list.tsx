@@ -9,20 +9,20 @@ import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
-import { MemoryDialog, type Shown } from './memory-dialog.tsx'
+import { MemoryDialog, type ShownMemory } from './memory-dialog.tsx'
 
 const LIMIT = 25
 
 /** Everything an agent remembers, newest first; or what a search finds, best first. */
 export function MemoryList({ agent }: { agent: Agent }) {
-  const [opened, setOpened] = useState<Shown>()
+  const [opened, setOpened] = useState<ShownMemory>()
   const [search, user_id, session_id] = [param('search'), param('user'), param('session')]
   const kind = param('kind') as Memory['kind'] | undefined
   const page = pageQuery(LIMIT)
   const context = { ...(user_id && { user_id }), ...(session_id && { session_id }) }
   const memories = useResource(
     `memories ${agent.id} ${JSON.stringify([search, context, kind, page])}`,
-    (signal): Promise<{ data: Shown[]; pagination: Memories }> =>
+    (signal): Promise<{ data: ShownMemory[]; pagination: Memories }> =>
       Promise.resolve(
         search
           ? service.memory.search(agent.id, { query: search, context, ...page }, { signal })
@@ -30,7 +30,7 @@ export function MemoryList({ agent }: { agent: Agent }) {
       ),
     { everyMs: search ? undefined : 10_000 },
   )
-  const columns: Column<Shown>[] = [
+  const columns: Column<ShownMemory>[] = [
     {
       title: 'Memory',
       isWide: true,
@@ -63,7 +63,7 @@ export function MemoryList({ agent }: { agent: Agent }) {
 
 type Memories = Awaited<ReturnType<typeof service.memory.list>>['pagination']
 
-const SCORES: Column<Shown>[] = [
+const SCORES: Column<ShownMemory>[] = [
   { title: 'Score', isNumber: true, cell: ({ score }) => score?.toFixed(3) },
   { title: 'Found by', isExtra: true, cell: ({ matched }) => matched?.join(', ') },
 ]

@@ -21,11 +21,11 @@ import { Address } from './address.tsx'
 import { RoleDialog } from './role-dialog.tsx'
 import { placeText, type Role, RoleIn, sourceText } from './role-text.tsx'
 
-type Doing = { what: 'give' } | { what: 'change' | 'take'; role: Role } | { what: 'remove' }
+type PersonDialog = { what: 'give' } | { what: 'change' | 'take'; role: Role } | { what: 'remove' }
 
 /** One person: as whom identity providers know them, and what they may do where. */
 export function PersonPage({ params: { person: id = '' } }: { params: Params }) {
-  const [doing, setDoing] = useState<Doing>()
+  const [doing, setDoing] = useState<PersonDialog>()
   const person = useResource(`person ${id}`, (signal) => service.people.get(id, { signal }))
   const found = person.data
   const close = () => setDoing(undefined)
@@ -126,7 +126,7 @@ function PersonFacts({ of: { id, email, email_verified, identities, created_at, 
   )
 }
 
-const columnsOf = (setDoing: (doing: Doing) => void): Column<Role>[] => [
+const columnsOf = (setDoing: (doing: PersonDialog) => void): Column<Role>[] => [
   { title: 'Role', cell: ({ role }) => <b>{role}</b> },
   { title: 'Where', cell: ({ project_id }) => placeText(project_id) },
   { title: 'Permissions', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
@@ -145,9 +145,9 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Role>[] => [
   },
 ]
 
-type Taking = { person: Person; role: Role; onClose(): void; onDone(person: Person): void }
+type TakeRoleProps = { person: Person; role: Role; onClose(): void; onDone(person: Person): void }
 
-function TakeRole({ person, role, onClose, onDone }: Taking) {
+function TakeRole({ person, role, onClose, onDone }: TakeRoleProps) {
   const all_projects = role.project_id === null
   return (
     <Confirm

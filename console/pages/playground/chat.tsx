@@ -15,8 +15,8 @@ import { AnswerSwitch } from '../../ui/text/answer-text.tsx'
 import {
   type Conversation,
   loadConversation,
+  type OutgoingMessage,
   resumeWaiting,
-  type Said,
   type ShownInvocation,
   stop,
   watchConversation,
@@ -27,8 +27,8 @@ type Props = {
   selected?: string | undefined
   onSelect(invocation: ShownInvocation): void
   /** Undefined where the key may not invoke. */
-  onAgain?: ((said: Said) => void) | undefined
-  onEdit?: ((said: Said) => void) | undefined
+  onAgain?: ((said: OutgoingMessage) => void) | undefined
+  onEdit?: ((said: OutgoingMessage) => void) | undefined
 }
 
 /** What was said, with the newest at the end. It follows the answer unless the reader has scrolled up. */

@@ -53,7 +53,7 @@ const SHOWN = 100
 const DECISION_MS = 3_000
 
 /**
- * Conversations of the reader who is signed in. They outlive the page, so that an answer goes on arriving while the
+ * Conversations of the reader who is signed in. They outlive the page, so that an answer continues arriving while the
  * reader looks at another one.
  */
 const known = new Map<string, Conversation>()
@@ -188,12 +188,12 @@ function shownOf(run: Invocation): ShownInvocation {
 }
 
 /** What the reader says. */
-export type Said = { message: string; attachments: ShownFile[] }
+export type OutgoingMessage = { message: string; attachments: ShownFile[] }
 
 /** Sends a message and shows the answer as it comes. */
 export function say(
   conversation: Conversation,
-  { message, attachments: given }: Said,
+  { message, attachments: given }: OutgoingMessage,
   { user, environment }: { user?: string | undefined; environment?: string | undefined },
 ): void {
   const { agent, session, invocations, service } = conversation

@@ -5,7 +5,7 @@ import { Field, Select } from '../../ui/forms/field.tsx'
 import type { choicesOf } from './serving-choices.ts'
 
 /** Who is asked, for whom, and in which conversation. */
-export type PlaygroundAsked = {
+export type PlaygroundTarget = {
   environment: string
   /** Another environment that is asked the same, beside the first. */
   beside: string | undefined
@@ -13,7 +13,7 @@ export type PlaygroundAsked = {
   session: string | undefined
 }
 
-export function askedInUrl(): PlaygroundAsked {
+export function askedInUrl(): PlaygroundTarget {
   return {
     environment: param('environment') ?? 'production',
     beside: param('beside'),
@@ -27,7 +27,7 @@ export function leaveSession(): void {
   setParams({ session: undefined }, { push: true })
 }
 
-type Props = PlaygroundAsked & { choices: ReturnType<typeof choicesOf> }
+type Props = PlaygroundTarget & { choices: ReturnType<typeof choicesOf> }
 
 export function PlaygroundFilters({ environment, beside, user, session, choices }: Props) {
   return (

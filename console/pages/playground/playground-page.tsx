@@ -12,9 +12,9 @@ import { DropArea } from '../../ui/files/file-picker.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { Chat } from './chat.tsx'
 import { Composer } from './composer.tsx'
-import { type Conversation, openConversation, type Said, type ShownInvocation, say } from './conversation.ts'
+import { type Conversation, type OutgoingMessage, openConversation, type ShownInvocation, say } from './conversation.ts'
 import { Inspector } from './inspector.tsx'
-import { askedInUrl, leaveSession, type PlaygroundAsked, PlaygroundFilters } from './playground-filters.tsx'
+import { askedInUrl, leaveSession, PlaygroundFilters, type PlaygroundTarget } from './playground-filters.tsx'
 import { choicesOf } from './serving-choices.ts'
 
 export function PlaygroundPage({ params: { agent = '' } }: { params: Params }) {
@@ -40,7 +40,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   const invocations = columns[0]?.conversation.invocations.value ?? []
   const shown = invocations.find(({ key }) => key === selected) ?? invocations.at(-1)
 
-  const send = (said: Said, in_session = session ?? newSession()) => {
+  const send = (said: OutgoingMessage, in_session = session ?? newSession()) => {
     if (in_session !== session) setParams({ session: in_session })
     const to = (where: string, suffix = '') =>
       say(openConversation(name, in_session + suffix), said, { user, environment: where })
@@ -53,7 +53,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
     setText('')
     uploads.clear()
   }
-  const edit = ({ message, attachments }: Said) => {
+  const edit = ({ message, attachments }: OutgoingMessage) => {
     leaveSession()
     setText(message)
     uploads.put(attachments)
@@ -100,7 +100,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
 }
 
 /** The conversation with each environment that is asked. */
-function columnsOf(name: string, { session, environment, beside }: PlaygroundAsked) {
+function columnsOf(name: string, { session, environment, beside }: PlaygroundTarget) {
   if (!session) return []
   return [environment, ...(beside ? [beside] : [])].map((where, i) => ({
     where,

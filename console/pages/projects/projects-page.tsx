@@ -18,11 +18,11 @@ import { Empty } from '../../ui/empty.tsx'
 import { Page } from '../../ui/page.tsx'
 import { ProjectDialog } from './project-dialog.tsx'
 
-type Doing = { what: 'edit' | 'delete'; project: Project }
+type OpenDialog = { what: 'edit' | 'delete'; project: Project }
 
 /** All projects: made, changed, deleted, and opened by a click on their row. */
 export function ProjectsPage() {
-  const [doing, setDoing] = useState<Doing>()
+  const [doing, setDoing] = useState<OpenDialog>()
   const query = pageQuery(25, 'name')
   const projects = useResource(`projects ${JSON.stringify(query)}`, (signal) =>
     service.projects.list(query as { sort: 'name' }, { signal }),
@@ -73,7 +73,7 @@ export function ProjectsPage() {
   )
 }
 
-const columnsOf = (setDoing: (doing: Doing) => void): Column<Project>[] => [
+const columnsOf = (setDoing: (doing: OpenDialog) => void): Column<Project>[] => [
   {
     title: 'Project',
     sort: 'name',
@@ -141,9 +141,9 @@ const columnsOf = (setDoing: (doing: Doing) => void): Column<Project>[] => [
   },
 ]
 
-type Deleting = { project: Project; onClose(): void; onDone(): void }
+type DeleteProps = { project: Project; onClose(): void; onDone(): void }
 
-function DeleteProject({ project: { id, name }, onClose, onDone }: Deleting) {
+function DeleteProject({ project: { id, name }, onClose, onDone }: DeleteProps) {
   return (
     <Confirm
       title="Delete project"

@@ -29,18 +29,18 @@ export function DefinitionYaml({ draft, error }: { draft: DraftOfAgent; error: M
   )
 }
 
-type Reading = { said: object; lines: ReadYaml['lines'] } | { said?: undefined; problem: Mark }
+type YamlReading = { said: object; lines: ReadYaml['lines'] } | { said?: undefined; problem: Mark }
 
 /** Reads definitions in YAML. A long one takes a moment, so what was read last is remembered. */
-function definitionReader(): (text: string) => Reading {
-  let last: { text: string; reading: Reading } | undefined
+function definitionReader(): (text: string) => YamlReading {
+  let last: { text: string; reading: YamlReading } | undefined
   return (text) => {
     if (last?.text !== text) last = { text, reading: readDefinition(text) }
     return last.reading
   }
 }
 
-function readDefinition(text: string): Reading {
+function readDefinition(text: string): YamlReading {
   try {
     const { value, lines } = readYaml(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { said: value, lines }
@@ -52,7 +52,7 @@ function readDefinition(text: string): Reading {
 }
 
 /** What is wrong, at its line: what cannot be read, or else what the service objected to. */
-function marksOf(reading: Reading, error: MoorageError | undefined): Mark[] {
+function marksOf(reading: YamlReading, error: MoorageError | undefined): Mark[] {
   if (!reading.said) return [reading.problem]
   return (error?.details ?? []).map(({ field, error: message }) => ({ line: lineOf(field, reading.lines), message }))
 }

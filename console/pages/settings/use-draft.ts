@@ -33,7 +33,7 @@ export type DraftOfAgent = {
   setTools(tools: Definition['tools']): void
   setText(typed: string, said: object | undefined): void
   discard(): void
-  /** Another text says that the fields begin anew. */
+  /** Another text says that the fields start over. */
   round: string
   isChanged: boolean
   /** The agent has changed since the draft began. */

@@ -23,11 +23,11 @@ import { useGroupNames } from './use-group-names.ts'
 
 const LIVE_MS = 5_000
 
-type Doing = { what: 'edit' | 'delete'; budget: Budget }
+type OpenDialog = { what: 'edit' | 'delete'; budget: Budget }
 
 /** What may be spent, and how much of it is. */
 export function BudgetsPage() {
-  const [doing, setDoing] = useState<Doing>()
+  const [doing, setDoing] = useState<OpenDialog>()
   const [saved, setSaved] = useState<Budget>()
   const query = pageQuery(25, 'name')
   const only = param('budget')
@@ -109,7 +109,7 @@ function NoBudget() {
 
 const columnsOf = (
   nameOf: (column: string, value: string) => string,
-  setDoing: (doing: Doing) => void,
+  setDoing: (doing: OpenDialog) => void,
 ): Column<Budget>[] => [
   { title: 'Budget', sort: 'name', cell: ({ name }) => <b class="breaks">{name}</b> },
   { title: 'For', isExtra: true, cell: (budget) => scopeText(budget, nameOf) },
@@ -162,9 +162,9 @@ const columnsOf = (
   },
 ]
 
-type Deleting = { budget: Budget; onClose(): void; onDone(): void }
+type DeleteProps = { budget: Budget; onClose(): void; onDone(): void }
 
-function DeleteBudget({ budget: { id, name }, onClose, onDone }: Deleting) {
+function DeleteBudget({ budget: { id, name }, onClose, onDone }: DeleteProps) {
   return (
     <Confirm
       title="Delete budget"

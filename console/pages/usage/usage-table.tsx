@@ -11,7 +11,7 @@ import { byCost } from './usage-series.ts'
 const MOST_SHOWN = 200
 
 type Sums = Usage['totals']
-type Shown = Sums & { value: string | null; isTotal: boolean }
+type TableRow = Sums & { value: string | null; isTotal: boolean }
 
 /** An unknown price is never shown as nothing. */
 export function costText({ cost_usd, priced_cost_usd }: Sums): string {
@@ -23,8 +23,8 @@ type Props = { usage: Usage; group: UsageGroup; nameOf(column: string, value: st
 /** The sums of each group, and of all. A group opens the page limited to it. */
 export function UsageTable({ usage: { rows, totals }, group, nameOf }: Props) {
   const shown = rows.toSorted(byCost).slice(0, MOST_SHOWN)
-  const asShown = (row: UsageRow): Shown => ({ ...row, value: valueIn(group, row), isTotal: false })
-  const name = ({ value, isTotal }: Shown) => {
+  const asShown = (row: UsageRow): TableRow => ({ ...row, value: valueIn(group, row), isTotal: false })
+  const name = ({ value, isTotal }: TableRow) => {
     if (isTotal) return 'Total'
     if (value === null) return <span class="soft">{group.none}</span>
     return (
@@ -51,7 +51,7 @@ export function UsageTable({ usage: { rows, totals }, group, nameOf }: Props) {
   )
 }
 
-const SUMS: Column<Shown>[] = [
+const SUMS: Column<TableRow>[] = [
   { title: 'Calls', isNumber: true, isExtra: true, cell: ({ calls }) => countText(calls) },
   { title: 'Input', isNumber: true, isExtra: true, cell: ({ input_tokens }) => countText(input_tokens) },
   { title: 'Cached', isNumber: true, isExtra: true, cell: ({ cached_tokens }) => countText(cached_tokens) },

@@ -25,10 +25,10 @@ import { WebhookHealth } from './webhook-health.tsx'
 /** How long both secrets sign after a rotation. */
 const GRACE_SECONDS = 86_400
 
-type Asking = 'edit' | 'rotate' | 'delete' | undefined
+type WebhookDialogName = 'edit' | 'rotate' | 'delete' | undefined
 
 export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }) {
-  const [asking, setAsking] = useState<Asking>()
+  const [asking, setAsking] = useState<WebhookDialogName>()
   const [rotated, setRotated] = useState<WebhookWithSecret>()
   const webhook = useResource(`webhook ${id}`, (signal) => service.webhooks.get(id, { signal }), { everyMs: 10_000 })
   const test = useAction(async () => {

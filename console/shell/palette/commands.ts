@@ -15,9 +15,9 @@ import type { IconName } from '../../ui/icon.tsx'
 export type Target = { id: string; label: string; about?: string; icon: IconName; to?: string; run?(): void }
 
 /** A command that opens a page with a dialog: the same one that a button of the page opens. */
-type Opening = { label: string; icon: IconName; needs: OperationId; to: string; isUsed?(): boolean }
+type PageCommand = { label: string; icon: IconName; needs: OperationId; to: string; isUsed?(): boolean }
 
-const OF_SERVICE: Opening[] = [
+const OF_SERVICE: PageCommand[] = [
   { label: 'New agent', icon: 'plus', needs: 'createAgent', to: '/?open=agent' },
   { label: 'New key', icon: 'plus', needs: 'createKey', to: '/keys?open=key' },
   {
@@ -40,7 +40,7 @@ const OF_SERVICE: Opening[] = [
 ]
 
 /** `to` is the tab of the agent. */
-const OF_AGENT: Opening[] = [
+const OF_AGENT: PageCommand[] = [
   { label: 'Invoke', icon: 'send', needs: 'invokeAgent', to: '' },
   { label: 'Deploy', icon: 'send', needs: 'createDeployment', to: 'deployments?open=deploy' },
   { label: 'Roll back', icon: 'undo', needs: 'rollbackDeployment', to: 'deployments?open=rollback' },

@@ -51,9 +51,9 @@ export type Plot = {
   timeAt(x: number): number
 }
 
-type Given = { times: number[]; lines: Line[]; end: number; least: number; width: number }
+type PlotInput = { times: number[]; lines: Line[]; end: number; least: number; width: number }
 
-export function plotOf({ times, lines, end, least, width }: Given): Plot {
+export function plotOf({ times, lines, end, least, width }: PlotInput): Plot {
   const edges = [...times, end]
   const from = edges[0] ?? 0
   const length = Math.max(end - from, 1)

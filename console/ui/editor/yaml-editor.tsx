@@ -104,9 +104,9 @@ export function YamlEditor({ label, value, onInput, marks, wordsAt, onFocus }: P
   )
 }
 
-type Choosing = { setOffer(offer: Offer | undefined): void; take(word: Word): void }
+type OfferActions = { setOffer(offer: Offer | undefined): void; take(word: Word): void }
 
-function chooseByKey(event: KeyboardEvent, offer: Offer, { setOffer, take }: Choosing): void {
+function chooseByKey(event: KeyboardEvent, offer: Offer, { setOffer, take }: OfferActions): void {
   const { words, chosen } = offer
   const step = { ArrowDown: 1, ArrowUp: words.length - 1 }[event.key]
   const word = words[chosen]

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useRefusal } from '../../lib/forms/use-refusal.ts'
 
-type Labelled = {
+type LabelProps = {
   label: string
   hint?: ComponentChildren
   error?: string | undefined
@@ -12,7 +12,7 @@ type Labelled = {
   isChanged?: boolean
 }
 
-export type FieldProps = Labelled & {
+export type FieldProps = LabelProps & {
   value: string
   onInput(value: string): void
   type?: 'text' | 'password' | 'number' | 'url' | 'search' | 'datetime-local' | 'date'
@@ -140,7 +140,7 @@ function reasonText(label: string, reason: string): string {
 
 type Choice = { value: string; label: string }
 
-type SelectProps = Labelled & {
+type SelectProps = LabelProps & {
   value: string
   choices: Choice[]
   onChange(value: string): void

@@ -7,16 +7,16 @@ import { service } from '../../lib/service.ts'
 import { Failure } from '../failure.tsx'
 import { LongText } from './long-text.tsx'
 
-type Asked = { run: Invocation; step: number }
+type PromptQuery = { run: Invocation; step: number }
 
-function usePrompt({ run: { agent_id, request_id, steps } }: Asked, step: number | undefined) {
-  // A run that goes on has more steps each time it is looked at.
+function usePrompt({ run: { agent_id, request_id, steps } }: PromptQuery, step: number | undefined) {
+  // A run that continues has more steps each time it is looked at.
   const key = step === undefined ? undefined : `prompt ${request_id} ${step} ${steps.length}`
   return useResource(key, (signal) => service.invocations.prompt(agent_id, request_id, { step: step ?? 0 }, { signal }))
 }
 
 /** What the model was shown when it took this step. It is asked for when it is opened. */
-export function PromptShown({ run, step }: Asked) {
+export function PromptShown({ run, step }: PromptQuery) {
   const [isOpen, setOpen] = useState(false)
   const prompt = usePrompt({ run, step }, isOpen ? step : undefined)
   return (
@@ -63,7 +63,7 @@ function Messages({ prompt: { messages, tools, notes, model } }: { prompt: Promp
 }
 
 /** What memory gave, with how well each fitted. */
-export function RecalledMemories({ run, step }: Asked) {
+export function RecalledMemories({ run, step }: PromptQuery) {
   const prompt = usePrompt({ run, step }, step)
   const { memories = [], notes = [] } = prompt.data ?? {}
   return (

@@ -28,10 +28,10 @@ export function Steps({ run }: { run: Invocation }) {
   )
 }
 
-type Between = { run: Invocation; before: InvocationStep | undefined; next: InvocationStep | undefined }
+type StepGap = { run: Invocation; before: InvocationStep | undefined; next: InvocationStep | undefined }
 
 /** Why the attempts began that are between two steps. */
-function Attempts({ run, before, next }: Between) {
+function Attempts({ run, before, next }: StepGap) {
   const texts = attemptsBetween(run, before, next).flatMap((attempt) => attemptText(run, attempt) ?? [])
   return texts.map((text, i) => (
     <p key={i} class="attempt">

@@ -18,7 +18,7 @@ export function agentsCalled(tools: readonly Tool[] | undefined): string[] {
 }
 
 /** A call on the way from the caller: whom it names, the field of the caller that led here, and the names in between. */
-type Called = { ref: string; environment: string; field: string; path: readonly string[] }
+type CallEdge = { ref: string; environment: string; field: string; path: readonly string[] }
 
 /**
  * Refuses tools that call an agent which is not in the project, and those through which the agent would call itself,
@@ -33,13 +33,13 @@ export async function checkAgentTools(
   const isVisible = (id: string) => only === null && !except.includes(id)
   const problems = new Map<string, string>()
   const seen = new Set<string>()
-  let level = tools.flatMap((tool, index): Called[] => {
+  let level = tools.flatMap((tool, index): CallEdge[] => {
     const field = `tools.${index}.agent`
     return tool.type === 'agent' ? [{ ref: tool.agent, environment: tool.environment, field, path: [caller.name] }] : []
   })
   for (let depth = 1; level.length > 0; depth++) {
     const found = await listCalled(db, caller.project_id, level)
-    const next: Called[] = []
+    const next: CallEdge[] = []
     for (const { ref, environment, field, path } of level) {
       const agent = found.get(placeOf(ref, environment))
       // The caller is not stored yet as it will be, so it is known by its name too.
@@ -75,10 +75,14 @@ function placeOf(ref: string, environment: string): string {
   return `${ref} ${environment}`
 }
 
-type Found = { id: string; name: string; calls: [ref: string, environment: string][] }
+type CallNode = { id: string; name: string; calls: [ref: string, environment: string][] }
 
 /** The agents that are called, each with the calls of what the environment serves: a version, else the working copy. */
-async function listCalled(db: Database, project_id: string, level: readonly Called[]): Promise<Map<string, Found>> {
+async function listCalled(
+  db: Database,
+  project_id: string,
+  level: readonly CallEdge[],
+): Promise<Map<string, CallNode>> {
   const called = JSON.stringify(level.map(({ ref, environment }) => [ref, environment]))
   const each = engineOf(db) === 'postgres' ? sql`jsonb_array_elements(${called}::jsonb)` : sql`json_each(${called})`
   const { rows } = await sql<{ ref: string; environment: string; id: string; name: string; calls: string }>`
@@ -95,7 +99,7 @@ async function listCalled(db: Database, project_id: string, level: readonly Call
   return new Map(
     rows.map((row) => {
       const { id, name, ref, environment } = row
-      return [placeOf(ref, environment), { id, name, calls: jsonOf('agent', row)<Found['calls']>('calls') }]
+      return [placeOf(ref, environment), { id, name, calls: jsonOf('agent', row)<CallNode['calls']>('calls') }]
     }),
   )
 }

@@ -6,10 +6,10 @@ import type { BudgetPeriod } from '../budget-period.ts'
 import type { CounterKey } from './counter-store.ts'
 
 /** A budget that is over a call, and the counter of it in which the call is counted. */
-export type Applied = { budget: Budget; counter: CounterKey; until: number | null }
+export type ApplicableBudget = { budget: Budget; counter: CounterKey; until: number | null }
 
 /** A budget as nodes keep it in memory, with the period that it is in. */
-export class KnownBudget {
+export class CachedBudget {
   readonly budget: Budget
   #period: BudgetPeriod | undefined
 
@@ -18,7 +18,7 @@ export class KnownBudget {
   }
 
   /** Undefined if it is not over this spending. */
-  applied(spender: Spender, now: number): Applied | undefined {
+  applied(spender: Spender, now: number): ApplicableBudget | undefined {
     const subject = subjectOf(this.budget, spender)
     if (subject === undefined) return undefined
     const { start: period_start, end: until } = this.#periodAt(now)

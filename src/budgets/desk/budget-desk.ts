@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Parts } from '../../operation/parts.ts'
 import type { ProjectSnapshot } from '../../operation/project-snapshot.ts'
-import { Stopped } from '../../runtime/run-in-progress.ts'
+import { RunStopped } from '../../runtime/run-in-progress.ts'
 import { StepNotKept } from '../../runtime/steps.ts'
 import type { Database } from '../../storage/database.ts'
 import { isPassing } from '../../storage/failures.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import { keepLeases, LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
-import type { Counted, Desk, Reservation, Wanted } from '../../usage/reservation.ts'
+import type { CountedCall, Desk, Reservation, ReservationRequest } from '../../usage/reservation.ts'
 import { hasCalled, removeUncalled, reservedWrite } from '../../usage/reserved-store.ts'
 import { LEASED_LINES, unsumWrites } from '../../usage/store.ts'
 import * as budgets from '../store.ts'
-import { type Applied, countsForService, KnownBudget } from './applies.ts'
+import { type ApplicableBudget, CachedBudget, countsForService } from './applies.ts'
 import { type Charge, chargesText, countingOf, reservationOf, undoWrites, unlapseWrites } from './charges.ts'
 import { type BudgetCounter, counterName, counterWrite, lockCounters } from './counter-store.ts'
 import { type Estimate, grant, isHeldByOthers, isUsedUp } from './grant.ts'
@@ -25,7 +25,7 @@ export type DeskParts = Pick<
 >
 
 /** A call that waits for its turn, or for room. */
-type Waiting = Wanted & {
+type RoomApplication = ReservationRequest & {
   estimate: Estimate
   /** When it was asked for. */
   since: number
@@ -34,10 +34,10 @@ type Waiting = Wanted & {
 }
 
 /** A call, and the budgets that it is under now. While it waits they may change, and periods end. */
-type Asking = { waiting: Waiting; applied: readonly Applied[] }
+type Candidate = { waiting: RoomApplication; applied: readonly ApplicableBudget[] }
 
 /** What a transaction has decided: what it writes, and what is told when that is committed. */
-type Decided = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)[]; heldUp: Waiting[] }
+type DeskDecision = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)[]; heldUp: RoomApplication[] }
 
 /** One transaction gives room to this number of calls at most. */
 const MOST_AT_ONCE = 200
@@ -54,15 +54,15 @@ const LOOK_AGAIN_MS = 150
  */
 export class BudgetDesk implements Desk {
   readonly #parts: DeskParts
-  /** The reserved lines of this node, whose calls are under way. */
+  /** The reserved lines of this node, whose calls are in progress. */
   readonly #held = new Map<string, Lease>()
   /** What lines hold whose transaction has not told its outcome. If it was committed, the next one takes it back. */
   readonly #unsure = new Map<string, readonly Charge[]>()
   readonly #stopRenewing: () => void
-  readonly #known = new WeakMap<ProjectSnapshot, readonly KnownBudget[]>()
-  #waiting: Waiting[] = []
+  readonly #known = new WeakMap<ProjectSnapshot, readonly CachedBudget[]>()
+  #waiting: RoomApplication[] = []
   /** There will be room for these, unless the calls that hold it use it up. */
-  #heldUp: Waiting[] = []
+  #heldUp: RoomApplication[] = []
   #isServing = false
 
   constructor(parts: DeskParts) {
@@ -78,7 +78,7 @@ export class BudgetDesk implements Desk {
     })
   }
 
-  async reserve(wanted: Wanted): Promise<Reservation | undefined> {
+  async reserve(wanted: ReservationRequest): Promise<Reservation | undefined> {
     const applied = await this.#appliedTo(wanted)
     if (refusesNothing(applied)) return countingOf(await countedOnce(this.#parts.storage.db, wanted, applied))
     const { call, mostCost } = wanted
@@ -91,7 +91,7 @@ export class BudgetDesk implements Desk {
     })
   }
 
-  async count(reported: Counted): Promise<Reservation | undefined> {
+  async count(reported: CountedCall): Promise<Reservation | undefined> {
     const applied = await this.#appliedTo(reported, { isReported: true })
     return countingOf(await countedOnce(this.#parts.storage.db, reported, applied))
   }
@@ -121,19 +121,19 @@ export class BudgetDesk implements Desk {
       call.signal?.aborted ? 'gone' : 'there',
     )
     this.#heldUp = []
-    for (const { reject } of gone) reject(new Stopped())
+    for (const { reject } of gone) reject(new RunStopped())
     this.#waiting.unshift(...there)
     if (this.#waiting.length > 0) this.#start()
   }
 
-  #hold(heldUp: readonly Waiting[]): void {
+  #hold(heldUp: readonly RoomApplication[]): void {
     if (heldUp.length === 0) return
     if (this.#heldUp.length === 0) setTimeout(() => this.#lookAgain(), LOOK_AGAIN_MS).unref()
     this.#heldUp.push(...heldUp)
   }
 
   /** The budgets that are over a call. One in runs counts the first call of a run. */
-  async #appliedTo({ line, isFirst, project }: Counted, { isReported = false } = {}): Promise<Applied[]> {
+  async #appliedTo({ line, isFirst, project }: CountedCall, { isReported = false } = {}): Promise<ApplicableBudget[]> {
     const { findProject, memo, now } = this.#parts
     const present = project && memo.holds('snapshots', project) ? project : await findProject(line.project_id)
     if (!present || present.budgets.length === 0) return []
@@ -147,10 +147,10 @@ export class BudgetDesk implements Desk {
       .flatMap((one) => one.applied(line, now()) ?? [])
   }
 
-  #budgetsOf(project: ProjectSnapshot): readonly KnownBudget[] {
+  #budgetsOf(project: ProjectSnapshot): readonly CachedBudget[] {
     const known =
       this.#known.get(project) ??
-      budgets.readBudgets(this.#parts.storage.db, project.budgets).map((one) => new KnownBudget(one))
+      budgets.readBudgets(this.#parts.storage.db, project.budgets).map((one) => new CachedBudget(one))
     this.#known.set(project, known)
     return known
   }
@@ -183,12 +183,12 @@ export class BudgetDesk implements Desk {
     this.#isServing = false
   }
 
-  async #reserveAll(db: Database, group: readonly Asking[]): Promise<Decided> {
+  async #reserveAll(db: Database, group: readonly Candidate[]): Promise<DeskDecision> {
     await this.#takeBackUnsure(db)
     const over = new Map(group.flatMap(({ applied }) => applied.map((one) => [counterName(one.counter), one])))
     const keys = Array.from(over.values(), ({ counter }) => counter)
     const counters = await lockCounters(db, keys)
-    const decided: Decided = { writes: [], met: new Set(), answers: [], heldUp: [] }
+    const decided: DeskDecision = { writes: [], met: new Set(), answers: [], heldUp: [] }
     for (const { waiting, applied } of group) {
       this.#decide(waiting, await countedOnce(db, waiting, applied), counters, decided)
     }
@@ -215,14 +215,19 @@ export class BudgetDesk implements Desk {
   }
 
   /** Gives the call room in all budgets over it, or none. Calls are asked in the order of arrival. */
-  #decide(waiting: Waiting, applied: readonly Applied[], counters: Map<string, BudgetCounter>, decided: Decided): void {
+  #decide(
+    waiting: RoomApplication,
+    applied: readonly ApplicableBudget[],
+    counters: Map<string, BudgetCounter>,
+    decided: DeskDecision,
+  ): void {
     const { line, estimate, since, resolve, reject } = waiting
     const { now, node } = this.#parts
     if (refusesNothing(applied)) {
       decided.answers.push(() => resolve(countingOf(applied)))
       return
     }
-    const counterOf = ({ counter }: Applied) => counters.get(counterName(counter)) as BudgetCounter
+    const counterOf = ({ counter }: ApplicableBudget) => counters.get(counterName(counter)) as BudgetCounter
     const granted = grant(
       estimate,
       applied.map((one) => ({ ...one, used: counterOf(one).used, reserved: counterOf(one).reserved })),
@@ -264,12 +269,12 @@ export class BudgetDesk implements Desk {
 }
 
 /** Nothing is reserved where nothing is refused: the answer may be as long as it would be without budgets. */
-function refusesNothing(applied: readonly Applied[]): boolean {
+function refusesNothing(applied: readonly ApplicableBudget[]): boolean {
   return applied.every(({ budget }) => budget.action === 'notify')
 }
 
 /** As many calls as one transaction takes, and at least one. */
-function firstOf(asking: readonly Asking[]): readonly Asking[] {
+function firstOf(asking: readonly Candidate[]): readonly Candidate[] {
   let counters = 0
   const end = asking.findIndex(({ applied }, i) => (counters += applied.length) > MOST_COUNTERS && i > 0)
   return end < 0 ? asking : asking.slice(0, end)
@@ -281,8 +286,12 @@ function wholeOf(tokens: number): number {
 }
 
 /** A run counts once, also if an earlier attempt of it has called a model. */
-async function countedOnce(db: Database, { line }: Counted, applied: readonly Applied[]): Promise<readonly Applied[]> {
-  const isInRuns = ({ budget }: Applied) => budget.limit_kind === 'runs'
+async function countedOnce(
+  db: Database,
+  { line }: CountedCall,
+  applied: readonly ApplicableBudget[],
+): Promise<readonly ApplicableBudget[]> {
+  const isInRuns = ({ budget }: ApplicableBudget) => budget.limit_kind === 'runs'
   if ((line.attempt ?? 1) <= 1 || line.request_id === null || !applied.some(isInRuns)) return applied
   return (await hasCalled(db, line.request_id)) ? applied.filter((one) => !isInRuns(one)) : applied
 }

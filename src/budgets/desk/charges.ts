@@ -1,11 +1,11 @@
 import type { Write } from '../../storage/journal/rows.ts'
 import type { Reservation } from '../../usage/reservation.ts'
-import type { Applied } from './applies.ts'
+import type { ApplicableBudget } from './applies.ts'
 import { type CounterKey, counterWrite } from './counter-store.ts'
 import { usedOf } from './grant.ts'
 
 /** A part of a budget that a call holds. */
-export type Charge = Applied & { held: number }
+export type Charge = ApplicableBudget & { held: number }
 
 /** What a call holds, until it has ended. */
 export function reservationOf(
@@ -25,7 +25,7 @@ export function reservationOf(
 }
 
 /** A call that holds nothing, and is counted when it has ended. Its line is not in the ledger before that. */
-export function countingOf(applied: readonly Applied[]): Reservation | undefined {
+export function countingOf(applied: readonly ApplicableBudget[]): Reservation | undefined {
   if (applied.length === 0) return undefined
   return {
     max_output_tokens: undefined,

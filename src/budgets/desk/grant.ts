@@ -1,5 +1,5 @@
 import type { Cost } from '../../runtime/models/usage.ts'
-import type { Used } from '../../usage/reservation.ts'
+import type { LineUse } from '../../usage/reservation.ts'
 import type { Budget } from '../budget.ts'
 
 /** What is left of a budget, when a call asks for a part of it. */
@@ -16,12 +16,12 @@ export type Estimate = {
 }
 
 /** A budget that has no room, and the least that the call needs of it. */
-export type Lacking<R extends Room> = { room: R; wanted: number }
+export type Shortfall<R extends Room> = { room: R; wanted: number }
 
-export type Granted<R extends Room> =
+export type RoomGrant<R extends Room> =
   | { output_tokens: number; held: number[] }
   /** All budgets that have no room. */
-  | { lacking: Lacking<R>[] }
+  | { lacking: Shortfall<R>[] }
   /** The budget is in dollars, and nothing tells what the call may cost. */
   | { unpriced: R }
 
@@ -29,7 +29,7 @@ export type Granted<R extends Room> =
 const SHORTEST_ANSWER = 16
 
 /** Gives a call the same room in all budgets over it, or none. `held` has what it takes of each. */
-export function grant<R extends Room>(estimate: Estimate, rooms: readonly R[]): Granted<R> {
+export function grant<R extends Room>(estimate: Estimate, rooms: readonly R[]): RoomGrant<R> {
   const refusing = rooms.filter(({ budget }) => budget.action === 'refuse')
   const unpriced = refusing.find(({ budget }) => budget.limit_kind === 'cost_usd' && costOf(estimate, 0) === null)
   if (unpriced) return { unpriced }
@@ -63,17 +63,17 @@ function longest(estimate: Estimate, fits: (output_tokens: number) => boolean): 
 }
 
 /** Only calls that are under way stand in the way, and they may use less than they hold. A run that holds one uses one. */
-export function isHeldByOthers({ room: { budget, used }, wanted }: Lacking<Room>): boolean {
+export function isHeldByOthers({ room: { budget, used }, wanted }: Shortfall<Room>): boolean {
   return budget.limit_kind !== 'runs' && used + wanted <= budget.amount
 }
 
 /** The call may need more than the whole budget: no time makes room for it. */
-export function isTooMuch({ room: { budget }, wanted }: Lacking<Room>): boolean {
+export function isTooMuch({ room: { budget }, wanted }: Shortfall<Room>): boolean {
   return wanted > budget.amount
 }
 
 /** What was used leaves no room. A call that is too large for the budget tells nothing of that. */
-export function isUsedUp(lacking: Lacking<Room>): boolean {
+export function isUsedUp(lacking: Shortfall<Room>): boolean {
   const { used, budget } = lacking.room
   return used >= budget.amount || !(isHeldByOthers(lacking) || isTooMuch(lacking))
 }
@@ -92,7 +92,7 @@ function costOf({ input_tokens, mostCost }: Estimate, output_tokens: number): Co
 }
 
 /** What a call that has ended has used of a budget in which it held a part. A cost that is not known is the most it could be. */
-export function usedOf({ limit_kind }: Pick<Budget, 'limit_kind'>, used: Used, held: number): number {
+export function usedOf({ limit_kind }: Pick<Budget, 'limit_kind'>, used: LineUse, held: number): number {
   if (limit_kind === 'runs') return held
   return limit_kind === 'tokens' ? used.input_tokens + used.output_tokens : (used.cost_nano ?? held)
 }

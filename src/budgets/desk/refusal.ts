@@ -1,28 +1,28 @@
-import { type BudgetMet, SpendingRefused } from '../../runtime/models/meter.ts'
+import { type ExhaustedBudget, SpendingRefused } from '../../runtime/models/meter.ts'
 import { type Budget, saidAmount, stateOf } from '../budget.ts'
-import type { Applied } from './applies.ts'
-import { isHeldByOthers, isTooMuch, type Lacking } from './grant.ts'
+import type { ApplicableBudget } from './applies.ts'
+import { isHeldByOthers, isTooMuch, type Shortfall } from './grant.ts'
 
-type Met = Applied & { used: number; reserved: number }
+type BudgetUse = ApplicableBudget & { used: number; reserved: number }
 
-/** What is held by calls that are under way may come back at any moment. */
+/** What is held by calls that are in progress may come back at any moment. */
 const SOON_MS = 1_000
 
 /** The one of several budgets without room that opens last: until then the call need not be tried again. */
-export function lastToOpen(lacking: readonly Lacking<Met>[]): Lacking<Met> {
+export function lastToOpen(lacking: readonly Shortfall<BudgetUse>[]): Shortfall<BudgetUse> {
   return lacking.reduce((last, one) => (opensAt(one) > opensAt(last) ? one : last))
 }
 
 /** Later than any time: the budget opens when it is changed, and for a call that is too large not even then. */
 const WHEN_CHANGED = Number.MAX_SAFE_INTEGER
 
-function opensAt(lacking: Lacking<Met>): number {
+function opensAt(lacking: Shortfall<BudgetUse>): number {
   if (isTooMuch(lacking)) return Number.POSITIVE_INFINITY
   return isHeldByOthers(lacking) ? 0 : (lacking.room.until ?? WHEN_CHANGED)
 }
 
 /** No room is left in a budget. */
-export function noRoom(lacking: Lacking<Met>, now: number): SpendingRefused {
+export function noRoom(lacking: Shortfall<BudgetUse>, now: number): SpendingRefused {
   const { room: met, wanted } = lacking
   const { budget, counter, used, reserved, until } = met
   const { subject } = counter
@@ -38,7 +38,7 @@ export function noRoom(lacking: Lacking<Met>, now: number): SpendingRefused {
 }
 
 /** A budget in dollars is over a model whose price is not known. */
-export function noPrice(met: Met, model: string): SpendingRefused {
+export function noPrice(met: BudgetUse, model: string): SpendingRefused {
   const message = `${nameOf(met.budget)} is in dollars, but the model ${JSON.stringify(model)} has no price. Set one with \`moorage prices set\`, or under \`prices\` in moorage.yaml.`
   return new SpendingRefused(message, metOf(met))
 }
@@ -52,7 +52,7 @@ function nameOf(budget: Budget): string {
   return isOfService(budget) ? 'A budget of the service' : `The budget ${JSON.stringify(budget.name)}`
 }
 
-function metOf({ budget, used }: Met): BudgetMet {
+function metOf({ budget, used }: BudgetUse): ExhaustedBudget {
   if (isOfService(budget)) return { budget_id: budget.id }
   return { budget_id: budget.id, used: saidAmount(budget, used), limit: saidAmount(budget, budget.amount) }
 }

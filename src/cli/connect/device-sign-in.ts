@@ -7,7 +7,7 @@ import type { World } from '../world.ts'
 import { patiently } from './patiently.ts'
 import { proxiedFetch } from './proxied-fetch.ts'
 
-type Begun = {
+type DeviceStart = {
   device: string
   user_code: string
   verification_uri: string
@@ -29,7 +29,7 @@ export async function signInDevice(
   url: URL,
   { sso, project }: { sso?: string | true; project?: string },
 ): Promise<DeviceKey> {
-  const begun = await post<Begun>(world, url, 'console/devices', sso === true ? {} : { issuer: sso })
+  const begun = await post<DeviceStart>(world, url, 'console/devices', sso === true ? {} : { issuer: sso })
   note(world, `Open ${begun.verification_uri} in a browser and enter the code ${begun.user_code}`)
   if (begun.verification_uri_complete) note(world, `  or open ${begun.verification_uri_complete}`, 'dim')
   const asked = { device: begun.device, name: `CLI of ${userInfo().username} on ${hostname()}`, project }

@@ -5,7 +5,7 @@ import * as agents from '../../agents/store.ts'
 import { buildParts } from '../../build-parts.ts'
 import { type Config, ConfigError, loadConfig } from '../../config.ts'
 import { ApiError, notFound } from '../../errors.ts'
-import type { Rendered } from '../../http/dialects/dialect.ts'
+import type { RenderedReply } from '../../http/dialects/dialect.ts'
 import { moorage, type PathRoute } from '../../http/dialects/moorage.ts'
 import { validate } from '../../http/input/validate.ts'
 import { runOperation } from '../../http/pipeline/run-operation.ts'
@@ -85,7 +85,7 @@ export function localFetch(parts: Parts): Fetch {
   return async (url, { method = 'GET', body, headers }) => {
     const request_id = parts.newId('req', parts.now())
     const { pathname, search } = new URL(url)
-    let reply: Rendered
+    let reply: RenderedReply
     try {
       const found = routes.find(method, pathname)
       if (!found) throw new ApiError('not_found', 'No such path')

@@ -123,7 +123,7 @@ function isConfirmed({ method }: CommandRow, { confirm: question }: CommandSpec)
   return question === undefined ? method === 'DELETE' : question !== false
 }
 
-type Received = {
+type CommandCall = {
   given: unknown[]
   options: CommandOptions
   fields: FieldOption[]
@@ -131,7 +131,7 @@ type Received = {
   params: readonly { name: string }[]
 }
 
-async function act(world: World, row: CommandRow, spec: CommandSpec, received: Received): Promise<void> {
+async function act(world: World, row: CommandRow, spec: CommandSpec, received: CommandCall): Promise<void> {
   const { options } = received
   const asked = await readAsked(world, spec, received)
   await spec.read?.(asked, world)
@@ -152,7 +152,7 @@ async function act(world: World, row: CommandRow, spec: CommandSpec, received: R
   })
 }
 
-async function readAsked(world: World, spec: CommandSpec, received: Received): Promise<CommandInput> {
+async function readAsked(world: World, spec: CommandSpec, received: CommandCall): Promise<CommandInput> {
   const { given, options, fields, args, params } = received
   const asked: CommandInput = { params: {}, body: {}, query: { ...spec.query }, options, ref: '', words: [] }
   for (const [index, { name }] of params.entries()) {
@@ -186,7 +186,7 @@ function put(asked: CommandInput, field: CommandField, value: unknown): void {
   else target[name] = { ...(target[name] as SentFields), [inner]: value }
 }
 
-function requireFields(row: CommandRow, { body, query }: CommandInput, { fields }: Received): void {
+function requireFields(row: CommandRow, { body, query }: CommandInput, { fields }: CommandCall): void {
   const missing = row.fields.find(({ in: place, path, required }) => {
     return required && !path.includes('.') && (place === 'body' ? body : query)[path] === undefined
   })

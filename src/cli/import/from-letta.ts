@@ -34,9 +34,9 @@ function factOf(block: Fields): ImportItem[] {
   return value === undefined ? [] : [itemOf('fact', value, { metadata: { label: block['label'] ?? 'block' } })]
 }
 
-type Said = { role: 'user' | 'assistant'; content: string }
+type LettaText = { role: 'user' | 'assistant'; content: string }
 
-const ROLES: Record<string, Said['role']> = {
+const ROLES: Record<string, LettaText['role']> = {
   user: 'user',
   assistant: 'assistant',
   user_message: 'user',
@@ -44,7 +44,7 @@ const ROLES: Record<string, Said['role']> = {
 }
 
 /** Thoughts, tool calls, system messages and heartbeats are left out. */
-function saidIn(message: Fields): Said | undefined {
+function saidIn(message: Fields): LettaText | undefined {
   const role = ROLES[String(message['message_type'] ?? message['role'])]
   if (role === undefined) return undefined
   const text = contentOf(message['content'] ?? message['text'])

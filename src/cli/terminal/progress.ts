@@ -7,7 +7,7 @@ const PATIENCE_MS = 400
 const FRAME_MS = 80
 const CLEAR_LINE = '\r\u001b[K'
 
-/** Shows on a terminal that work is under way, if it takes longer than a moment. */
+/** Shows on a terminal that work is in progress, if it takes longer than a moment. */
 export async function progress<T>(world: World, text: string, work: () => Promise<T>): Promise<T> {
   const { stderr, isJson } = world
   if (!stderr.isTTY || isJson) return work()

@@ -5,11 +5,11 @@ import type { Door } from '../../operation/door.ts'
 import type { Mode, ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
-import type { AskedGiven } from '../../runtime/given.ts'
+import type { GivenInput } from '../../runtime/given.ts'
 import type { Content } from '../../storage/bytes/content.ts'
 
 /** A reply as it goes to the client. */
-export type Rendered = {
+export type RenderedReply = {
   status: number
   headers: Record<string, string>
   body: string
@@ -34,7 +34,7 @@ export type Dialect = {
   owns(path: string): boolean
   /** The headers that every reply has. */
   headers(request_id: string): Record<string, string>
-  error(error: ApiError, request_id: string): Rendered
+  error(error: ApiError, request_id: string): RenderedReply
   /** Requests on paths without an agent name one in another way: see `agentIn`. */
   namesAgents?: true
   /** Its clients look for the provider of their tokens where RFC 9728 has it. */
@@ -49,15 +49,15 @@ export type Writer = {
   /** Told the id of the call's agent, before it runs. */
   begin?(agent_id: string): void
   /** `result` is what the operation returned; `path` and `paging` are what the request asked for. */
-  reply(operation: Operation, result: unknown, asked: { path: string; paging: unknown }): Rendered
+  reply(operation: Operation, result: unknown, asked: { path: string; paging: unknown }): RenderedReply
   /** The events of a stream in their order. The last one is `done`, with the body of the reply, or `error`. */
   event(event: SentEvent): string
   /** The events of a reply that was stored for repeated requests, without `done`. */
-  replay(operation: Operation, reply: Rendered): StreamEvent[]
+  replay(operation: Operation, reply: RenderedReply): StreamEvent[]
 }
 
 /** A request whose body was read. */
-export type Received = {
+export type ReceivedRequest = {
   message: Pick<IncomingMessage, 'headers' | 'headersDistinct'>
   params: Readonly<Record<string, string>>
   query: string
@@ -71,7 +71,7 @@ export type CallRequest = {
   body: unknown
   query: Record<string, unknown>
   /** What the caller gives for a run besides the body. */
-  given?: AskedGiven | undefined
+  given?: GivenInput | undefined
   /** What the client calls a field of the body or of what is given. Errors name its own fields. */
   rename?(field: string): string
   /** What the client sent. A repeated request with the same key must send the same. */
@@ -80,8 +80,8 @@ export type CallRequest = {
   last_event_id: string | undefined
   idempotencyKey: string | undefined
   writer: Writer
-  /** If a stored reply says that the work goes on, the call that tells how it stands now. */
-  present?(stored: Rendered): NamedCall | undefined
+  /** If a stored reply says that the work continues, the call that tells how it stands now. */
+  present?(stored: RenderedReply): NamedCall | undefined
 }
 
 /** A call that the request itself names. `agent_id` in `params` takes an id or a name. */
@@ -89,7 +89,7 @@ export type NamedCall = CallRequest & {
   operation: Operation
   params: Readonly<Record<string, string>>
   /** A call that is answered instead of this one, once this one has its reply. */
-  next?(reply: Rendered): NamedCall
+  next?(reply: RenderedReply): NamedCall
 }
 
 /** What a protocol tells its clients of an agent. */
@@ -98,8 +98,11 @@ export type NamedAgent = { id: string; name: string; description: string | null;
 /** Runs the calls of one request. Each is authorised for itself, and counted from the second one on. */
 export type CallRunner = {
   /** Rejects with an error for the dialect to write. */
-  run(call: NamedCall, channel?: Partial<Pick<ReplyChannel, 'emit' | 'onHangUp' | 'openStream'>>): Promise<Rendered>
-  /** Turns the error of a call into one that the dialect writes into its answer. The audit log hears of a refusal. */
+  run(
+    call: NamedCall,
+    channel?: Partial<Pick<ReplyChannel, 'emit' | 'onHangUp' | 'openStream'>>,
+  ): Promise<RenderedReply>
+  /** Turns the error of a call into one that the dialect writes into its answer. The audit log learns of a refusal. */
   fail(error: unknown, operation: Operation): ApiError
   actor: Actor
   /** The agent that the path names. */
@@ -131,15 +134,15 @@ export type Route = {
    * The agent that a request means although its path does not name it: its id or name. It is asked for before anything
    * is checked, so it says undefined for whatever it cannot read.
    */
-  agentIn?(received: Pick<Received, 'params' | 'bytes'>): string | undefined
+  agentIn?(received: Pick<ReceivedRequest, 'params' | 'bytes'>): string | undefined
   /** Agents whose card is public are shown here without a key. Nothing can be called then. */
   isOpenForPublicCards?: true
-} & Reading
+} & RequestReader
 
-type Reading =
+type RequestReader =
   /** The path says everything about the call but its input. */
-  | { read(received: Received): CallRequest; name?: never; serve?: never }
+  | { read(received: ReceivedRequest): CallRequest; name?: never; serve?: never }
   /** The request names one call. */
-  | { name(received: Received): NamedCall; read?: never; serve?: never }
+  | { name(received: ReceivedRequest): NamedCall; read?: never; serve?: never }
   /** The request may have any number of calls, and the dialect puts their answers together. */
-  | { serve(received: Received, calls: CallRunner): Promise<Rendered>; read?: never; name?: never }
+  | { serve(received: ReceivedRequest, calls: CallRunner): Promise<RenderedReply>; read?: never; name?: never }

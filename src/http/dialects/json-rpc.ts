@@ -1,6 +1,6 @@
 import { type ApiError, badRequest, type ErrorCode } from '../../errors.ts'
 import { BrokenJson } from '../input/body.ts'
-import type { Rendered } from './dialect.ts'
+import type { RenderedReply } from './dialect.ts'
 
 type RpcError = { code: number; message: string; data: Record<string, unknown> }
 
@@ -38,7 +38,7 @@ export function wordsOf({ message, details = [] }: ApiError): string {
 }
 
 /** Answers a request that was refused before its message was read: nothing is known of its id. */
-export function renderRpcError(error: ApiError, request_id: string): Rendered {
+export function renderRpcError(error: ApiError, request_id: string): RenderedReply {
   const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: rpcError(error, request_id) })
   return { status: error.status, headers: error.headers, body }
 }

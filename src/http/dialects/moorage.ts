@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ApiError } from '../../errors.ts'
 import { csvOf } from '../../lib/text/csv.ts'
 import { formatTime } from '../../lib/time.ts'
-import { Accepted, type Mode } from '../../operation/reply-channel.ts'
+import { AcceptedReply, type Mode } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
 import type { Content } from '../../storage/bytes/content.ts'
@@ -11,7 +11,7 @@ import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import { readBody } from '../input/body.ts'
 import { prefers, readIdempotencyKey } from '../input/request-headers.ts'
 import { queryReader } from '../input/validate.ts'
-import type { Dialect, Rendered, Route, SentEvent, Writer } from './dialect.ts'
+import type { Dialect, RenderedReply, Route, SentEvent, Writer } from './dialect.ts'
 import { isOpenaiClient, openaiFileQuery, openaiFileWriter } from './openai-files.ts'
 
 /** JSON in an envelope, server-sent events. */
@@ -77,8 +77,12 @@ function standardHeaders(request_id: string): Record<string, string> {
 }
 
 /** Puts what `run` returned through its shape and into the envelope. */
-function render(operation: Operation, result: unknown, { path, paging }: { path: string; paging: unknown }): Rendered {
-  if (result instanceof Accepted && operation.answer.accepted) {
+function render(
+  operation: Operation,
+  result: unknown,
+  { path, paging }: { path: string; paging: unknown },
+): RenderedReply {
+  if (result instanceof AcceptedReply && operation.answer.accepted) {
     const headers = { Location: result.location, ...(result.asked && { 'Preference-Applied': 'respond-async' }) }
     return {
       status: 202,
@@ -111,7 +115,7 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
 /** One stored item that does not fit its shape must not hide all others. */
 function listed(shape: z.ZodType, items: readonly unknown[]) {
   const data: unknown[] = []
-  const leftOut: NonNullable<Rendered['leftOut']> = []
+  const leftOut: NonNullable<RenderedReply['leftOut']> = []
   for (const item of items) {
     const read = shape.safeParse(item)
     if (read.success) data.push(read.data)
@@ -140,7 +144,7 @@ async function* jsonLines(shape: z.ZodType, items: AsyncIterable<unknown>): Asyn
   for await (const item of items) yield `${JSON.stringify(shape.parse(item))}\n`
 }
 
-function renderError(error: ApiError, request_id: string): Rendered {
+function renderError(error: ApiError, request_id: string): RenderedReply {
   const { code, message, details, retry_after, status, headers } = error
   const body = {
     success: false,
@@ -155,7 +159,7 @@ function renderEvent({ id, event, data }: SentEvent): string {
   return `${id === null ? '' : `id: ${id}\n`}event: ${event}\ndata: ${text}\n\n`
 }
 
-function replayEvents({ answer: { streams } }: Operation, { body }: Rendered): StreamEvent[] {
+function replayEvents({ answer: { streams } }: Operation, { body }: RenderedReply): StreamEvent[] {
   return streams?.replay?.((JSON.parse(body) as { data: never }).data) ?? []
 }
 

@@ -24,12 +24,12 @@ export function openaiFileWriter({ path, answer: { content } }: Operation, ours:
   }
 }
 
-type Shown =
+type FilesBody =
   | { data: ShownFile[]; pagination: { has_more: boolean } }
   | { data: ShownFile | { id: string; deleted: true } }
 
 /** The same as our own reply: also what it leaves out. */
-function replyOf(shown: Shown) {
+function replyOf(shown: FilesBody) {
   if ('pagination' in shown) {
     const data = shown.data.map(fileOf)
     const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }

@@ -5,7 +5,7 @@ import type { Operation } from '../../operation.ts'
 import type { Content } from '../../storage/bytes/content.ts'
 import { readIdempotencyKey } from '../input/request-headers.ts'
 import { validate } from '../input/validate.ts'
-import type { CallRunner, Received, Rendered } from './dialect.ts'
+import type { CallRunner, ReceivedRequest, RenderedReply } from './dialect.ts'
 import { enveloped } from './moorage.ts'
 
 type CallInput = {
@@ -19,21 +19,21 @@ type CallInput = {
   beside?: string
 }
 
-/** The answer as our own dialect has it. `status` is 202 if the work goes on. */
-type Answered<T> = { status: number; data: T; pagination: { total: number; has_more: boolean } }
+/** The answer as our own dialect has it. `status` is 202 if the work continues. */
+type CallAnswer<T> = { status: number; data: T; pagination: { total: number; has_more: boolean } }
 
 type Channel = Parameters<CallRunner['run']>[1]
 
 /** Calls operations by their ids, for the requests that a protocol carries in one of ours. */
 export class OperationCalls {
-  readonly received: Received
+  readonly received: ReceivedRequest
   readonly runner: CallRunner
   readonly #operations: readonly Operation[]
   readonly #onFailure: (error: ApiError) => void
 
   constructor(
     operations: readonly Operation[],
-    received: Received,
+    received: ReceivedRequest,
     runner: CallRunner,
     onFailure: (error: ApiError) => void = () => {},
   ) {
@@ -49,7 +49,7 @@ export class OperationCalls {
   }
 
   /** Rejects with an ApiError; the audit log has heard of a refusal. */
-  async run<T>(id: string, input: CallInput, channel?: Channel): Promise<Answered<T>> {
+  async run<T>(id: string, input: CallInput, channel?: Channel): Promise<CallAnswer<T>> {
     const { status, body } = await this.#answer(id, input, channel)
     return { status, ...JSON.parse(body) }
   }
@@ -61,7 +61,7 @@ export class OperationCalls {
     return content
   }
 
-  async #answer(id: string, input: CallInput, channel?: Channel): Promise<Rendered> {
+  async #answer(id: string, input: CallInput, channel?: Channel): Promise<RenderedReply> {
     const operation = this.#operations.find((candidate) => candidate.id === id)
     if (!operation) throw new Error(`there is no operation ${id}`)
     const { params = {}, query = {}, body, sent = body, mode = 'reply', beside } = input

@@ -1,5 +1,5 @@
 import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text.ts'
-import type { Reading } from '../../telemetry/telemetry.ts'
+import type { MetricReading } from '../../telemetry/telemetry.ts'
 import type { Dialect, Writer } from './dialect.ts'
 import { moorage, routeTo } from './moorage.ts'
 
@@ -7,7 +7,7 @@ const asText: Writer = {
   reply: (_operation, result) => ({
     status: 200,
     headers: { 'Content-Type': PROMETHEUS_TYPE },
-    body: prometheusText((result as { readings: Reading[] }).readings),
+    body: prometheusText((result as { readings: MetricReading[] }).readings),
   }),
   event: () => '',
   replay: () => [],

@@ -8,7 +8,7 @@ import type { ConsoleSessions } from './guards/console-cookie.ts'
 import type { ConsoleDoor } from './guards/console-door.ts'
 import type { SpendCode } from './guards/require-code.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
-import type { FoundAgent, GuardedAgent } from './request.ts'
+import type { AgentAccess, GuardedAgent } from './request.ts'
 
 /** The console: who is signed in, who may be, and the folder of its files. */
 export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor; folder: string }
@@ -22,7 +22,7 @@ export type Edge = {
   keys: KeyCheck
   verifyToken: VerifyToken | undefined
   /** An agent of a project, by id or name. */
-  findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
+  findAgent(project_id: string, ref: string): Promise<AgentAccess | undefined>
   /** The project in which an agent is now. */
   projectOf(agent_id: string): Promise<string | undefined>
   /** Whether some agent accepts tokens of this form. */
@@ -32,7 +32,7 @@ export type Edge = {
   /** Those of one project. */
   guardedIn(project_id: string): Promise<readonly GuardedAgent[]>
   spendCode: SpendCode
-  /** Whether the run of a remote agent's token goes on. */
+  /** Whether the run of a remote agent's token continues. */
   isUnderWay(run: TokenRun): Promise<boolean>
   idempotency: Idempotency
   /** Undefined when it is switched off. */

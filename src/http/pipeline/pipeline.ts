@@ -14,7 +14,7 @@ import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
 import { failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
-import type { Arrived, GuardedAgent, Known } from './request.ts'
+import type { ArrivedRequest, GuardedAgent, IdentifiedRequest } from './request.ts'
 
 /**
  * The first steps of a request, until it is known who asks. A request is authenticated once and may carry several calls:
@@ -22,9 +22,9 @@ import type { Arrived, GuardedAgent, Known } from './request.ts'
  */
 export type Pipeline = {
   /** Checks the address, the service's gate and the page's origin of every request, except for health checks. */
-  enter(arrived: Arrived): Promise<void>
+  enter(arrived: ArrivedRequest): Promise<void>
   /** Finds out who asks, and in which project. */
-  authenticate(arrived: Arrived): Promise<Known>
+  authenticate(arrived: ArrivedRequest): Promise<IdentifiedRequest>
   /** Counts a failed sign-in of an address. Throws when there were too many. */
   countFailure(bucket: string): Promise<void>
 }
@@ -74,14 +74,14 @@ export function pipeline(edge: Edge): Pipeline {
 }
 
 /** When the right ends with which a request came in that is still answered. */
-export async function endOfAccess(edge: Edge, known: Known): Promise<number> {
+export async function endOfAccess(edge: Edge, known: IdentifiedRequest): Promise<number> {
   const { agent_id } = known.arrived.trace
   const isMoved = agent_id !== null && (await hasMoved(edge, known.actor, agent_id))
   return isMoved ? 0 : validUntil(edge, known)
 }
 
 /** Works in the project that the request names. A request that names another than it may is counted like any other. */
-async function inNamedProject(edge: Edge, known: Known): Promise<Known> {
+async function inNamedProject(edge: Edge, known: IdentifiedRequest): Promise<IdentifiedRequest> {
   const { arrived } = known
   try {
     const actor = await inProject(arrived, known.actor, edge.parts.findProject)
@@ -97,7 +97,7 @@ async function inNamedProject(edge: Edge, known: Known): Promise<Known> {
  * Counts a request, or a further call in it: against the tier of its actor, its project and the service. Finds the agent
  * that the path names.
  */
-export async function countRequest(edge: Edge, known: Known): Promise<Known> {
+export async function countRequest(edge: Edge, known: IdentifiedRequest): Promise<IdentifiedRequest> {
   const { arrived, actor } = known
   const { run, scope } = actor
   const { config, findProject, limiter } = edge.parts
@@ -119,7 +119,7 @@ export async function countRequest(edge: Edge, known: Known): Promise<Known> {
 
 /** Counts a request against the tier of its actor. */
 export async function takeFromTier(
-  arrived: Arrived,
+  arrived: ArrivedRequest,
   actor: Actor,
   limiter: RateLimiter,
   { tiers, defaultTier }: Config['limits'],
@@ -134,7 +134,7 @@ export async function takeFromTier(
 
 /** Counts a request against the limit that the service or an agent sets for all its callers together. */
 export async function takeFromGate(
-  arrived: Arrived,
+  arrived: ArrivedRequest,
   rate: NonNullable<Gate['rate']>,
   { bucket, whose }: { bucket: string; whose: string },
   limiter: RateLimiter,
@@ -148,7 +148,7 @@ type RateLimit = { bucket: string; rate: Rate; limit: number; reason(): string }
 
 /** When several limits apply, the headers show the one with the least left. The error names the limit and its setting. */
 async function takeRate(
-  arrived: Arrived,
+  arrived: ArrivedRequest,
   limiter: RateLimiter,
   { bucket, rate, limit, reason }: RateLimit,
 ): Promise<void> {

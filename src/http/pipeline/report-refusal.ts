@@ -2,14 +2,14 @@ import type { ApiError, ErrorCode } from '../../errors.ts'
 import type { AuditTrail } from '../../operation/audit-trail.ts'
 import type { Operation } from '../../operation.ts'
 import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
-import type { Arrived } from './request.ts'
+import type { ArrivedRequest } from './request.ts'
 
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'rate_limited'])
 
 /** Tells the audit log about a request, or a call in it, that was refused. Other errors are not reported. */
 export function reportRefusal(
   audit: AuditTrail,
-  arrived: Arrived,
+  arrived: ArrivedRequest,
   { code }: ApiError,
   operation: Operation | undefined = arrived.route?.operation,
 ): void {

@@ -9,7 +9,7 @@ import type { Span } from '../../telemetry/tracing.ts'
 import type { Dialect, NamedAgent, Route } from '../dialects/dialect.ts'
 
 /** What the pipeline needs to know of an agent before the operation runs. */
-export type FoundAgent = NamedAgent & {
+export type AgentAccess = NamedAgent & {
   gate: Gate | undefined
   /** Checks tokens against the agent's own `auth`. */
   verifyToken: VerifyToken | undefined
@@ -24,7 +24,7 @@ export type GuardedAgent = { id: string; project_id: string; name: string; gate:
 export type PathParams = Readonly<Record<string, string>>
 
 /** A request that has arrived: nothing is known about the request except what it says itself. */
-export type Arrived = {
+export type ArrivedRequest = {
   readonly message: IncomingMessage
   readonly dialect: Dialect
   /** Undefined when no dialect has this path. */
@@ -66,20 +66,20 @@ export type SentKey = { readonly hash: string; verified?: VerifiedKey | undefine
 export type VerifiedKey = { readonly actor: Actor; readonly until: number }
 
 /** A request of which it is known who asks. */
-export type Known = {
-  readonly arrived: Arrived
+export type IdentifiedRequest = {
+  readonly arrived: ArrivedRequest
   readonly actor: Actor
   /** The agent that the path or the call names, as soon as it was looked for. */
-  readonly agent?: FoundAgent | undefined
+  readonly agent?: AgentAccess | undefined
 }
 
 /** A call that was let in. A request may have several: the actor may have this operation on this agent. */
-export type Authorised = {
-  readonly arrived: Arrived
+export type AuthorizedCall = {
+  readonly arrived: ArrivedRequest
   readonly actor: Actor
   readonly operation: Operation
   /** `agent_id` is always the id, even if the client sent the agent's name. */
   readonly params: PathParams
   /** The agent that the path or the call names. */
-  readonly agent: FoundAgent | undefined
+  readonly agent: AgentAccess | undefined
 }

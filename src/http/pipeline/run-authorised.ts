@@ -5,7 +5,7 @@ import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { sha256 } from '../../security/digest.ts'
 import type { Gate } from '../../security/gate.ts'
-import type { CallRequest, Rendered } from '../dialects/dialect.ts'
+import type { CallRequest, RenderedReply } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
 import type { Edge } from './edge.ts'
 import { unauthorized, validUntil } from './guards/authenticate.ts'
@@ -14,16 +14,16 @@ import { hasMoved } from './guards/choose-project.ts'
 import { passesGate, passGate } from './guards/pass-gate.ts'
 import { readCode, requireRight } from './guards/require-code.ts'
 import { fingerprint, type Repeatable } from './idempotency/repeatable.ts'
-import type { Authorised, FoundAgent } from './request.ts'
+import type { AgentAccess, AuthorizedCall } from './request.ts'
 import { type Call, type Input, runOperation } from './run-operation.ts'
 
 /** Runs an authorised call: asks for a second factor, validates, runs once, renders. */
 export async function runAuthorised(
   edge: Edge,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   wanted: CallRequest,
   channel: ReplyChannel,
-): Promise<Rendered> {
+): Promise<RenderedReply> {
   const { parts, service } = edge
   const { actor, arrived, operation } = authorised
   const { given, idempotencyKey, rename, sent, writer } = wanted
@@ -77,10 +77,10 @@ export async function runAuthorised(
  */
 async function checkCode(
   edge: Edge,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   wanted: CallRequest,
   early: Input | undefined,
-): Promise<Rendered | undefined> {
+): Promise<RenderedReply | undefined> {
   const { operation, agent } = authorised
   const { service } = edge
   const gates = operation.mfa?.removesProject
@@ -104,7 +104,7 @@ async function checkCode(
 }
 
 function repeatableOf(
-  { arrived, actor, operation, params }: Authorised,
+  { arrived, actor, operation, params }: AuthorizedCall,
   { sent }: CallRequest,
   key: string,
 ): Repeatable {
@@ -120,7 +120,7 @@ function repeatableOf(
 }
 
 /** Refuses an actor whose right has ended since the request was let in, and an agent that has moved since. */
-async function requireStillAllowed(edge: Edge, known: Authorised): Promise<void> {
+async function requireStillAllowed(edge: Edge, known: AuthorizedCall): Promise<void> {
   const { actor, agent, arrived } = known
   const { memo, now } = edge.parts
   const isSameAgent = !agent || memo.holds('snapshots', agent.snapshot)
@@ -130,16 +130,16 @@ async function requireStillAllowed(edge: Edge, known: Authorised): Promise<void>
   if (!isSameKey && (await validUntil(edge, known)) <= now()) throw unauthorized()
 }
 
-function readInput({ operation, params }: Authorised, { query, body }: CallRequest): Input {
+function readInput({ operation, params }: AuthorizedCall, { query, body }: CallRequest): Input {
   return { params, query, body: operation.input?.body ? validate(operation.input?.body, body) : undefined }
 }
 
 /** Checks the security of the agent that the operation concerns, if there is one. */
 async function enterConcerned(
   edge: Edge,
-  { arrived, actor, operation, agent: named }: Authorised,
+  { arrived, actor, operation, agent: named }: AuthorizedCall,
   input: Input,
-): Promise<FoundAgent | undefined> {
+): Promise<AgentAccess | undefined> {
   const ref = (await operation.access.concerns?.(input, edge.parts.storage.db)) ?? null
   if (ref === null) return named
   const agent = await edge.findAgent(actor.scope.project_id, ref)
@@ -151,7 +151,7 @@ async function enterConcerned(
 }
 
 /** The gates of all agents of the project that the operation removes. The request must pass each of them. */
-async function enterAll(edge: Edge, { arrived, operation }: Authorised, input: Input): Promise<Gate[]> {
+async function enterAll(edge: Edge, { arrived, operation }: AuthorizedCall, input: Input): Promise<Gate[]> {
   const { service, guardedIn, parts } = edge
   const project_id = (await operation.mfa?.removesProject?.(input, parts.storage.db)) ?? null
   const own = project_id === null ? [] : (await guardedIn(project_id)).map((agent) => agent.gate)
@@ -160,7 +160,7 @@ async function enterAll(edge: Edge, { arrived, operation }: Authorised, input: I
 }
 
 /** The gates of all agents whose data the operation may change. An agent that is closed to the request is left out. */
-async function gatesInReach({ service, guardedIn, parts }: Edge, { arrived, actor }: Authorised): Promise<Gate[]> {
+async function gatesInReach({ service, guardedIn, parts }: Edge, { arrived, actor }: AuthorizedCall): Promise<Gate[]> {
   const { project_id, agent_id: only } = actor.scope
   const time = parts.now()
   const guarded = (await guardedIn(project_id)).filter(({ id }) => (only ?? id) === id)
@@ -170,7 +170,7 @@ async function gatesInReach({ service, guardedIn, parts }: Edge, { arrived, acto
 /** The gates of the agents that the input calls. One that is closed to the request is not found later: it asks for nothing. */
 async function gatesOfCalled(
   { guardedIn, parts }: Edge,
-  { arrived, actor, operation }: Authorised,
+  { arrived, actor, operation }: AuthorizedCall,
   input: Input,
 ): Promise<Gate[]> {
   const wanting = (await guardedIn(actor.scope.project_id)).filter(({ gate }) => gate.mfa?.has('invoke'))
@@ -181,7 +181,7 @@ async function gatesOfCalled(
 }
 
 /** The agents that a list must leave out, because this request does not pass their own gates. */
-async function findClosed({ arrived, actor }: Authorised, { guardedIn, parts }: Edge): Promise<string[]> {
+async function findClosed({ arrived, actor }: AuthorizedCall, { guardedIn, parts }: Edge): Promise<string[]> {
   const time = parts.now()
   const closed = (await guardedIn(actor.scope.project_id)).filter(({ gate }) => !passesGate(arrived, gate, time))
   return closed.map(({ id }) => id)

@@ -1,22 +1,22 @@
 import { ApiError, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import { COMMITTED, type CommitReply } from '../../operation/committed-reply.ts'
-import type { Context, Repeated, Uploads } from '../../operation/context.ts'
+import type { Context, RepeatableRequest, Uploads } from '../../operation/context.ts'
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { auditTarget, type Operation } from '../../operation.ts'
-import type { AskedGiven } from '../../runtime/given.ts'
+import type { GivenInput } from '../../runtime/given.ts'
 import { tellMisshapen } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
 import type { Lease } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
-import type { Rendered, Writer } from '../dialects/dialect.ts'
+import type { RenderedReply, Writer } from '../dialects/dialect.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
-import type { Held, Repeatable } from './idempotency/repeatable.ts'
+import type { HeldClaim, Repeatable } from './idempotency/repeatable.ts'
 
 /** The input of an operation, in its shapes. */
 export type Input = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown }
@@ -24,7 +24,7 @@ export type Input = { params: Record<string, unknown>; query: Record<string, unk
 /** One operation to run, and for whom. */
 export type Call = {
   door: Door
-  given: AskedGiven | undefined
+  given: GivenInput | undefined
   uploads: Uploads | undefined
   writer: Writer
   operation: Operation
@@ -52,9 +52,14 @@ type Once = { repeatable: Repeatable; idempotency: Idempotency }
  * Runs the operation of a call; with an Idempotency-Key, only if it was not run before. Most changes are one transaction:
  * their effects, their audit entry and their stored reply commit together.
  */
-export async function runOperation(parts: Parts, call: Call, channel: ReplyChannel, once?: Once): Promise<Rendered> {
+export async function runOperation(
+  parts: Parts,
+  call: Call,
+  channel: ReplyChannel,
+  once?: Once,
+): Promise<RenderedReply> {
   const { method, transaction } = call.operation
-  // A client that sends an idempotency key can ask again, so the run goes on when the client hangs up.
+  // A client that sends an idempotency key can ask again, so the run continues when the client hangs up.
   const attended = once ? { ...channel, onHangUp: undefined } : channel
   if (method === 'GET' || (transaction === false && channel.mode !== 'background')) {
     if (!once) return runAlone(parts, call, attended)
@@ -75,8 +80,8 @@ async function runWithin(
   parts: Parts,
   call: Call,
   channel: ReplyChannel,
-  repeated?: Repeated,
-): Promise<Rendered> {
+  repeated?: RepeatableRequest,
+): Promise<RenderedReply> {
   const commitReply = () => Promise.reject(new Error('a transaction commits on its own'))
   const result = await call.operation.run(
     call.input,
@@ -88,13 +93,13 @@ async function runWithin(
 }
 
 /** Runs an operation that is not one transaction. What it leaves and the stored reply commit together. */
-async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: Held): Promise<Rendered> {
+async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: HeldClaim): Promise<RenderedReply> {
   const { operation, input } = call
   const { db } = parts.storage
   const isAudited = operation.audit && (operation.audit.when?.(input) ?? true)
   // Without a transaction a crash can come between the change and its audit entry, so another entry is written before.
   if (isAudited) await recordChange(parts, call, 'started', undefined, db)
-  let committed: Rendered | undefined
+  let committed: RenderedReply | undefined
   const commitReply: CommitReply = async (entry, answer, lease) => {
     committed = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
     const isWritten = held
@@ -137,7 +142,7 @@ function contextOf(
   })
 }
 
-function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknown): Rendered {
+function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknown): RenderedReply {
   const { writer, operation, input, path } = call
   // A search has its paging in the body.
   const asked = { path, paging: operation.method === 'GET' ? input.query : input.body }
@@ -149,12 +154,12 @@ function replyTo({ storage }: Pick<Parts, 'storage'>, call: Call, result: unknow
   return reply
 }
 
-/** Stored work goes on if its end cannot be written, and a repeated request must find it: see `StillRunning`. */
+/** Stored work continues if its end cannot be written, and a repeated request must find it: see `StillRunning`. */
 async function writeHeld(
   parts: Parts,
   { entry, lease }: { entry: JournalEntry; lease: Lease | undefined },
-  reply: Rendered | undefined,
-  held: Held,
+  reply: RenderedReply | undefined,
+  held: HeldClaim,
 ): Promise<boolean> {
   try {
     if (await commitPatiently(held.withReply(entry, reply), lease, parts)) return true

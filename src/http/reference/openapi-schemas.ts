@@ -15,7 +15,7 @@ export function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Reco
   const toComponents = <T>(value: T): T =>
     JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/'))
   for (const [name, definition] of Object.entries($defs)) {
-    // zod numbers what has no name, in each shape anew: two of them would be one component.
+    // zod numbers what has no name, in each shape again: two of them would be one component.
     if (name.startsWith('__')) throw new Error('a shape that refers to itself needs an id')
     schemas[name] = toComponents(definition)
   }

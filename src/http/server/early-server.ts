@@ -22,7 +22,7 @@ export type EarlyServer = {
 const RETRY_AFTER_MS = 5_000
 
 /**
- * Listens before the store is opened, because a migration may take an hour: health checks hear that the process lives
+ * Listens before the store is opened, because a migration may take an hour: health checks learn that the process lives
  * and how far it is. All other requests are refused.
  */
 export async function openEarly(config: Config['server'], migrations: MigrationWatch): Promise<EarlyServer> {

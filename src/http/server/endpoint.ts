@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Route } from '../dialects/dialect.ts'
-import type { Arrived } from '../pipeline/request.ts'
+import type { ArrivedRequest } from '../pipeline/request.ts'
 
 /** What answers under a method and a path: the operation of a route, or a page of the server itself. */
 export type Endpoint = {
@@ -12,5 +12,5 @@ export type Endpoint = {
   /** Answers only those who ask for a page, as browsers do. For others there is nothing on this path. */
   forBrowsers?: boolean
   /** Answers a path that is not an operation. */
-  page?(arrived: Arrived, response: ServerResponse): Promise<void>
+  page?(arrived: ArrivedRequest, response: ServerResponse): Promise<void>
 }

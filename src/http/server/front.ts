@@ -16,7 +16,7 @@ import { isForwardedSecure } from '../pipeline/guards/client-address.ts'
 import { isPreflight } from '../pipeline/guards/cors.ts'
 import { promiseHttps } from '../pipeline/guards/pass-gate.ts'
 import { countRequest, endOfAccess, type Pipeline, pipeline } from '../pipeline/pipeline.ts'
-import type { Arrived, Authorised, PathParams } from '../pipeline/request.ts'
+import type { ArrivedRequest, AuthorizedCall, PathParams } from '../pipeline/request.ts'
 import { AgentChanges } from './agent-changes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { OpenStreams } from './open-streams.ts'
@@ -78,7 +78,7 @@ class RequestLog {
   }
 
   /** Counts a request whose answer is about to be sent. */
-  count({ route, started, request_id, span, trace }: Arrived, status: number): void {
+  count({ route, started, request_id, span, trace }: ArrivedRequest, status: number): void {
     const operation = route?.operation.id ?? 'none'
     this.#telemetry.requests.add(1, operation, String(status))
     this.#telemetry.requestSeconds.add((performance.now() - started) / 1000, operation)
@@ -89,7 +89,7 @@ class RequestLog {
   }
 
   /** Logs the path of the operation, and never the query: it may hold what people typed. */
-  answered(arrived: Arrived, status: number): void {
+  answered(arrived: ArrivedRequest, status: number): void {
     const { request_id, message, dialect, route, path, started, trace } = arrived
     const line = {
       request_id,
@@ -123,14 +123,14 @@ export function arrive(
   message: IncomingMessage,
   { path, query }: { path: string; query: string },
   found: { route: Route | undefined; params: PathParams },
-): Arrived {
+): ArrivedRequest {
   const { newId, now, tracer } = edge.parts
   const { route, params } = found
   const request_id = newId('req', now())
   const dialect = route?.dialect ?? dialectOf(path)
   const { socket } = message
   const isForwarded = message.headers['x-forwarded-proto'] !== undefined
-  const arrived: Arrived = {
+  const arrived: ArrivedRequest = {
     message,
     dialect,
     route,
@@ -154,7 +154,7 @@ export function arrive(
   return tracer ? { ...arrived, span: beginRequest(tracer, arrived) } : arrived
 }
 
-function beginRequest(tracer: Tracer, { message, route, path, secure }: Arrived): Span {
+function beginRequest(tracer: Tracer, { message, route, path, secure }: ArrivedRequest): Span {
   const { method = '', headers } = message
   const name = route ? `${method} ${route.path}` : method
   const attributes = {
@@ -170,7 +170,7 @@ function beginRequest(tracer: Tracer, { message, route, path, secure }: Arrived)
  * Refuses what no later step should ever see. It also refuses a key in the URL, because URLs end up in the logs of
  * proxies.
  */
-function checkTransport({ message, path, query }: Arrived): void {
+function checkTransport({ message, path, query }: ArrivedRequest): void {
   const { rawHeaders, httpVersion, headers } = message
   if (rawHeaders.length > MAX_HEADERS * 2) {
     throw new ApiError('headers_too_large', `A request can have at most ${MAX_HEADERS} headers.`)
@@ -213,9 +213,9 @@ export function lostId(): ApiError {
  */
 export async function letIn(
   { edge, steps, endpoints }: Front,
-  arrived: Arrived,
+  arrived: ArrivedRequest,
   { open, probe }: Endpoint,
-): Promise<Authorised | undefined> {
+): Promise<AuthorizedCall | undefined> {
   checkTransport(arrived)
   if (probe) return undefined
   await steps.enter(arrived)
@@ -236,7 +236,7 @@ export async function letIn(
 }
 
 /** A 404, or a 405 that names the methods of the path. */
-function notRouted(endpoints: Router<Endpoint>, { path }: Arrived): ApiError {
+function notRouted(endpoints: Router<Endpoint>, { path }: ArrivedRequest): ApiError {
   const methods = endpoints.methods(path, ({ forBrowsers }) => !forBrowsers)
   const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   if (allowed.length > 0) {

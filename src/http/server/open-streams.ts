@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Parts } from '../../operation/parts.ts'
-import type { Known } from '../pipeline/request.ts'
+import type { IdentifiedRequest } from '../pipeline/request.ts'
 
-type OpenStream = Known & { response: ServerResponse; until: number }
+type OpenStream = IdentifiedRequest & { response: ServerResponse; until: number }
 
 const LOOK_MS = 1_000
 
@@ -12,11 +12,14 @@ const LOOK_MS = 1_000
  */
 export class OpenStreams {
   readonly #open = new Set<OpenStream>()
-  readonly #validUntil: (known: Known) => Promise<number>
+  readonly #validUntil: (known: IdentifiedRequest) => Promise<number>
   readonly #parts: Pick<Parts, 'log' | 'now'>
   #looking: NodeJS.Timeout | undefined
 
-  constructor(parts: Pick<Parts, 'storage' | 'log' | 'now'>, validUntil: (known: Known) => Promise<number>) {
+  constructor(
+    parts: Pick<Parts, 'storage' | 'log' | 'now'>,
+    validUntil: (known: IdentifiedRequest) => Promise<number>,
+  ) {
     this.#validUntil = validUntil
     this.#parts = parts
     parts.storage.onChange((change, id) => {
@@ -31,7 +34,7 @@ export class OpenStreams {
   }
 
   /** Watches the key of a stream until the stream has ended. Most end before the first look. */
-  watch({ arrived, actor }: Known, response: ServerResponse): void {
+  watch({ arrived, actor }: IdentifiedRequest, response: ServerResponse): void {
     const stream = { arrived, actor, response, until: 0 }
     this.#open.add(stream)
     response.once('close', () => this.#open.delete(stream))

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts'
 import { Permission } from '../../security/permissions.ts'
-import type { Rendered } from '../dialects/dialect.ts'
-import type { Arrived } from '../pipeline/request.ts'
+import type { RenderedReply } from '../dialects/dialect.ts'
+import type { ArrivedRequest } from '../pipeline/request.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Front } from './front.ts'
 import { send } from './replies/send.ts'
@@ -37,10 +37,10 @@ export function addProtectedResources(endpoints: Router<Endpoint>, { edge, route
 
 /** Names the document in a refusal, for clients that can get a token. */
 export function withChallenge(
-  refusal: Rendered,
-  { dialect, route, params, ...arrived }: Arrived,
+  refusal: RenderedReply,
+  { dialect, route, params, ...arrived }: ArrivedRequest,
   { auth, server }: Config,
-): Rendered {
+): RenderedReply {
   const challenge = refusal.headers['WWW-Authenticate']
   if (!dialect.isProtectedResource || !route || !challenge || auth?.type !== 'oauth2') return refusal
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
@@ -53,7 +53,7 @@ export function withChallenge(
 
 /** The address of the service as clients know it: the one that the operator has named, else the one that they have used. */
 export function publicUrl(
-  { secure, message }: Pick<Arrived, 'secure' | 'message'>,
+  { secure, message }: Pick<ArrivedRequest, 'secure' | 'message'>,
   { publicUrl: named }: Config['server'],
 ): string {
   if (named !== undefined) return named

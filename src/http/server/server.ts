@@ -7,7 +7,7 @@ import { readBytes, UNREAD } from '../input/body.ts'
 import type { Edge } from '../pipeline/edge.ts'
 import { preflightAnswer } from '../pipeline/guards/cors.ts'
 import { reportRefusal } from '../pipeline/report-refusal.ts'
-import type { Arrived } from '../pipeline/request.ts'
+import type { ArrivedRequest } from '../pipeline/request.ts'
 import { toApiError } from '../pipeline/to-api-error.ts'
 import { answerRaw, connectRefusal, parserError } from './connections/broken-request.ts'
 import type { Connections } from './connections/connections.ts'
@@ -23,7 +23,7 @@ import { answerRequest, answerUpload } from './replies/answer-request.ts'
 import { send, sendEarly } from './replies/send.ts'
 import type { FoundPath, Router } from './router.ts'
 
-/** How long a client may go on sending what is dropped. It may have no key at all. */
+/** How long a client may continue sending what is dropped. It may have no key at all. */
 const DROPPED_FOR_MS = 2_000
 /** The same for a client that may upload, and whose file is too large. */
 const FILE_DROPPED_FOR_MS = 30_000
@@ -85,7 +85,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     page: async (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),
   }
 
-  const answer = async (arrived: Arrived, endpoint: Endpoint, response: ServerResponse): Promise<void> => {
+  const answer = async (arrived: ArrivedRequest, endpoint: Endpoint, response: ServerResponse): Promise<void> => {
     const entered = letIn(front, arrived, endpoint)
     const limit = endpoint.route?.operation.access.knownWithinMs
     const authorised = await (limit === undefined ? entered : within(limit, entered, noAnswer))
@@ -144,7 +144,7 @@ function refuse({ edge, requests }: Front, connections: Connections, socket: Soc
 }
 
 /** Answers every request that fails, wherever it failed. */
-function answerFailure(front: Front, error: unknown, arrived: Arrived, response: ServerResponse): void {
+function answerFailure(front: Front, error: unknown, arrived: ArrivedRequest, response: ServerResponse): void {
   const { audit, config, log } = front.edge.parts
   const { request_id, headers, dialect, message } = arrived
   // The client is gone, so this is no failure of the service, and is not logged as one.

@@ -60,7 +60,7 @@ export async function listOfRuns(db: Database, request_ids: readonly string[]): 
 
 /**
  * Settles an approval, and tells its run by a step. Call this in the transaction in which the run stops waiting, or
- * goes on waiting for others.
+ * continues waiting for others.
  */
 export async function settleApproval(db: Database, approval: Approval, settlement: Settlement): Promise<Approval> {
   const { status, at, by, ...how } = settlement

@@ -3,7 +3,7 @@ import type { Database } from '../../storage/database.ts'
 
 /**
  * Whether a run waits for people to decide: what it asks itself, or what a run asks that it has called. Any other run that
- * waits goes on without them: it waits for a budget, a provider, a resume, or a run that works.
+ * waits continues without them: it waits for a budget, a provider, a resume, or a run that works.
  */
 export const asksPeople = sql<SqlBool>`(all_invocations.status = 'waiting' and exists (
   select 1 from approvals where approvals.status = 'pending' and approvals.request_id in (

@@ -61,9 +61,9 @@ export const decideApproval = operation({
 
 type Decision = z.output<typeof DecideBody>
 
-type Named = Approval & { decided_by_name: string | null }
+type NamedApproval = Approval & { decided_by_name: string | null }
 
-function requireUndecided(approval: Named, invocation: Invocation, now: number): void {
+function requireUndecided(approval: NamedApproval, invocation: Invocation, now: number): void {
   const { status, decided_by, decided_by_name, expires_at } = approval
   const decider = decided_by_name ?? decided_by
   if (status !== 'pending')

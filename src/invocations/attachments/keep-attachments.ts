@@ -4,8 +4,8 @@ import { getInReach } from '../../files/file-in-reach.ts'
 import { type FileOrigin, keepFile } from '../../files/keep-file.ts'
 import * as files from '../../files/store.ts'
 import type { Needs } from '../../operation/context.ts'
-import type { AskedAttachment, Attachment } from '../../runtime/attachments/attachment.ts'
-import type { AskedGiven, Given } from '../../runtime/given.ts'
+import type { Attachment, AttachmentInput } from '../../runtime/attachments/attachment.ts'
+import type { Given, GivenInput } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { enqueue } from '../../storage/jobs/jobs.ts'
 
@@ -13,24 +13,24 @@ type KeepEachNeeds = Needs<'actor' | 'config' | 'newId' | 'now' | 'shownAgents' 
 
 export type KeepNeeds = KeepEachNeeds & Needs<'db' | 'mode' | 'request_id' | 'storage'>
 
-type Attached = { attachments: readonly AskedAttachment[] | undefined; given: AskedGiven | undefined }
+type RequestFiles = { attachments: readonly AttachmentInput[] | undefined; given: GivenInput | undefined }
 
-type Kept = { attachments: Attachment[] | null; given: Given | undefined }
+type StoredAttachments = { attachments: Attachment[] | null; given: Given | undefined }
 
 /**
  * Makes a file of every attachment, of the run's user. A file that is stored must be in the actor's reach, and be that
  * user's or no user's.
  */
 export async function keepAttachments(
-  { attachments = [], given }: Attached,
-  { agent_id, user_id }: Pick<Whose, 'agent_id' | 'user_id'>,
+  { attachments = [], given }: RequestFiles,
+  { agent_id, user_id }: Pick<AttachmentOwner, 'agent_id' | 'user_id'>,
   context: KeepNeeds,
-): Promise<Kept> {
+): Promise<StoredAttachments> {
   const isTold = given?.history?.some((turn) => turn.attachments?.length)
   if (attachments.length === 0 && !isTold) return { attachments: null, given: given as Given | undefined }
-  const keepAll = async (db: Database): Promise<Kept> => {
+  const keepAll = async (db: Database): Promise<StoredAttachments> => {
     const origin = { agent_id, request_id: context.request_id, schedule_id: null }
-    const keepList = (list: readonly AskedAttachment[]) => keepEach(db, list, { ...origin, user_id }, context)
+    const keepList = (list: readonly AttachmentInput[]) => keepEach(db, list, { ...origin, user_id }, context)
     const kept = attachments.length > 0 ? await keepList(attachments) : null
     if (!given?.history) return { attachments: kept, given: given as Given | undefined }
     const history = []
@@ -63,13 +63,13 @@ export async function removeAttachments({
   }
 }
 
-type Whose = FileOrigin & { user_id: string | null }
+type AttachmentOwner = FileOrigin & { user_id: string | null }
 
 /** The same for one list, in the transaction of the request. */
 export async function keepEach(
   db: Database,
-  asked: readonly AskedAttachment[],
-  whose: Whose,
+  asked: readonly AttachmentInput[],
+  whose: AttachmentOwner,
   context: KeepEachNeeds,
 ): Promise<Attachment[]> {
   const kept: Attachment[] = []
@@ -83,7 +83,12 @@ export async function keepEach(
 }
 
 /** A key that speaks for many users must not show one of them the file of another. */
-async function findFor(db: Database, file_id: string, { user_id }: Whose, { actor, now, shownAgents }: KeepEachNeeds) {
+async function findFor(
+  db: Database,
+  file_id: string,
+  { user_id }: AttachmentOwner,
+  { actor, now, shownAgents }: KeepEachNeeds,
+) {
   const file = await getInReach({ actor, db, now, shownAgents }, 'read', file_id)
   if (file.user_id !== null && file.user_id !== user_id) throw notFound('File', file_id)
   return file
@@ -93,7 +98,7 @@ async function keep(
   db: Database,
   asked: object,
   position: number,
-  whose: Whose,
+  whose: AttachmentOwner,
   context: KeepEachNeeds,
 ): Promise<StoredFile> {
   const { actor, uploads } = context

@@ -2,26 +2,26 @@ import { ApiError, fileTooLarge, invalid } from '../../errors.ts'
 import { BASE64 } from '../../lib/text/text.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Uploads } from '../../operation/context.ts'
-import type { AskedAttachment } from '../../runtime/attachments/attachment.ts'
-import type { AskedGiven } from '../../runtime/given.ts'
+import type { AttachmentInput } from '../../runtime/attachments/attachment.ts'
+import type { GivenInput } from '../../runtime/given.ts'
 import { mediaTypeOf } from '../../storage/bytes/media-type.ts'
 import { Upload } from '../../storage/bytes/upload.ts'
-import type { Asked } from '../invocation.ts'
+import type { InvokeBody } from '../invocation.ts'
 import { fetchFile, type ReceiveParts } from './fetch-file.ts'
 
-/** A conversation that a client tells anew may have images in all its turns. */
+/** A conversation that a client tells again may have images in all its turns. */
 const MOST_RECEIVED = 100
 /** Attachments of one message that are received at the same time. */
 const RECEIVED_AT_ONCE = 4
 
-type Received = { body: Pick<Asked, 'attachments'>; given: AskedGiven | undefined }
+export type IncomingFiles = { body: Pick<InvokeBody, 'attachments'>; given: GivenInput | undefined }
 
 /**
  * Takes in the bytes of attachments that are not stored yet, before the run is admitted and outside of any transaction:
  * fetching them may take a while. Undefined if there are none.
  */
 export async function receiveAttachments(
-  { body, given }: Received,
+  { body, given }: IncomingFiles,
   { scope }: Actor,
   parts: ReceiveParts,
 ): Promise<Uploads | undefined> {
@@ -58,7 +58,7 @@ export async function receiveAttachments(
 }
 
 /** The attachments with where each stands in the request. */
-function placed({ attachments = [] }: { attachments?: readonly AskedAttachment[] | undefined }, before: string) {
+function placed({ attachments = [] }: { attachments?: readonly AttachmentInput[] | undefined }, before: string) {
   return attachments.map((one, i) => ({ one, field: `${before}attachments.${i}` }))
 }
 
@@ -69,7 +69,7 @@ function asRefusal(error: unknown): ApiError {
 }
 
 function receive(
-  asked: AskedAttachment,
+  asked: AttachmentInput,
   field: string,
   within: { project_id: string; signal: AbortSignal },
   parts: ReceiveParts,
@@ -80,7 +80,7 @@ function receive(
 }
 
 async function decode(
-  { data, media_type, name }: Extract<AskedAttachment, { data: string }>,
+  { data, media_type, name }: Extract<AttachmentInput, { data: string }>,
   field: string,
   project_id: string,
   { bytes, config }: ReceiveParts,

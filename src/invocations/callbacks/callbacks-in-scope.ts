@@ -7,11 +7,11 @@ import * as callbacks from '../../webhooks/callback-store.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 import type { Callback, CallbackParams } from './callback.ts'
 
-type Named = z.output<typeof CallbackParams>
+type CallbackPath = z.output<typeof CallbackParams>
 
 /** Checks that the actor may see, or change, the callbacks of a run. */
 export async function requireRun(
-  { agent_id, request_id }: Pick<Named, 'agent_id' | 'request_id'>,
+  { agent_id, request_id }: Pick<CallbackPath, 'agent_id' | 'request_id'>,
   needed: 'read' | 'write',
   { actor, db }: Needs<'actor' | 'db'>,
 ): Promise<Agent> {
@@ -22,7 +22,7 @@ export async function requireRun(
 
 /** By its id or by the name that its caller gave it. */
 export async function getCallbackInScope(
-  params: Named,
+  params: CallbackPath,
   needed: 'read' | 'write',
   context: Needs<'actor' | 'db'>,
 ): Promise<Callback> {

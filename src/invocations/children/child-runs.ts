@@ -15,7 +15,7 @@ import type { Write } from '../../storage/journal/rows.ts'
 import { type Invocation, isFinal, newInvocation } from '../invocation.ts'
 import { CHILDREN } from '../queue/queue-store.ts'
 import { insertion } from '../rows/invocation-rows.ts'
-import type { Started } from '../steps/stored-run.ts'
+import type { StartedRun } from '../steps/stored-run.ts'
 import { findByCall, listBelow, spentWithBelow } from './child-store.ts'
 
 const MAX_DEPTH = 4
@@ -25,20 +25,20 @@ const PATIENT_MS = 32 * 24 * 3_600_000
 
 type ChildParts = Pick<Parts, 'findProject' | 'limiter' | 'memo' | 'newId' | 'now' | 'pauses' | 'storage'>
 
-type Asked = Parameters<RunTree['askAgent']>[1]
+type ChildRequest = Parameters<RunTree['askAgent']>[1]
 
 /**
  * The runs that a run calls. It waits for them as it waits for people: they are queued in the commit in which it begins to
- * wait, and when they have ended it goes on and finds what they have answered.
+ * wait, and when they have ended it continues and finds what they have answered.
  */
 export class ChildRuns {
-  readonly #started: Started
+  readonly #started: StartedRun
   readonly #parts: ChildParts
   readonly #begun: { invocation: Invocation; agent: Agent }[] = []
   /** A run below has waited for something else than runs, so the time that they share has no end. */
   #isPatient = false
 
-  constructor(started: Started, parts: ChildParts) {
+  constructor(started: StartedRun, parts: ChildParts) {
     this.#started = started
     this.#parts = parts
   }
@@ -74,7 +74,7 @@ export class ChildRuns {
     return waits_for === CHILDREN && !this.#isPatient ? until : null
   }
 
-  async #call(tool: AgentTool, asked: Asked): Promise<CallResult> {
+  async #call(tool: AgentTool, asked: ChildRequest): Promise<CallResult> {
     const { db } = this.#parts.storage
     const found = await findByCall(db, { parent_request_id: this.#started.invocation.id, call_key: asked.key })
     if (found && isFinal(found)) return this.#resultOf(found, tool)
@@ -98,7 +98,7 @@ export class ChildRuns {
   }
 
   /** The run that is to begin. It belongs to whoever this one belongs to. */
-  async #prepare(tool: AgentTool, asked: Asked): Promise<{ invocation: Invocation; agent: Agent }> {
+  async #prepare(tool: AgentTool, asked: ChildRequest): Promise<{ invocation: Invocation; agent: Agent }> {
     const { newId, now } = this.#parts
     const { invocation: parent, agent: caller } = this.#started
     const { depth, memory_of } = parent.tree ?? { depth: 0, memory_of: caller.id }

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { addCosts, type Cost } from '../../runtime/models/usage.ts'
-import type { Spent } from '../../runtime/steps.ts'
+import type { ModelSpend } from '../../runtime/steps.ts'
 import { announce, type Database } from '../../storage/database.ts'
 import { anyOf } from '../../storage/queries/aged-rows.ts'
 import { settlePending } from '../approvals/approval-store.ts'
@@ -48,7 +48,7 @@ export async function listBelow(db: Database, id: string): Promise<Below[]> {
 }
 
 /** What a run has used, with all that it has called. */
-export async function spentWithBelow(db: Database, run: Invocation): Promise<Spent> {
+export async function spentWithBelow(db: Database, run: Invocation): Promise<ModelSpend> {
   const usage = { input_tokens: 0, output_tokens: 0 }
   let cost: Cost = 0
   for (const { input_tokens, output_tokens, cost_nano } of [run, ...(await listBelow(db, run.id))]) {
@@ -79,7 +79,7 @@ export async function cancelThose(db: Database, ids: readonly string[], now: num
   await announce(db, 'cancellations')
 }
 
-/** Runs that have ended, or are gone, and that have called others which go on and are not to be cancelled yet. */
+/** Runs that have ended, or are gone, and that have called others which continue and are not to be cancelled yet. */
 export async function listEndedCallers(db: Database, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select distinct parent_request_id as id from runs

@@ -38,7 +38,7 @@ export async function effects(
     ownLogWrite(source, endEntry(invocation)),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   )
-  // An answer that ended with calls for its caller is remembered when it goes on.
+  // An answer that ended with calls for its caller is remembered when it continues.
   const remembers = policy.remember && !isStateless(context) && hasOwnMemory(invocation, agent)
   if (status === 'completed' && remembers && !invocation.rounds) {
     const { message, response, attachments } = invocation
@@ -84,7 +84,7 @@ function endEntry(invocation: EndedInvocation): LogEntry {
 
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
-/** What webhooks hear of the end. */
+/** What webhooks learn of the end. */
 export function endEvent(invocation: EndedInvocation, { id: agent_id, project_id }: Agent): NewEvent {
   const { id: request_id, status, finished_at: time } = invocation
   return { type: `agent.${status}`, project_id, agent_id, request_id, data: () => eventData(invocation), time }

@@ -15,7 +15,7 @@ function restartEvent(request_id: string, attempt: number): StreamEvent {
 
 /**
  * The event that a client must get before those of this attempt, or undefined. `milestones` are the points from which
- * the attempt goes on.
+ * the attempt continues.
  */
 export function openingEvent(
   request_id: string,

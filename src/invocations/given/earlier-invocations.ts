@@ -9,7 +9,7 @@ const MOST_IDS = 2_000
 /** What an invocation adds to a conversation, at most. */
 const SIZE = textBytes('all_invocations', ['message', 'response', 'given', 'rounds'])
 
-/** What must be known of an invocation before a client may go on with it. */
+/** What must be known of an invocation before a client may continue with it. */
 export type NamedInvocation = Pick<Invocation, 'id' | 'status' | 'created_by' | 'erased_at'> & {
   user_id: string | undefined
   /** It ended with calls that were left to the caller. */

@@ -1,6 +1,6 @@
 import type { Agent } from '../../agents/agent.ts'
 import { laneKey } from '../../lib/work/lane-key.ts'
-import type { EarlierTexts, HeldTexts } from '../../operation/earlier-texts.ts'
+import type { EarlierTexts, ReleasableTexts } from '../../operation/earlier-texts.ts'
 import type { Given, GivenTurn } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
@@ -20,7 +20,7 @@ export async function resolveGiven(
   given: Given,
   { seq, project_id }: Pick<Agent, 'seq' | 'project_id'>,
   { db, texts, isPatient = false, signal }: Source,
-): Promise<HeldTexts<Given> | undefined> {
+): Promise<ReleasableTexts<Given> | undefined> {
   if (idsIn(given).length === 0) return { value: given, release() {} }
   const read = async () => {
     const earlier = new EarlierInvocations(db, seq)
@@ -67,7 +67,7 @@ async function listChain(earlier: EarlierInvocations, last: string | undefined):
 
 /**
  * What one invocation adds to the conversation. If it ended with calls, what it said is part of the rounds that answer
- * them. Its message is told again by the invocation that goes on with it, unless a new message came instead.
+ * them. Its message is told again by the invocation that continues with it, unless a new message came instead.
  */
 function turnsOf(
   { given, message, attachments, response, rounds: left }: Invocation,

@@ -4,7 +4,7 @@ import type { Actor } from '../../operation/actor.ts'
 import type { Needs } from '../../operation/context.ts'
 import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
 import { notShown } from '../../runtime/attachments/attachment.ts'
-import type { AskedGiven, Given, GivenCall, GivenRound } from '../../runtime/given.ts'
+import type { Given, GivenCall, GivenInput, GivenRound } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
@@ -18,9 +18,9 @@ import { idsIn, lastHanded, withRounds } from './restore-rounds.ts'
  */
 export async function takeGiven(
   given: Given,
-  { agent_seq, message, attachments, context }: Said & Pick<Invocation, 'agent_seq' | 'context'>,
+  { agent_seq, message, attachments, context }: UserMessage & Pick<Invocation, 'agent_seq' | 'context'>,
   { actor, db }: Needs<'actor' | 'db'>,
-): Promise<Said & Pick<Invocation, 'given' | 'context'>> {
+): Promise<UserMessage & Pick<Invocation, 'given' | 'context'>> {
   const said = { message, attachments }
   const ids = idsIn(given)
   if (ids.length === 0) return { given, context, ...said }
@@ -42,9 +42,9 @@ export async function takeGiven(
 }
 
 /** What the user said, with its files. A run that goes on after the caller's tool says the same as the one before it. */
-type Said = Pick<Invocation, 'message' | 'attachments'>
+type UserMessage = Pick<Invocation, 'message' | 'attachments'>
 
-async function saidIn(db: Database, agent_seq: number, id: string): Promise<Said> {
+async function saidIn(db: Database, agent_seq: number, id: string): Promise<UserMessage> {
   const { message, attachments } = await invocations.get(db, agent_seq, id)
   return { message, attachments: attachments && attachments.map(notShown) }
 }
@@ -123,7 +123,7 @@ function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedI
 }
 
 /** Checks that there is a tool to call, if the caller says that one must be called. */
-export function requireTools({ tool_choice, tools: handed = [] }: AskedGiven, definition: Definition): void {
+export function requireTools({ tool_choice, tools: handed = [] }: GivenInput, definition: Definition): void {
   if (tool_choice === undefined || tool_choice === 'auto' || tool_choice === 'none') return
   const tools = definition.tools
   // Only an MCP server knows the names of its tools.

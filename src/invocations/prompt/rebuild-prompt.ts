@@ -2,7 +2,7 @@ import type { Agent } from '../../agents/agent.ts'
 import { type Definition, hasModel } from '../../agents/definition.ts'
 import { getDefinition } from '../../deployments/serving.ts'
 import { notFound, unavailable } from '../../errors.ts'
-import { type Named, readNamed } from '../../memory/search/read-named.ts'
+import { type NamedMemories, readNamed } from '../../memory/search/read-named.ts'
 import type { Needs } from '../../operation/context.ts'
 import type { Round } from '../../runtime/models/model.ts'
 import { firstName } from '../../runtime/models/model.ts'
@@ -12,7 +12,7 @@ import { outputInstruction, outputReminder } from '../../runtime/output/ask-in-w
 import type { WantedOutput } from '../../runtime/output/wanted-output.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
-import { type ModelInput, type Recalled } from '../../runtime/run-input.ts'
+import { type ModelInput, type RecalledMemory } from '../../runtime/run-input.ts'
 import { shownCall } from '../../runtime/told-steps.ts'
 import type { Database } from '../../storage/database.ts'
 import { resolveGiven } from '../given/resolve-given.ts'
@@ -65,7 +65,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
   const output = wantedOutput(input)
   const left_out = (asked?.kind === 'model' && asked.left_out) || null
   const fitted = left_out ? fitIntoRoom(input, left_out.room).input : input
-  const shown = new Set<Recalled>(shownMemories(fitted))
+  const shown = new Set<RecalledMemory>(shownMemories(fitted))
   const prompt = buildPrompt(fitted).flatMap(withRounds)
   const asking = prompt.at(-1)
   if (attachments && asking) asking.attachments = [...attachments]
@@ -106,12 +106,12 @@ async function definitionThen({ agent, invocation, definition }: PromptRequest, 
   return getDefinition(agent, version, parts)
 }
 
-type Found = Pick<Named, 'history' | 'recalled'> & { summary: string | undefined }
+type PromptMemory = Pick<NamedMemories, 'history' | 'recalled'> & { summary: string | undefined }
 
-const NOTHING: Found = { history: [], recalled: [], summary: undefined }
+const NOTHING: PromptMemory = { history: [], recalled: [], summary: undefined }
 
 /** What memory still has of what it gave. */
-async function remembered(wanted: PromptRequest, db: Database, notes: string[]): Promise<Found> {
+async function remembered(wanted: PromptRequest, db: Database, notes: string[]): Promise<PromptMemory> {
   const { agent, invocation, steps, step } = wanted
   const recall = steps.slice(0, step).findLast((one) => one.kind === 'recall')
   if (!recall) return NOTHING

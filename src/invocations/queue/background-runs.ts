@@ -15,7 +15,7 @@ import { type RunParts, runInvocation } from '../run-invocation.ts'
 import { finish, type RunEnd } from '../runs.ts'
 import { withKept } from '../steps/kept-steps.ts'
 import { listKept, logsOf, NOTHING_KEPT } from '../steps/step-store.ts'
-import type { Started } from '../steps/stored-run.ts'
+import type { StartedRun } from '../steps/stored-run.ts'
 import { giveBackUnbegun, type TakenRun } from './queue-store.ts'
 
 const MAX_LAPSES = 10
@@ -26,7 +26,10 @@ const GIVEN_UP = {
 } as const
 
 /** A run from the queue that has a place, and its stored steps. */
-type Queued = TakenRun & { agent: Agent; definition: Definition; run: LiveRun } & Pick<Started, 'kept' | 'nextPosition'>
+type QueuedRun = TakenRun & { agent: Agent; definition: Definition; run: LiveRun } & Pick<
+    StartedRun,
+    'kept' | 'nextPosition'
+  >
 
 export type BackgroundParts = RunParts & Pick<Parts, 'live' | 'log' | 'memo'>
 
@@ -51,7 +54,7 @@ export class BackgroundRuns {
     journal.release()
   }
 
-  /** Begins no more runs and cancels those under way, which go back into the queue. Returns how many. */
+  /** Begins no more runs and cancels those in progress, which go back into the queue. Returns how many. */
   stop(): number {
     this.#stop.abort()
     const cancelled = [...this.#running]
@@ -71,7 +74,7 @@ export class BackgroundRuns {
       here.lease = lease
       return
     }
-    // Its last attempt stops here. It can begin anew when it has.
+    // Its last attempt stops here. It can start over when it has.
     await here?.ended
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(invocation.id, agent.id)
@@ -84,7 +87,7 @@ export class BackgroundRuns {
     }
   }
 
-  /** No node can go on with a run whose stored steps cannot be read. */
+  /** No node can continue with a run whose stored steps cannot be read. */
   async #endIfDamaged(err: unknown, { invocation: { id: request_id } }: TakenRun): Promise<void> {
     if (!(err instanceof DamagedRowError) || err.id !== request_id) throw err
     const { log, now, storage } = this.#parts
@@ -92,7 +95,7 @@ export class BackgroundRuns {
     log.warn({ err, request_id }, 'a background run failed because its stored steps are damaged')
   }
 
-  async #prepare(taken: TakenRun, known: Agent, run: LiveRun): Promise<Queued> {
+  async #prepare(taken: TakenRun, known: Agent, run: LiveRun): Promise<QueuedRun> {
     const { storage } = this.#parts
     const { id, agent_seq, attempt, version } = taken.invocation
     const agent = (await findSnapshotBySeq(agent_seq, this.#parts))?.agent ?? known
@@ -104,7 +107,7 @@ export class BackgroundRuns {
     return { ...taken, agent, definition, run, kept: kept.steps, nextPosition: kept.nextPosition }
   }
 
-  async #runPrepared(queued: Queued): Promise<void> {
+  async #runPrepared(queued: QueuedRun): Promise<void> {
     const { agent, run } = queued
     const { signal } = this.#stop
     if (signal.aborted) return giveBackUnbegun(this.#parts.storage.db, queued)
@@ -128,7 +131,7 @@ function isGivenUp({ lapses }: TakenRun): boolean {
  * on after its last step when its lease ends, here or on another node, unless that has happened too often without a new
  * step.
  */
-async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Promise<void> {
+async function runQueued(queued: QueuedRun, stop: AbortSignal, parts: RunParts): Promise<void> {
   if (isGivenUp(queued)) return endUnrun(queued, 'failed', parts)
   const end = await runInvocation({ ...queued, owner: queued.lease.owner, streaming: true, stop }, parts)
   await commit(end, queued, parts)
@@ -137,14 +140,14 @@ async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Pr
 
 type EndParts = Parameters<typeof finish>[3]
 
-async function commit(end: RunEnd, queued: Queued, parts: EndParts): Promise<void> {
+async function commit(end: RunEnd, queued: QueuedRun, parts: EndParts): Promise<void> {
   const write = async (entry: JournalEntry) => (await commitPatiently(entry, queued.run.lease, parts)) || undefined
   await finish(end, queued, write, parts)
 }
 
 /** Ends an invocation without running it: it failed too often, its agent was paused, or the run that called it has ended. */
 async function endUnrun(
-  queued: Queued,
+  queued: QueuedRun,
   status: 'failed' | 'cancelled',
   parts: EndParts & Pick<Parts, 'events' | 'newId'>,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
-import type { TakenWork } from '../../lib/work/worker.ts'
+import type { WorkBatch } from '../../lib/work/worker.ts'
 import { intactJson } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
@@ -55,7 +55,7 @@ export function runsUnderWay(db: Database, agent_seq: number, now: number): RawB
     where agent_seq = ${agent_seq} and status = 'running' and lease_until > ${now})`
 }
 
-/** How many runs of the project's agents are under way on all nodes, with the same turns. */
+/** How many runs of the project's agents are in progress on all nodes, with the same turns. */
 export function runsOfProject(db: Database, project_id: RawBuilder<string>, now: number): RawBuilder<number> {
   if (engineOf(db) === 'postgres') return sql<number>`runs_of_project(${project_id}, ${now})`
   return sql<number>`(
@@ -82,7 +82,7 @@ export type TakeOptions = { agent_seq: number; limit: number; owner: string; now
  * not more than `limits.max_concurrency` of the definition that answers them, and `limits.concurrent_runs` of the
  * project, allow on all nodes.
  */
-export async function takeQueued(db: Database, options: TakeOptions): Promise<TakenWork<TakenRun>> {
+export async function takeQueued(db: Database, options: TakeOptions): Promise<WorkBatch<TakenRun>> {
   const { agent_seq, limit, owner, now, lease_ms } = options
   const until = now + lease_ms
   const changes = sql`status = 'running', started_at = coalesce(started_at, ${now}), attempt = attempt + 1,
@@ -113,7 +113,7 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Ta
   return { items, next: (await isProjectFull(db, agent_seq, now)) ? 'group full' : 'full' }
 }
 
-/** Whether the project of this agent has as many runs under way as it may. It waits for no other statement. */
+/** Whether the project of this agent has as many runs in progress as it may. It waits for no other statement. */
 export async function isProjectFull(db: Database, agent_seq: number, now: number): Promise<boolean> {
   const { rows } = await sql`
     select 1 from agents join projects on projects.id = agents.project_id
@@ -201,7 +201,7 @@ export async function giveBackUnbegun(db: Database, { invocation, lease }: Taken
     .execute()
 }
 
-/** Puts runs of dead nodes back into the queue, if they should go on; returns their ids. */
+/** Puts runs of dead nodes back into the queue, if they should continue; returns their ids. */
 export async function requeueLapsed(db: Database, now: number): Promise<string[]> {
   const requeued = await db
     .updateTable('runs')

@@ -1,7 +1,7 @@
 import { findSnapshotBySeq } from '../../agents/agent-snapshot.ts'
 import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { waitAtMost } from '../../lib/work/wait-at-most.ts'
-import { type TakenWork, Worker } from '../../lib/work/worker.ts'
+import { type WorkBatch, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
@@ -103,7 +103,7 @@ export class RunQueue {
   }
 
   /** Each run that is taken has a place in the journal, so that its entry is always accepted. */
-  async #take(agent_seq: number, places: number): Promise<TakenWork<TakenRun>> {
+  async #take(agent_seq: number, places: number): Promise<WorkBatch<TakenRun>> {
     const { journal, node: owner, now, storage } = this.#parts
     let limit = 0
     while (limit < places && journal.reserve()) limit++
@@ -127,7 +127,7 @@ export class RunQueue {
     }
   }
 
-  async #wakeDue(): Promise<TakenWork<never>> {
+  async #wakeDue(): Promise<WorkBatch<never>> {
     const { storage, now } = this.#parts
     const due = await storage.transaction((db) => wakeDue(db, now()))
     const hopeful = await storage.transaction((db) => wakeForBudgets(db))

@@ -4,10 +4,10 @@ import type { Actor } from '../../operation/actor.ts'
 import type { Door } from '../../operation/door.ts'
 import { type Attachment, notShown } from '../../runtime/attachments/attachment.ts'
 import type { Database } from '../../storage/database.ts'
-import { type Asked, type Invocation, newInvocation } from '../invocation.ts'
+import { type Invocation, type InvokeBody, newInvocation } from '../invocation.ts'
 
 /** What a schedule asks. Its files are stored already. */
-type ScheduledAsk = Omit<Asked, 'attachments'> & { attachments: readonly Attachment[] }
+type ScheduledAsk = Omit<InvokeBody, 'attachments'> & { attachments: readonly Attachment[] }
 
 /** Who begins the run of a schedule, through which door, and for which of its ticks. */
 type ScheduledBy = {

@@ -11,7 +11,7 @@ const WAITING = sql.lit('waiting')
 
 const WOKEN_AT_ONCE = 200
 
-/** The waiting runs of projects that go on. Those of paused projects wait until they are resumed. */
+/** The waiting runs of projects that continue. Those of paused projects wait until they are resumed. */
 function waitingRuns(db: Database) {
   return db
     .selectFrom('runs')
@@ -133,7 +133,7 @@ function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<{ id
     .execute()
 }
 
-/** When the next waiting run goes on. One that waits for a budget which has changed is due. */
+/** When the next waiting run continues. One that waits for a budget which has changed is due. */
 export async function findNextWake(db: Database): Promise<number | undefined> {
   const changed = await listChangedBudgets(db)
   if (changed.length > 0) {

@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely'
 import { jsonOf } from '../../storage/damaged-rows.ts'
 import { bulkTable } from '../../storage/journal/bulk-table.ts'
-import type { EndedTable, Ending, Write } from '../../storage/journal/rows.ts'
-import type { Lease, Leased } from '../../storage/leases/lease.ts'
+import type { EndedTable, LeaseEnd, Write } from '../../storage/journal/rows.ts'
+import type { Lease, LeasedTable } from '../../storage/leases/lease.ts'
 import { NO_OUTCOME } from '../../storage/tables/run-tables.ts'
 import { columnsOf, type Tables } from '../../storage/tables.ts'
 import type { EndedInvocation, Invocation } from '../invocation.ts'
@@ -17,18 +17,23 @@ const RUNS = bulkTable('runs', {
 
 const RECEIPTS = bulkTable('invocations')
 
-/** A run that goes on is leased to the node that runs it. */
-export const LEASED_RUNS: Leased = { table: 'runs', key: ['id'], until: 'lease_until', condition: "status = 'running'" }
+/** A run that continues is leased to the node that runs it. */
+export const LEASED_RUNS: LeasedTable = {
+  table: 'runs',
+  key: ['id'],
+  until: 'lease_until',
+  condition: "status = 'running'",
+}
 
 /** By the key alone: a run that has an owner is running. */
-const HELD_RUNS: Leased = { ...LEASED_RUNS, condition: 'owner is not null' }
+const HELD_RUNS: LeasedTable = { ...LEASED_RUNS, condition: 'owner is not null' }
 
 const ENDED_RUNS: EndedTable = HELD_RUNS
 
 /** The steps are removed, because the receipt has them from then on. */
 const ENDED_STEPS: EndedTable = { ...ENDED_RUNS, drops: { table: 'steps', column: 'request_id' } }
 
-/** A run that goes on. It has made progress, so earlier deaths of its nodes do not count any more. */
+/** A run that continues. It has made progress, so earlier deaths of its nodes do not count any more. */
 const RENEWED_RUNS: EndedTable = { ...HELD_RUNS, columns: ['lease_until', 'lapses'] }
 
 const WAITING_RUNS: EndedTable = {
@@ -64,21 +69,21 @@ export function receiptWrite(ended: EndedInvocation): Write {
 }
 
 /** Deletes a run that has ended. It counts only if the owner still holds the run. */
-export function ending(id: string, owner: string, hasKeptSteps: boolean): Ending {
+export function ending(id: string, owner: string, hasKeptSteps: boolean): LeaseEnd {
   return { of: hasKeptSteps ? ENDED_STEPS : ENDED_RUNS, lease: { key: [id], owner } }
 }
 
-/** The owner goes on with the run, if it still holds it. */
-export function renewal(lease: Lease): Ending {
+/** The owner continues with the run, if it still holds it. */
+export function renewal(lease: Lease): LeaseEnd {
   return { of: RENEWED_RUNS, lease, row: { lease_until: lease.until, lapses: 0 } }
 }
 
-/** The owner gives up the run, which goes on later. */
+/** The owner gives up the run, which continues later. */
 export function waiting(
   { id, background, duration_ms, tree, deadline_at }: Invocation,
   owner: string,
   { until: wake_at, waits_for = null }: { until: number; waits_for?: string | null | undefined },
-): Ending {
+): LeaseEnd {
   const kept = { background: background ? 1 : 0, tree: tree && JSON.stringify(tree), deadline_at }
   const row = { status: 'waiting', wake_at, waits_for, duration_ms, ...kept, owner: null, lease_until: null }
   return { of: WAITING_RUNS, lease: { key: [id], owner }, row }

@@ -10,7 +10,7 @@ const DAMAGED = {
   message: "The run can't continue because its stored data is damaged.",
 }
 
-/** Runs that a node is to go on with. Those that cannot be read end here, so that no other run waits for them. */
+/** Runs that a node is to continue with. Those that cannot be read end here, so that no other run waits for them. */
 export async function readRuns(
   db: Database,
   rows: readonly Parameters<typeof fromRun>[0][],

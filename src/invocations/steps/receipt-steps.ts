@@ -3,7 +3,7 @@ import type { Ruling } from '../../runtime/approvals/ask.ts'
 import { type Position, Transcript } from '../../runtime/following/transcript.ts'
 import { type Cost, type TokenCount, usdOf } from '../../runtime/models/usage.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
-import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
+import type { Omissions } from '../../runtime/prompt/fit-prompt.ts'
 import type { PassedOver, RecalledNames, Step, Unfit } from '../../runtime/steps.ts'
 import { milestonesOfParts, type ShownCall } from '../../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../../shapes.ts'
@@ -119,7 +119,7 @@ type ModelReceipt = Times & {
   characters: number
   finish?: 'length' | 'filtered'
   unfit?: UnfitReceipt
-  left_out?: LeftOut
+  left_out?: Omissions
 }
 
 /** It names the memories by their seqs. The receipt shows how many they were. */
@@ -239,11 +239,11 @@ function roundsOf(steps: readonly ReceiptStep[]): Round[] {
   return rounds
 }
 
-type Told = { attempt: number; response: string | null; steps: readonly ReceiptStep[] }
+type EndedTranscript = { attempt: number; response: string | null; steps: readonly ReceiptStep[] }
 
 /** The transcript of an ended invocation. Its last answer may have left calls to the caller. */
 export function transcriptOf(
-  { attempt, response, steps }: Told,
+  { attempt, response, steps }: EndedTranscript,
   handed: readonly (ShownCall & { index: number })[],
 ): Transcript {
   const transcript = new Transcript(attempt)

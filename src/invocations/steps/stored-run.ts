@@ -6,7 +6,7 @@ import type { RunMeter, TakenLines } from '../../operation/spending.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Step, StepNotKept } from '../../runtime/steps.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
-import type { Ending, Write } from '../../storage/journal/rows.ts'
+import type { LeaseEnd, Write } from '../../storage/journal/rows.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { WaitingOutcome } from '../approvals/ask-people.ts'
 import type { EndedInvocation, Invocation } from '../invocation.ts'
@@ -17,7 +17,7 @@ import { replacedStepWrite, stepWrite } from './step-store.ts'
 const NOTHING_KEPT_YET = Promise.resolve()
 
 /** A run that was admitted and stored. The status of `invocation` is running, and it has its start time. */
-export type Started = {
+export type StartedRun = {
   invocation: Invocation
   agent: Agent
   /** That of the agent, where it is at hand. */
@@ -38,9 +38,9 @@ export type Started = {
   span?: Span | undefined
 }
 
-/** What the store gets of a run while it goes on, and when it ends. */
+/** What the store gets of a run while it continues, and when it ends. */
 export class StoredRun {
-  readonly #started: Started
+  readonly #started: StartedRun
   readonly #parts: Pick<Parts, 'journal' | 'now'>
   readonly #meter: RunMeter
   /** How many of the run's steps are stored. */
@@ -53,7 +53,7 @@ export class StoredRun {
   /** What the last entry has of the ledger. */
   #spent: TakenLines | undefined
 
-  constructor(started: Started, meter: RunMeter, parts: Pick<Parts, 'journal' | 'now'>) {
+  constructor(started: StartedRun, meter: RunMeter, parts: Pick<Parts, 'journal' | 'now'>) {
     this.#started = started
     this.#meter = meter
     this.#parts = parts
@@ -97,25 +97,25 @@ export class StoredRun {
     return this.#entry([rows.receiptWrite(ended), ...writes], ending)
   }
 
-  /** The run goes on at a later time. What it has done so far is stored, with `more`, and no node holds it. */
+  /** The run continues at a later time. What it has done so far is stored, with `more`, and no node holds it. */
   waiting(invocation: Invocation, outcome: WaitingOutcome, more: readonly Write[]): JournalEntry {
     const writes = [...this.#replacedWrites(outcome.steps), ...this.#stepWrites(outcome.steps), ...more]
     return this.#entry(writes, rows.waiting(invocation, this.#started.owner, outcome))
   }
 
-  /** What the run has spent is stored even if its last entry is not written, because it goes on elsewhere. */
+  /** What the run has spent is stored even if its last entry is not written, because it continues elsewhere. */
   async storeSpending(): Promise<void> {
     this.#spent?.giveBack()
     this.#spent = undefined
     await this.#meter.flush()
   }
 
-  #entry(writes: readonly Write[], ending: Ending): JournalEntry {
+  #entry(writes: readonly Write[], ending: LeaseEnd): JournalEntry {
     this.#spent = this.#meter.take()
     return { writes: [...writes, ...this.#spent.writes], endings: [ending], reserved: true }
   }
 
-  /** A wait that goes on replaces the last step of earlier attempts. No other step is replaced. */
+  /** A wait that continues replaces the last step of earlier attempts. No other step is replaced. */
   #replacedWrites(steps: readonly Step[]) {
     const { invocation, kept, nextPosition } = this.#started
     const step = steps[kept.length - 1]
@@ -123,7 +123,7 @@ export class StoredRun {
   }
 
   /**
-   * The steps that are not stored yet. The working copy may change while the run goes on, so the run stores its own
+   * The steps that are not stored yet. The working copy may change while the run continues, so the run stores its own
    * copy with its first step. Versions do not change.
    */
   #stepWrites(steps: readonly Step[]) {

@@ -5,11 +5,11 @@ import type { RunOutcome } from '../../runtime/run-outcome.ts'
 import { usageAttributes } from '../../runtime/trace-steps.ts'
 import { messagesJson } from '../../telemetry/traced-messages.ts'
 import type { Span } from '../../telemetry/tracing.ts'
-import type { Started } from './stored-run.ts'
+import type { StartedRun } from './stored-run.ts'
 
 /** The run in the trace of its request, or of the run that called it; one in the background has a trace of its own. */
 export function beginRunSpan(
-  { invocation, agent, definition, span }: Started,
+  { invocation, agent, definition, span }: StartedRun,
   tracer: NonNullable<Parts['tracer']>,
 ): Span {
   const { user_id, session_id } = invocation.context

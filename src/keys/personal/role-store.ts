@@ -73,7 +73,7 @@ export async function vouchForRoles(
   await announce(db, 'keys', person_id)
 }
 
-/** Names all roles of a person anew, those that have ended too. */
+/** Names all roles of a person again, those that have ended too. */
 export async function renameRoles(db: Database, person_id: string, name: string): Promise<void> {
   const roles = db.updateTable('keys').set({ name }).where('person_id', '=', person_id)
   await roles.where('role_source', 'is not', null).execute()

@@ -1,8 +1,8 @@
 import { groupOf } from './lane-key.ts'
 
 /**
- * How many pieces of work may be under way on this node: in all, and of one lane. A quarter more of all is kept for
- * groups that have nothing under way.
+ * How many pieces of work may be in progress on this node: in all, and of one lane. A quarter more of all is kept for
+ * groups that have nothing in progress.
  */
 export type Share = { total: number; ofLane(key: string): number }
 
@@ -40,10 +40,10 @@ type Lane = {
 }
 
 /** A lane with its key. */
-type Waiting = readonly [string, Lane]
+type WaitingLane = readonly [string, Lane]
 
-/** The waiting lanes of a group, and how much of the whole group is under way. */
-type Group = { under_way: number; line: Waiting[] }
+/** The waiting lanes of a group, and how much of the whole group is in progress. */
+type Group = { under_way: number; line: WaitingLane[] }
 
 const NEVER = Number.POSITIVE_INFINITY
 /** A lane of which a piece failed is trusted again after this many successes in a row. */
@@ -69,7 +69,7 @@ export class FairLanes {
     this.#reserve = Math.ceil(share.total / 4)
   }
 
-  /** Nothing is under way, and every result is stored. */
+  /** Nothing is in progress, and every result is stored. */
   get isIdle(): boolean {
     return this.#lanes.values().every(isIdle)
   }
@@ -80,7 +80,7 @@ export class FairLanes {
     if (!lane.full) lane.due_at = Math.min(lane.due_at, due_at)
   }
 
-  /** A place that a full lane waits for may be free. A turn under way may have counted it before. */
+  /** A place that a full lane waits for may be free. A turn in progress may have counted it before. */
   freed(key: string): void {
     const lane = this.#lanes.get(key)
     if (lane?.full === 'full' || lane?.mode === 'served') lane.due_at = Number.NEGATIVE_INFINITY
@@ -162,11 +162,11 @@ export class FairLanes {
    * How many places each of the waiting lanes gets. Place by place, the group with the least work comes first; its lanes
    * get one each, then another each.
    */
-  #allot(waiting: readonly Waiting[], now: number): Map<string, number> {
+  #allot(waiting: readonly WaitingLane[], now: number): Map<string, number> {
     const places = new Map<string, number>()
     let forDistrusted = this.#maxDistrusted
     for (const { distrust, under_way } of this.#lanes.values()) if (distrust > 0) forDistrusted -= under_way
-    const mayHave = ([key, { distrust, under_way }]: Waiting) => {
+    const mayHave = ([key, { distrust, under_way }]: WaitingLane) => {
       if (distrust > 0) return under_way === 0 && !places.has(key) && forDistrusted > 0
       return under_way + (places.get(key) ?? 0) < this.#share.ofLane(key)
     }
@@ -174,7 +174,7 @@ export class FairLanes {
     for (let free = this.#free; free > -this.#reserve; ) {
       const group = leastLoaded(free > 0 ? groups : groups.filter(({ under_way }) => under_way === 0))
       if (!group) break
-      const lane = group.line.shift() as Waiting
+      const lane = group.line.shift() as WaitingLane
       if (!mayHave(lane)) continue
       const [key, { distrust }] = lane
       places.set(key, (places.get(key) ?? 0) + 1)
@@ -187,7 +187,7 @@ export class FairLanes {
   }
 
   /** The groups of these lanes. In each the lane with the least work is first in line. */
-  #groupsOf(waiting: readonly Waiting[]): Group[] {
+  #groupsOf(waiting: readonly WaitingLane[]): Group[] {
     const loads = new Map<string, number>()
     for (const [key, { under_way }] of this.#lanes) {
       const group = groupOf(key)

@@ -9,7 +9,7 @@ export type Portion = {
   release(): void
 }
 
-type Waiting = { lane: string; amount: number; begin(portion: Portion | undefined): void }
+type RoomRequest = { lane: string; amount: number; begin(portion: Portion | undefined): void }
 
 /**
  * A fixed amount of something that this process has: bytes of memory, threads, places. Each part is taken for a lane
@@ -26,7 +26,7 @@ export class FairRoom {
   /** What projects and lanes hold, by their names. */
   readonly #held = new Map<string, number>()
   /** What waits, by project and lane. The project whose last turn was longest ago stands first, and so do its lanes. */
-  readonly #line = new Map<string, Map<string, Waiting[]>>()
+  readonly #line = new Map<string, Map<string, RoomRequest[]>>()
 
   constructor(total: number) {
     this.#total = total
@@ -44,7 +44,7 @@ export class FairRoom {
     if (this.#isClosed || signal?.aborted) return undefined
     if (this.#line.size === 0 && this.#fits(lane, wanted)) return this.#give(lane, wanted)
     const turn = Promise.withResolvers<Portion | undefined>()
-    const waiting: Waiting = { lane, amount: wanted, begin: turn.resolve }
+    const waiting: RoomRequest = { lane, amount: wanted, begin: turn.resolve }
     this.#stand(waiting)
     this.#beginNext()
     const giveUp = () => this.#giveUp(waiting)
@@ -108,9 +108,9 @@ export class FairRoom {
   }
 
   /** The next of those that wait, if there is room for it now. */
-  #next(): Waiting | undefined {
+  #next(): RoomRequest | undefined {
     for (const [project, lanes] of this.#leastFirst(this.#line)) {
-      const [[, [first]]] = this.#leastFirst(lanes) as [[string, [Waiting]]]
+      const [[, [first]]] = this.#leastFirst(lanes) as [[string, [RoomRequest]]]
       if (this.#fits(first.lane, first.amount)) return first
       // It holds nothing, so only others can make room for it. What is left is saved until it fits.
       if (this.#heldBy(project) === 0) return undefined
@@ -122,14 +122,14 @@ export class FairRoom {
     return [...named].toSorted(([a], [b]) => this.#heldBy(a) - this.#heldBy(b))
   }
 
-  #stand(waiting: Waiting): void {
+  #stand(waiting: RoomRequest): void {
     const { lane } = waiting
-    const lanes = this.#line.get(groupOf(lane)) ?? new Map<string, Waiting[]>()
+    const lanes = this.#line.get(groupOf(lane)) ?? new Map<string, RoomRequest[]>()
     this.#line.set(groupOf(lane), lanes.set(lane, [...(lanes.get(lane) ?? []), waiting]))
   }
 
   /** Returns false if it does not stand in line any more. */
-  #leave(waiting: Waiting): boolean {
+  #leave(waiting: RoomRequest): boolean {
     const { lane } = waiting
     const lanes = this.#line.get(groupOf(lane))
     const line = lanes?.get(lane)
@@ -154,7 +154,7 @@ export class FairRoom {
     lanes.set(lane, line)
   }
 
-  #giveUp(waiting: Waiting): void {
+  #giveUp(waiting: RoomRequest): void {
     if (!this.#leave(waiting)) return
     waiting.begin(undefined)
     // Others may have waited behind it.

@@ -1,6 +1,6 @@
 import type { Logger } from '../log.ts'
 
-/** How often an outage that goes on is told again, with what it has cost so far. */
+/** How often an outage that continues is told again, with what it has cost so far. */
 const AGAIN_MS = 60_000
 
 type Words = { level: 'warn' | 'error'; lost: string; back: string }

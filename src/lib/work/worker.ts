@@ -9,13 +9,13 @@ const SURVEY_PAUSE_MS = 100
 /** An announcement may be lost, and a node may die. How often the store is asked without one. */
 const SURVEY_EVERY_MS = 10_000
 
-/** What a turn of a lane has taken, and when it has more: full when all that may be under way at once is. */
-export type TakenWork<Item> = { items: readonly Item[]; next: number | Full | undefined }
+/** What a turn of a lane has taken, and when it has more: full when all that may be in progress at once is. */
+export type WorkBatch<Item> = { items: readonly Item[]; next: number | Full | undefined }
 
 type Options<Item, Result> = {
   share: Share
   /** Stores the results of a lane, and takes up to `places` pieces of its work that are due. */
-  serve(key: string, places: number, results: readonly Result[]): Promise<TakenWork<Item>>
+  serve(key: string, places: number, results: readonly Result[]): Promise<WorkBatch<Item>>
   /** Does the work that was taken. It must not reject. A result is handed to the lane's next turn. */
   run?(item: Item, key: string): Promise<Result | undefined>
   /** Which lanes have work in the store, and when it is due. */
@@ -37,7 +37,7 @@ const byTimeout: CallLater = (callback, ms) => {
 /**
  * Does leased work: it takes what is due from the store, fairly by lanes, and sees each piece to its end. Everything
  * that this node does in the background is done by one of these. What it has in memory can be lost at any moment: the
- * store has the work, and says in the statement that takes it how much may be under way.
+ * store has the work, and says in the statement that takes it how much may be in progress.
  */
 export class Worker<Item, Result = undefined> {
   readonly #options: Options<Item, Result>
@@ -48,7 +48,7 @@ export class Worker<Item, Result = undefined> {
   #mode: 'open' | 'draining' | 'closed' = 'open'
   #cancelTurns: (() => void) | undefined
   #cancelSurvey: (() => void) | undefined
-  /** `again` says that the survey under way may have missed what was announced since. */
+  /** `again` says that the survey in progress may have missed what was announced since. */
   #survey: 'resting' | 'asking' | 'again' = 'resting'
   #surveyedAt = Number.NEGATIVE_INFINITY
   #soon: NodeJS.Immediate | undefined
@@ -84,7 +84,7 @@ export class Worker<Item, Result = undefined> {
     else this.#surveyIn(Math.min(this.#surveyedAt + SURVEY_PAUSE_MS - this.#options.now(), SURVEY_PAUSE_MS))
   }
 
-  /** Takes no more work. Resolves when everything that is under way has ended and its results are stored. */
+  /** Takes no more work. Resolves when everything that is in progress has ended and its results are stored. */
   async close(): Promise<void> {
     this.#mode = 'draining'
     this.#lanes.close()
@@ -138,7 +138,7 @@ export class Worker<Item, Result = undefined> {
     const { serve, failed, now } = this.#options
     const results = this.#results.get(key) ?? []
     this.#results.delete(key)
-    let taken: TakenWork<Item>
+    let taken: WorkBatch<Item>
     try {
       taken = await serve(key, places, results)
     } catch (err) {

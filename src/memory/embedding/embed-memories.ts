@@ -24,7 +24,7 @@ const OVERLAP = 2_000
 const FULL_PASS_MS = 3_600_000
 /** How long an agent is passed over after a budget refused its memories. Each return reads all memories since. */
 const REFUSED_MS = 60_000
-/** How often a run that goes on says how far it is. */
+/** How often a run that continues says how far it is. */
 const TELL_MS = 10_000
 
 /**
@@ -61,7 +61,7 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
     held.set(agent_id, { project_id, first, until: isRefused ? now() + REFUSED_MS : 0 })
   }
 
-  /** Goes back to what was passed over of agents that go on now. */
+  /** Goes back to what was passed over of agents that continue now. */
   const takeUpHeld = async () => {
     for (const [agent_id, { project_id, first, until }] of held) {
       if (until > now() || (await pauses.find(project_id))) continue

@@ -4,7 +4,7 @@ import { firstName } from '../../runtime/models/model.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import { askOwnModel } from '../own-model/ask-own-model.ts'
 import { sessionJob } from '../own-model/session-job.ts'
-import { type FoundFact, factMessage, INSTRUCTIONS, readFacts } from './fact-prompt.ts'
+import { type ExtractedFact, factMessage, INSTRUCTIONS, readFacts } from './fact-prompt.ts'
 import {
   generationOf,
   listDue,
@@ -24,14 +24,14 @@ const ENOUGH_TURNS = 40
 const KNOWN_FACTS = 50
 const SESSIONS_AT_ONCE = 20
 
-type Needed = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId' | 'pauses'>
+type FactJobParts = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId' | 'pauses'>
 
 /**
  * Recurring. When a conversation has been silent for a while, or has become long, its agent's own model extracts
  * lasting facts. It does so for agents with `memory.facts: model` in their definition. The progress is stored together
  * with the facts, so that a crash repeats nothing.
  */
-export function extractFacts(parts: Needed): JobHandler {
+export function extractFacts(parts: FactJobParts): JobHandler {
   const { storage, now } = parts
   return sessionJob(parts, {
     every_ms: EVERY_MS,
@@ -49,7 +49,7 @@ export function extractFacts(parts: Needed): JobHandler {
 
 /** Returns why it failed, or undefined. */
 async function extract(
-  parts: Needed,
+  parts: FactJobParts,
   agent: ModelAgent,
   session: Session,
   signal: AbortSignal,
@@ -58,7 +58,7 @@ async function extract(
   const generation = await generationOf(storage.db, session)
   const { turns, through } = await listNewTurns(storage.db, session, TURNS_AT_ONCE)
   const time = now()
-  const write = (facts: FoundFact[]) =>
+  const write = (facts: ExtractedFact[]) =>
     storage.transaction((db) =>
       writeFacts(db, session, {
         facts,
@@ -78,7 +78,7 @@ async function extract(
   const asked = { purpose: 'facts' as const, user_id, instructions: INSTRUCTIONS, message: factMessage(turns, known) }
   const outcome = await askOwnModel(parts, agent, asked, signal)
   if (outcome.status === 'failed') return outcome.message
-  // What a stop of the service or a pause has cut off is begun anew.
+  // What a stop of the service or a pause has cut off is started over.
   if (outcome.status !== 'completed') return undefined
   const facts = readFacts(outcome.response, turns, known)
   if (!facts) return 'the model did not answer with facts'

@@ -26,7 +26,7 @@ const Answer = z.object({
 })
 
 /** A fact, the ids of the memories it was found in, and the ids of the facts that it replaces. */
-export type FoundFact = { content: string; sources: string[]; supersedes: string[] }
+export type ExtractedFact = { content: string; sources: string[]; supersedes: string[] }
 
 export function factMessage(turns: readonly Memory[], known: readonly Memory[]): string {
   const quote = (value: unknown) => JSON.stringify(value).replaceAll('<', '\\u003c')
@@ -43,7 +43,11 @@ export function factMessage(turns: readonly Memory[], known: readonly Memory[]):
 }
 
 /** Returns undefined when the model's answer has another form. Ids that the model made up are left out. */
-export function readFacts(answer: string, turns: readonly Memory[], known: readonly Memory[]): FoundFact[] | undefined {
+export function readFacts(
+  answer: string,
+  turns: readonly Memory[],
+  known: readonly Memory[],
+): ExtractedFact[] | undefined {
   // Models often put text around the JSON.
   const parsed = Answer.safeParse(parseIfJson(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)))
   if (!parsed.success) return undefined

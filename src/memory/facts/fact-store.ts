@@ -4,7 +4,7 @@ import type { Memory } from '../memory.ts'
 import { scopeOfRun } from '../memory-filter.ts'
 import { findMemories } from '../search/find-memories.ts'
 import * as memories from '../store.ts'
-import type { FoundFact } from './fact-prompt.ts'
+import type { ExtractedFact } from './fact-prompt.ts'
 
 /** A conversation with a user, or without one. A missing user or session is the empty text. */
 export type Session = { agent_seq: number; user_id: string; session_id: string; facts_through: number }
@@ -14,7 +14,7 @@ type Due = {
   since: number
   /** Sessions with no turn after this time are due. */
   idle: number
-  /** Sessions with this number of new turns are due, even while the conversation goes on. */
+  /** Sessions with this number of new turns are due, even while the conversation continues. */
   turns: number
   now: number
   limit: number
@@ -87,8 +87,8 @@ export async function generationOf(db: Database, { agent_seq, user_id, session_i
 /** What the model was shown has been removed or changed meanwhile. */
 export class OutdatedFactsError extends Error {}
 
-type Written = {
-  facts: FoundFact[]
+type Extraction = {
+  facts: ExtractedFact[]
   through: number
   /** Of the memories that the model was shown. */
   generation: string | undefined
@@ -101,7 +101,7 @@ type Written = {
  * Stores the facts, what they supersede, and the progress in the session, together. What was removed while the model
  * read must not come back as a fact: then it throws, and the transaction writes nothing.
  */
-export async function writeFacts(db: Database, session: Session, written: Written) {
+export async function writeFacts(db: Database, session: Session, written: Extraction) {
   const { facts, through, generation, model, time, newId } = written
   const scope = scopeOf(session)
   const items = facts.map(({ content, sources }) => ({

@@ -53,7 +53,7 @@ const INDEXED = sql`(select coalesce(max(id), 0) from memory_index_docsize)`
  */
 export async function indexWaiting(db: Database): Promise<void> {
   if (engineOf(db) === 'postgres') return
-  // What is written from now on need not be found, so a search ends while others go on writing.
+  // What is written from now on need not be found, so a search ends while others continue writing.
   const { rows } = await sql<{ seq: number | null }>`select max(seq) as seq from memories`.execute(db)
   const newest = rows[0]?.seq ?? 0
   while (await isWaiting(db, newest)) {

@@ -6,12 +6,12 @@ import type { Clauses } from '../ranking/tiers.ts'
 /** Counting stops here. A word in more memories than this is common, and the exact number does not matter. */
 export const COUNTED = 10_000
 
-export type Having = { term: string; turns: number; notes: number }
+export type TermCount = { term: string; turns: number; notes: number }
 
 /** The queries on the full-text index of one engine. */
 export type FullText = {
   /** In how many memories of the scope each term occurs. */
-  having(scope: MemoryScope, terms: string[]): RawBuilder<Having>
+  having(scope: MemoryScope, terms: string[]): RawBuilder<TermCount>
   /** The newest memories of the scope that match, as a table with a column `seq`. */
   fitting(scope: MemoryScope, clauses: Clauses, limit: number): RawBuilder<{ seq: number }>
 }

@@ -7,7 +7,7 @@ export type Window = { from: number; to: number }
  * The words, and the time at which they are read. If a date could be in the past or the future, `future` allows the
  * future one.
  */
-type Reading = { stems: readonly string[]; now: number; future: boolean }
+type DateContext = { stems: readonly string[]; now: number; future: boolean }
 
 const DAY = 86_400_000
 
@@ -41,10 +41,10 @@ const YEAR = /^(?:19|20)\d\d$/
 /** A year such as `2026`, or what follows the number in `5月に`. */
 const YEAR_OR_MONTH = /^(?:(?:19|20)\d\d$|[月월])/
 
-type Rule = (reading: Reading, at: number) => Window | undefined
+type Rule = (reading: DateContext, at: number) => Window | undefined
 
 /** Rules are tried one after the other, each from the first word to the last. */
-function firstOf(reading: Reading, rules: Rule[]): Window | undefined {
+function firstOf(reading: DateContext, rules: Rule[]): Window | undefined {
   if (!hasTimeWord(reading.stems)) return undefined
   for (const rule of rules) {
     for (let at = 0; at < reading.stems.length; at++) {
@@ -56,7 +56,7 @@ function firstOf(reading: Reading, rules: Rule[]): Window | undefined {
 }
 
 /** `2026-05-09`, `9 May`, `9th of May 2026`, `May 9`, `9 de mayo`. */
-function dateAt({ stems, now, future }: Reading, at: number): Window | undefined {
+function dateAt({ stems, now, future }: DateContext, at: number): Window | undefined {
   const [year, month, day] = stems.slice(at, at + 3)
   if (YEAR.test(year ?? '')) {
     const [m, d] = [Number(month), Number(day)]
@@ -85,7 +85,7 @@ function dayNumber(stems: readonly string[], at: number): number | undefined {
 }
 
 /** `three days ago`, `vor drei Tagen`, `hace tres días`, `il y a trois jours`. */
-function agoAt({ stems, now }: Reading, at: number): Window | undefined {
+function agoAt({ stems, now }: DateContext, at: number): Window | undefined {
   const unit = timeWord(stems, at)
   const count = cardinal(stems[at - 1])
   if (unit?.is !== 'unit' || count === undefined) return undefined
@@ -97,7 +97,7 @@ function agoAt({ stems, now }: Reading, at: number): Window | undefined {
 }
 
 /** `last week`, `this month`, `next Friday`, `last May`; in other languages also the other way round. */
-function relativeAt({ stems, now }: Reading, at: number): Window | undefined {
+function relativeAt({ stems, now }: DateContext, at: number): Window | undefined {
   const word = timeWord(stems, at)
   if (!word) return undefined
   if (word.is === 'span') return span(word.unit, word.offset, now)
@@ -116,13 +116,13 @@ function offsetOf(word: TimeWord | undefined): number | undefined {
 }
 
 /** `yesterday`. */
-function dayAt({ stems, now }: Reading, at: number): Window | undefined {
+function dayAt({ stems, now }: DateContext, at: number): Window | undefined {
   const word = timeWord(stems, at)
   return word?.is === 'day' ? span('day', word.offset, now) : undefined
 }
 
 /** `in May`, `May 2025`, `5月`. */
-function monthAt({ stems, now }: Reading, at: number): Window | undefined {
+function monthAt({ stems, now }: DateContext, at: number): Window | undefined {
   const word = timeWord(stems, at)
   if (word?.is === 'month') {
     const year = stems[at + 1] ?? ''
@@ -139,7 +139,7 @@ function monthAt({ stems, now }: Reading, at: number): Window | undefined {
 const UNCLEAR_MONTHS = new Set(['may', 'march', 'mar', 'mai', 'jan', 'sep', 'dec'])
 
 /** `June`: that of the year in which it is nearest. */
-function clearMonthAt({ stems, now, future }: Reading, at: number): Window | undefined {
+function clearMonthAt({ stems, now, future }: DateContext, at: number): Window | undefined {
   const word = timeWord(stems, at)
   if (word?.is !== 'month' || UNCLEAR_MONTHS.has(stems[at] as string)) return undefined
   const first = new Date(nearest((year) => Date.UTC(year, word.number, 15), now, future))
@@ -147,7 +147,7 @@ function clearMonthAt({ stems, now, future }: Reading, at: number): Window | und
 }
 
 /** `in 2025`. */
-function yearAt({ stems }: Reading, at: number): Window | undefined {
+function yearAt({ stems }: DateContext, at: number): Window | undefined {
   const year = stems[at] ?? ''
   const before = timeWord(stems, at - 1)
   const isYear = YEAR.test(year) && (before?.is === 'within' || (before?.is === 'unit' && before.unit === 'year'))
@@ -155,7 +155,7 @@ function yearAt({ stems }: Reading, at: number): Window | undefined {
 }
 
 /** `on Tuesday`. */
-function weekdayAt({ stems, now }: Reading, at: number): Window | undefined {
+function weekdayAt({ stems, now }: DateContext, at: number): Window | undefined {
   const word = timeWord(stems, at)
   return word?.is === 'weekday' ? days(latestWeekday(word.number, now, 0), 1) : undefined
 }

@@ -1,4 +1,4 @@
-import { Best, type Ranked } from './heap.ts'
+import { Best, type RankedItem } from './heap.ts'
 import type { Postings } from './postings.ts'
 import { MEANING, type Scorer } from './score.ts'
 import { HALF, WORDS_WEIGHT } from './weights.ts'
@@ -22,7 +22,7 @@ export function bestOf(
   { seqs }: Postings,
   { memories, sums, ways, found }: Scorer,
   { top, min_score = 0, similarity }: BestOptions,
-): { hits: Ranked[]; total: number } {
+): { hits: RankedItem[]; total: number } {
   const best = new Best(top)
   let total = 0
   const offer = (seq: number, sum: number, way: number) => {

@@ -1,5 +1,5 @@
 /** `ways` combines the bits `WORDS`, `DATE` and `MEANING`. */
-export type Ranked = { seq: number; score: number; ways: number }
+export type RankedItem = { seq: number; score: number; ways: number }
 
 /**
  * Keeps the best `size` of all that are offered, in a heap with the worst of them at its root. The newer of equals is
@@ -7,7 +7,7 @@ export type Ranked = { seq: number; score: number; ways: number }
  */
 export class Best {
   readonly #size: number
-  readonly #heap: Ranked[] = []
+  readonly #heap: RankedItem[] = []
 
   constructor(size: number) {
     this.#size = size
@@ -29,11 +29,11 @@ export class Best {
   }
 
   /** In no particular order. */
-  all(): readonly Ranked[] {
+  all(): readonly RankedItem[] {
     return this.#heap
   }
 
-  sorted(): Ranked[] {
+  sorted(): RankedItem[] {
     return this.#heap.toSorted((a, b) => b.score - a.score || b.seq - a.seq)
   }
 
@@ -58,14 +58,14 @@ export class Best {
   }
 
   #isWorse(i: number, j: number): boolean {
-    const a = this.#heap[i] as Ranked
-    const b = this.#heap[j] as Ranked
+    const a = this.#heap[i] as RankedItem
+    const b = this.#heap[j] as RankedItem
     return a.score < b.score || (a.score === b.score && a.seq < b.seq)
   }
 
   #swap(i: number, j: number): void {
-    const a = this.#heap[i] as Ranked
-    this.#heap[i] = this.#heap[j] as Ranked
+    const a = this.#heap[i] as RankedItem
+    this.#heap[i] = this.#heap[j] as RankedItem
     this.#heap[j] = a
   }
 }

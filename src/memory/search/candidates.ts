@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { fts5, indexWaiting } from '../full-text/fts5.ts'
-import type { FullText, Having } from '../full-text/full-text.ts'
+import type { FullText, TermCount } from '../full-text/full-text.ts'
 import { tsvector } from '../full-text/tsvector.ts'
 import type { Window } from '../language/dates.ts'
 import { countedTerms, type Question } from '../language/question.ts'
@@ -73,7 +73,7 @@ async function measure(
     countHaving(db, scope, fullText, countedTerms(question)),
     question.window ? countSaid(db, scope, question.window) : 0,
   ])
-  const having = (count: (having: Having) => number) => new Map(counts.map((row) => [row.term, count(row)]))
+  const having = (count: (having: TermCount) => number) => new Map(counts.map((row) => [row.term, count(row)]))
   return {
     turn: { count: sizes.turns, length: sizes.turn_terms, having: having(({ turns }) => turns) },
     note: { count: sizes.notes, length: sizes.note_terms, having: having(({ notes }) => notes) },
@@ -81,7 +81,12 @@ async function measure(
   }
 }
 
-async function countHaving(db: Database, scope: MemoryScope, fullText: FullText, terms: string[]): Promise<Having[]> {
+async function countHaving(
+  db: Database,
+  scope: MemoryScope,
+  fullText: FullText,
+  terms: string[],
+): Promise<TermCount[]> {
   if (terms.length === 0) return []
   const { rows } = await fullText.having(scope, terms).execute(db)
   return rows

@@ -6,7 +6,7 @@ import { findForRun } from '../store.ts'
 import type { SessionSummary } from '../summaries/summary.ts'
 import { findSummary } from '../summaries/summary-store.ts'
 
-export type Named = {
+export type NamedMemories = {
   history: RememberedTurn[]
   recalled: (Memory & { score: number })[]
   /** As it is now, if there was one. */
@@ -20,7 +20,7 @@ export async function readNamed(
   db: Database,
   conversation: Conversation,
   { turns, memories, summarized_at }: RecalledNames,
-): Promise<Named> {
+): Promise<NamedMemories> {
   const found = await findForRun(db, conversation, [...turns, ...memories.map(({ seq }) => seq)])
   const history = turns.flatMap((seq) => found.get(seq) ?? [])
   const recalled = memories.flatMap(({ seq, score }) => {

@@ -1,4 +1,4 @@
-import type { Conversation, Found, MemoryScope, Recall, Remembered } from '../../operation/recall.ts'
+import type { Conversation, MemoryMatch, MemoryScope, Recall, RecallResult } from '../../operation/recall.ts'
 import type { Embedder } from '../../runtime/embedders/embedder.ts'
 import type { Meter } from '../../runtime/models/meter.ts'
 import type { RecalledNames } from '../../runtime/steps.ts'
@@ -10,7 +10,7 @@ import { WordVectors } from '../language/word-vectors.ts'
 import { type Memory, turnOf } from '../memory.ts'
 import { scopeOfRun } from '../memory-filter.ts'
 import { type BestOptions, bestOf } from '../ranking/best.ts'
-import type { Ranked } from '../ranking/heap.ts'
+import type { RankedItem } from '../ranking/heap.ts'
 import { type Plan, planSearch } from '../ranking/plan.ts'
 import type { Postings } from '../ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../ranking/score.ts'
@@ -77,7 +77,7 @@ export class WarmRecall implements Recall {
     { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
     meter: Meter,
     signal?: AbortSignal,
-  ): Promise<Page<Found>> {
+  ): Promise<Page<MemoryMatch>> {
     const postings = await this.#warm.find(scope)
     const options = { top: offset + limit, min_score, visits: SEARCH_VISITS, meter, signal }
     const { hits, total } = await this.#findBest(scope, query, postings, options)
@@ -94,7 +94,7 @@ export class WarmRecall implements Recall {
     limits: { history: number; recall: number; summarize?: boolean | number },
     meter: Meter,
     signal?: AbortSignal,
-  ): Promise<Remembered> {
+  ): Promise<RecallResult> {
     const scope = scopeOfRun(conversation)
     if (!scope) return { history: [], recalled: [] }
     const postings = await this.#warm.find(scope)
@@ -163,7 +163,7 @@ export class WarmRecall implements Recall {
     return bestOf(postings, this.#scorer, options)
   }
 
-  async #read(scope: MemoryScope, hits: Ranked[]): Promise<Found[]> {
+  async #read(scope: MemoryScope, hits: RankedItem[]): Promise<MemoryMatch[]> {
     return withScores(
       hits,
       await this.#contents.read(
@@ -178,14 +178,14 @@ function planOf(question: Question, postings: Postings): Plan {
   return planSearch(question, postings.statistics(question), postings.compounds(question))
 }
 
-function namesOf(turns: number[], hits: Ranked[], summary: SessionSummary | undefined): RecalledNames | undefined {
+function namesOf(turns: number[], hits: RankedItem[], summary: SessionSummary | undefined): RecalledNames | undefined {
   if (turns.length + hits.length === 0 && !summary) return undefined
   const memories = hits.map(({ seq, score }) => ({ seq, score: Math.round(score * 1_000) / 1_000 }))
   return { turns, memories, summarized_at: summary?.updated_at ?? null }
 }
 
 /** The memories of the hits. A memory that was removed meanwhile is left out. */
-function withScores(hits: Ranked[], memories: ReadonlyMap<number, Memory>): Found[] {
+function withScores(hits: RankedItem[], memories: ReadonlyMap<number, Memory>): MemoryMatch[] {
   return hits.flatMap(({ seq, score, ways }) => {
     const memory = memories.get(seq)
     return memory ? { ...memory, score, matched: matchedBy(ways) } : []
@@ -194,6 +194,6 @@ function withScores(hits: Ranked[], memories: ReadonlyMap<number, Memory>): Foun
 
 const WAYS = { words: WORDS, meaning: MEANING, date: DATE }
 
-function matchedBy(ways: number): Found['matched'] {
-  return (Object.keys(WAYS) as Found['matched']).filter((way) => (ways & WAYS[way]) !== 0)
+function matchedBy(ways: number): MemoryMatch['matched'] {
+  return (Object.keys(WAYS) as MemoryMatch['matched']).filter((way) => (ways & WAYS[way]) !== 0)
 }

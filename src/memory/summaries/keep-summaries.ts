@@ -17,14 +17,14 @@ const SESSIONS_AT_ONCE = 100
 /** How many characters of turns the model is shown at once. If that is too long for it, it is shown fewer. */
 const SIZES = [24_000, 6_000, 1_500]
 
-type Needed = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId' | 'pauses'>
+type SummaryJobParts = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId' | 'pauses'>
 
 /**
  * Recurring. When a session has new turns, its agent's own model brings the summary up to date. It does so for agents
  * with `memory.summarize` in their definition. The summary is stored together with what it covers, so that a crash
  * repeats at most one question to the model.
  */
-export function keepSummaries(parts: Needed): JobHandler {
+export function keepSummaries(parts: SummaryJobParts): JobHandler {
   const { storage, now } = parts
   return sessionJob(parts, {
     every_ms: EVERY_MS,
@@ -46,7 +46,7 @@ function turnsBetween({ memory: { summarize } }: ModelAgent): number {
 
 /** Lets the model read on until few turns are left. Returns why it failed, or undefined. */
 async function bringUpToDate(
-  parts: Needed,
+  parts: SummaryJobParts,
   agent: ModelAgent,
   due: DueSession,
   signal: AbortSignal,
@@ -61,7 +61,7 @@ async function bringUpToDate(
 }
 
 /** Returns the session with its new summary, or why it failed. Undefined if it was cancelled, or changed meanwhile. */
-async function renew(parts: Needed, agent: ModelAgent, session: DueSession, signal: AbortSignal) {
+async function renew(parts: SummaryJobParts, agent: ModelAgent, session: DueSession, signal: AbortSignal) {
   const fresh = await listTurnsAfter(parts.storage.db, session, TURNS_AT_ONCE)
   if (fresh.length === 0) return undefined
   let { tokens_used } = session
@@ -89,7 +89,7 @@ async function renew(parts: Needed, agent: ModelAgent, session: DueSession, sign
 }
 
 /** What was removed or changed while the model read must not come back in a summary: then nothing is written. */
-function write({ storage, now }: Needed, { model }: ModelAgent, session: DueSession): Promise<boolean> {
+function write({ storage, now }: SummaryJobParts, { model }: ModelAgent, session: DueSession): Promise<boolean> {
   const { generation, content, turns, through_seq, tokens_used } = session
   return storage.transaction(async (db) => {
     const held = await lockSession(db, session)

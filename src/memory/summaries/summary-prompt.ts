@@ -1,4 +1,4 @@
-import type { Kept } from '../store.ts'
+import type { MemoryRecord } from '../store.ts'
 import { MAX_SUMMARY } from './summary.ts'
 
 /** The instructions for the model. The summary so far and the turns follow as data. */
@@ -10,7 +10,7 @@ Answer with the summary alone, in the language of the conversation, in at most 3
 const MAX_TURN_CHARACTERS = 4_000
 
 /** The first of the turns, about `characters` of them together, and one turn at least. */
-export function turnsWithin(turns: readonly Kept[], characters: number): Kept[] {
+export function turnsWithin(turns: readonly MemoryRecord[], characters: number): MemoryRecord[] {
   let used = 0
   return turns.filter(({ memory: { content } }, i) => {
     used += Math.min(content.length, MAX_TURN_CHARACTERS)
@@ -19,7 +19,7 @@ export function turnsWithin(turns: readonly Kept[], characters: number): Kept[] 
 }
 
 /** The summary and each turn are cut, so that one alone is not longer than all turns may be. */
-export function summaryMessage(summary: string | null, turns: readonly Kept[], characters: number): string {
+export function summaryMessage(summary: string | null, turns: readonly MemoryRecord[], characters: number): string {
   const quote = (value: unknown) => JSON.stringify(value).replaceAll('<', '\\u003c')
   const longest = Math.min(characters, MAX_TURN_CHARACTERS)
   const said = turns.map(({ memory: { role, content } }) => quote({ role, content: content.slice(0, longest) }))

@@ -6,14 +6,14 @@ import { type Database, engineOf } from '../../storage/database.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 import { fromRow as memoryOf, SHOWN as SHOWN_MEMORY } from '../memory-rows.ts'
-import type { Kept } from '../store.ts'
+import type { MemoryRecord } from '../store.ts'
 import type { SessionSummary } from './summary.ts'
 
 const SHOWN = ['user_id', 'session_id', 'content', 'turns', 'model', 'tokens_used', 'updated_at'] as const
 
-type ShownRow = Pick<Tables['memory_summaries'], (typeof SHOWN)[number]>
+type SummaryRow = Pick<Tables['memory_summaries'], (typeof SHOWN)[number]>
 
-const fromRow = (row: ShownRow): SessionSummary => ({ ...row, user_id: row.user_id === '' ? null : row.user_id })
+const fromRow = (row: SummaryRow): SessionSummary => ({ ...row, user_id: row.user_id === '' ? null : row.user_id })
 
 /** The key of a session in its tables. */
 function keyOf({ agent_seq, user_id, session_id }: Conversation) {
@@ -112,7 +112,7 @@ export async function lockSession(db: Database, session: Conversation) {
 }
 
 /** The next turns that the summary does not cover, in the order in which they were written. */
-export async function listTurnsAfter(db: Database, session: DueSession, limit: number): Promise<Kept[]> {
+export async function listTurnsAfter(db: Database, session: DueSession, limit: number): Promise<MemoryRecord[]> {
   const rows = await db
     .selectFrom('memories')
     .select(['memories.seq', ...SHOWN_MEMORY])
@@ -135,10 +135,10 @@ export async function lastSeqOf(db: Database, session: Conversation): Promise<nu
   return newest?.seq ?? 0
 }
 
-type Written = Omit<Tables['memory_summaries'], 'agent_seq' | 'user_id' | 'session_id'>
+type SummaryFields = Omit<Tables['memory_summaries'], 'agent_seq' | 'user_id' | 'session_id'>
 
 /** Call this after `lockSession`. */
-export async function putSummary(db: Database, session: Conversation, written: Written): Promise<void> {
+export async function putSummary(db: Database, session: Conversation, written: SummaryFields): Promise<void> {
   await db
     .insertInto('memory_summaries')
     .values({ ...keyOf(session), ...written })

@@ -19,7 +19,7 @@ export const SCOPE_COUNTS = bulkTable('memory_scopes', {
 })
 
 /** New memories of one session: the id of the first, how many there are, and how many terms these have. */
-type Added = {
+type MemoryIncrement = {
   id: string
   agent_seq: number
   user_id: string
@@ -32,7 +32,13 @@ type Added = {
 }
 
 /** What new memories add to the counts: one row for each level. The first memory of a scope gives it its generation. */
-export function countRows({ id: generation, user_id, session_id, created_at: last_at, ...sums }: Added): Row[] {
+export function countRows({
+  id: generation,
+  user_id,
+  session_id,
+  created_at: last_at,
+  ...sums
+}: MemoryIncrement): Row[] {
   const added = { ...sums, generation, last_at }
   return [
     { ...added, level: 0, user_id: '', session_id: '' },

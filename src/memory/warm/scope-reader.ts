@@ -11,16 +11,16 @@ export const FIRST_PAGE = 200
 const NEWEST_ROWS = 10_000
 
 /** What is known of a scope: how many memories, the last of them, and the generation to which they belong. */
-export type KnownScope = { size: number; seq: number; generation: string | undefined }
+export type ScopeState = { size: number; seq: number; generation: string | undefined }
 
 /**
  * What one statement saw of a scope: its generation, how many memories it has, and rows after the last known one.
  * `more` tells that there are further rows.
  */
-export type SeenScope = { generation: string | undefined; count: number; rows: PostingRow[]; more: boolean }
+export type ScopeView = { generation: string | undefined; count: number; rows: PostingRow[]; more: boolean }
 
-type AskedScope = { scope: CountedScope; known: KnownScope }
-type NewsBatch = { asked: AskedScope[]; seen: Promise<SeenScope[]> }
+type ScopeRequest = { scope: CountedScope; known: ScopeState }
+type NewsBatch = { asked: ScopeRequest[]; seen: Promise<ScopeView[]> }
 
 /**
  * Reads what is new in scopes. What all callers ask about users in one pass of the event loop is read with one query.
@@ -33,15 +33,15 @@ export class ScopeReader {
     this.#db = db
   }
 
-  async readNews(scope: CountedScope, known: KnownScope): Promise<SeenScope> {
+  async readNews(scope: CountedScope, known: ScopeState): Promise<ScopeView> {
     if (scope.level === 0 && known.size > 0) return this.#readNewsOfAgent(scope, known)
     if (scope.level !== 1) return this.readPage(scope, known.seq, FIRST_PAGE)
     const batch = (this.#open ??= this.#begin())
     const at = batch.asked.push({ scope, known }) - 1
-    return (await batch.seen)[at] as SeenScope
+    return (await batch.seen)[at] as ScopeView
   }
 
-  readPage(scope: CountedScope, after: number, limit: number): Promise<SeenScope> {
+  readPage(scope: CountedScope, after: number, limit: number): Promise<ScopeView> {
     return this.#readRows(scope, inMemoryScope(scope), after, limit)
   }
 
@@ -49,7 +49,7 @@ export class ScopeReader {
    * No index has the memories of an agent in the order of `seq`, and SQLite would look at all of them. The plus keeps it
    * from using such an index, so it looks at the newest rows of all agents.
    */
-  async #readNewsOfAgent(scope: CountedScope, { size, seq }: KnownScope): Promise<SeenScope> {
+  async #readNewsOfAgent(scope: CountedScope, { size, seq }: ScopeState): Promise<ScopeView> {
     const newest = sql<SqlBool>`+memories.agent_seq = ${scope.agent_seq} and seq <= ${seq + NEWEST_ROWS}`
     const seen = await this.#readRows(scope, newest, seq, FIRST_PAGE)
     return { ...seen, more: seen.count - size > seen.rows.length }
@@ -61,7 +61,7 @@ export class ScopeReader {
     condition: RawBuilder<SqlBool>,
     after: number,
     limit: number,
-  ): Promise<SeenScope> {
+  ): Promise<ScopeView> {
     const { rows: all } = await sql<PostingRow>`
       select * from (
         select seq, kind, role, user_id, session_id, created_at, terms, length from memories
@@ -76,7 +76,7 @@ export class ScopeReader {
   }
 
   #begin(): NewsBatch {
-    const asked: AskedScope[] = []
+    const asked: ScopeRequest[] = []
     const seen = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
       this.#open = undefined
       return this.#readUsers(asked)
@@ -88,7 +88,7 @@ export class ScopeReader {
    * The rows of a scope are left out if they are many or if its generation has changed: then the scope is read page by
    * page.
    */
-  async #readUsers(asked: readonly AskedScope[]): Promise<SeenScope[]> {
+  async #readUsers(asked: readonly ScopeRequest[]): Promise<ScopeView[]> {
     const { rows } = await sql<PostingRow & { at: number }>`select ${plannedOnce('news')}
         given.at, later.seq, later.kind, later.role, later.user_id, later.session_id, later.created_at, later.terms,
         later.length
@@ -99,9 +99,9 @@ export class ScopeReader {
       union all
       select given.at, 0, scope.generation, null, '', '', scope.turns + scope.notes, '', 0
       from ${tableOf(this.#db, asked)} cross join ${countsOf(this.#db)} as scope where ${SAME_SCOPE}`.execute(this.#db)
-    const seen = asked.map((): SeenScope => ({ generation: undefined, count: 0, rows: [], more: false }))
+    const seen = asked.map((): ScopeView => ({ generation: undefined, count: 0, rows: [], more: false }))
     for (const { at, ...row } of rows) {
-      const scope = seen[at] as SeenScope
+      const scope = seen[at] as ScopeView
       if (row.seq > 0) scope.rows.push(row)
       else {
         scope.generation = row.kind
@@ -138,7 +138,7 @@ function laterRows(db: Database): RawBuilder<unknown> {
     order by memories.seq limit ${FIRST_PAGE})`
 }
 
-function tableOf(db: Database, asked: readonly AskedScope[]): RawBuilder<unknown> {
+function tableOf(db: Database, asked: readonly ScopeRequest[]): RawBuilder<unknown> {
   const given = asked.map(({ scope: { agent_seq, user_id }, known: { size, seq, generation } }, at) => ({
     at,
     agent_seq,

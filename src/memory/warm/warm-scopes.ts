@@ -10,7 +10,7 @@ import { WarmScope } from './warm-scope.ts'
 const LARGEST_SHARE = 1 / 2
 
 /** `bytes` is the size of the scope when it was last measured. */
-type KeptScope = { warm: WarmScope; bytes: number; project: string | undefined }
+type ScopeEntry = { warm: WarmScope; bytes: number; project: string | undefined }
 
 /** What the scopes of a project take together, and their keys, the least recently used one first. */
 type ProjectShare = { bytes: number; keys: Set<string> }
@@ -30,7 +30,7 @@ type WarmOptions = {
 export class WarmScopes {
   readonly #reader: ScopeReader
   readonly #options: WarmOptions
-  readonly #scopes = new Map<string, KeptScope>()
+  readonly #scopes = new Map<string, ScopeEntry>()
   readonly #shares = new Map<string, ProjectShare>()
   readonly #empty = new Postings()
   #used = 0
@@ -60,7 +60,7 @@ export class WarmScopes {
     return isWhole ? (postings ?? this.#empty) : undefined
   }
 
-  #account(key: string, kept: KeptScope, project: string): void {
+  #account(key: string, kept: ScopeEntry, project: string): void {
     this.#release(key, kept, project)
     kept.bytes = kept.warm.bytes
     if (kept.bytes === 0) return
@@ -76,10 +76,10 @@ export class WarmScopes {
   #dropOne(): void {
     const [project, { keys }] = [...this.#shares].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a))
     const oldest = keys.values().next().value as string
-    this.#release(oldest, this.#scopes.get(oldest) as KeptScope, project)
+    this.#release(oldest, this.#scopes.get(oldest) as ScopeEntry, project)
   }
 
-  #release(key: string, { bytes }: KeptScope, project: string): void {
+  #release(key: string, { bytes }: ScopeEntry, project: string): void {
     this.#scopes.delete(key)
     const share = this.#shares.get(project)
     if (!share?.keys.delete(key)) return

@@ -4,7 +4,7 @@
  */
 export type AskKind = 'tool' | 'question' | 'retry'
 
-/** Something that a run cannot go on without. */
+/** Something that a run cannot continue without. */
 export type Ask = {
   /** Names the call within its run. */
   call_id: string

@@ -14,7 +14,7 @@ export function callIdOf({ call: { id }, number }: PendingCall, steps: readonly 
   return isOnly && PATH_SAFE.test(id) ? id : `step-${number}`
 }
 
-/** What the model hears of a call that a person did not allow. */
+/** What the model learns of a call that a person did not allow. */
 export function refusalOf({ kind, decision, note }: Ruling, unknown: string): { error: string } {
   const why = note === undefined ? '' : `: ${note}`
   if (kind === 'retry') return { error: `${unknown}${why}` }

@@ -2,7 +2,7 @@
 export type Attachment = { file_id: string; name: string; media_type: string; size: number }
 
 /** A file as a caller names it: one that is stored, one to be fetched, or its bytes in base64. */
-export type AskedAttachment =
+export type AttachmentInput =
   | { file_id: string }
   | { url: string }
   | { data: string; media_type?: string | undefined; name?: string | undefined }
@@ -30,7 +30,7 @@ export type ShownFile =
 export type ShownFiles = ReadonlyMap<string, ShownFile>
 
 /** What one message shows of its attachments: text that stands before it, and images. */
-export type ShownWith = { texts: readonly string[]; images: readonly Attachment[] }
+export type MessageFiles = { texts: readonly string[]; images: readonly Attachment[] }
 
 /** How many images the model looks at. */
 export function pagesOf(shown: ShownFile | undefined): number {

@@ -46,7 +46,7 @@ export class PdfTexts {
     return answer ?? { problem: 'too many PDFs are being read' }
   }
 
-  /** Only the first that wants a document begins to read it, and ends that: others may have begun anew since. */
+  /** Only the first that wants a document begins to read it, and ends that: others may have started over since. */
   #readFirst(id: string, pdf: PdfSource, most_characters: number): Promise<PdfAnswer | undefined> {
     const reading = this.#readInTurn(pdf, most_characters)
       .then((answer) => {

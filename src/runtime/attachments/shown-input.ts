@@ -3,7 +3,7 @@ import type { GivenTurn } from '../given.ts'
 import type { Round } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
 import type { ModelInput } from '../run-input.ts'
-import type { Attachment, ShownFile, ShownFiles, ShownWith } from './attachment.ts'
+import type { Attachment, MessageFiles, ShownFile, ShownFiles } from './attachment.ts'
 
 const GONE: ShownFile = { as: 'omitted', note: 'the file no longer exists' }
 const SHORTEST_BYTES = 256
@@ -26,7 +26,7 @@ function withTexts(turn: GivenTurn, files: ShownFiles): GivenTurn {
   return { ...turn, content: [...texts, turn.content].filter((text) => text !== '').join('\n\n'), images }
 }
 
-export function shownWith(attachments: readonly Attachment[], files: ShownFiles): ShownWith {
+export function shownWith(attachments: readonly Attachment[], files: ShownFiles): MessageFiles {
   const isImage = ({ file_id }: Attachment) => files.get(file_id)?.as === 'image'
   return {
     texts: attachments.filter((one) => !isImage(one)).map((one) => quoted(one, files.get(one.file_id) ?? GONE)),

@@ -10,7 +10,7 @@ import type { WantedOutput } from '../output/wanted-output.ts'
 import { type FittedPrompt, fitPrompt, sparedTokens, usable } from '../prompt/fit-prompt.ts'
 import { tracedAnswer, tracedPrompt } from '../prompt/traced-prompt.ts'
 import { withRetries } from '../providers/retry.ts'
-import { type RunInProgress, type RunOutput, Stopped } from '../run-in-progress.ts'
+import { type RunInProgress, type RunOutput, RunStopped } from '../run-in-progress.ts'
 import type { ModelInput } from '../run-input.ts'
 import type { PassedOver } from '../steps.ts'
 import { beginChat, callTrace, failureType, usageAttributes } from '../trace-steps.ts'
@@ -25,13 +25,13 @@ export type AnsweredBy = { answer: ModelAnswer; model: string; passed_over: Pass
 type NamedModel = Model & { name: string }
 
 /** What a model is shown besides the prompt, and whether it is to answer with JSON. */
-export type AskedAnswer = { rounds: Round[]; wanted: WantedOutput | undefined }
+export type AnswerRequest = { rounds: Round[]; wanted: WantedOutput | undefined }
 
 /**
  * Asks the agent's models in their order. The next one is asked only before the first word, and only after a failure that
  * may pass: what one model refuses as wrong, another would refuse too, or answer differently from what was meant.
  */
-export async function askModel(run: RunInProgress, asking: AskedAnswer): Promise<AnsweredBy> {
+export async function askModel(run: RunInProgress, asking: AnswerRequest): Promise<AnsweredBy> {
   const said = run.left.response.length
   const names = namesOf(run.input.agent.model)
   const passed_over: PassedOver[] = []
@@ -51,7 +51,7 @@ export async function askModel(run: RunInProgress, asking: AskedAnswer): Promise
 }
 
 /** How a model is asked. What it refuses is changed, and it is asked again. */
-type Asking = {
+type ModelAttempt = {
   /** What it is shown, as long as it fits. */
   input: ModelInput
   showsImages: boolean
@@ -62,13 +62,13 @@ type Asking = {
   isShortened: boolean
 }
 
-async function askOne(run: RunInProgress, model: NamedModel, { rounds, wanted }: AskedAnswer): Promise<ModelAnswer> {
+async function askOne(run: RunInProgress, model: NamedModel, { rounds, wanted }: AnswerRequest): Promise<ModelAnswer> {
   if (run.output && model.noOutput) throw new OutputInvalid(model.noOutput, [{ at: '', problem: model.noOutput }])
   const { windows, deadline, log, output } = run
   const showsImages = hasFiles(run.input, rounds)
   const input = showsImages ? await run.files.show(model, run.input, rounds, deadline.signal) : run.input
   const inWords = output?.support.takes(model.name) === false
-  let asking: Asking = { input, showsImages, inWords, ...unshortened(run, model) }
+  let asking: ModelAttempt = { input, showsImages, inWords, ...unshortened(run, model) }
   const say = output ? draftingIn(run, output, { isTold: wanted !== undefined }) : sayingIn(run)
   for (;;) {
     const asked = wanted && output && { schema: wanted.schema, inWords: asking.inWords }
@@ -101,10 +101,10 @@ function unshortened({ windows, input }: RunInProgress, model: NamedModel) {
 /** A prompt that was refused as too long, with less of the history, and then of the texts of files, or nothing if only the message is left. */
 function shorter(
   { log, input: { agent } }: RunInProgress,
-  asking: Asking,
+  asking: ModelAttempt,
   error: ModelFailure,
   { input, ready, rounds }: FittedPrompt & { rounds: readonly Round[] },
-): Asking | undefined {
+): ModelAttempt | undefined {
   const spared = error instanceof PromptTooLong ? sparedTokens({ input, rounds }) : 0
   if (!(error instanceof PromptTooLong) || spared === 0) return undefined
   const told = error.max_tokens === undefined ? Infinity : usable(error.max_tokens, agent.limits)
@@ -118,7 +118,12 @@ function shorter(
 const SCHEMA_FIELDS = new Set(['response_format', 'output_config'])
 
 /** If the provider refused the schema of the answer, the model is told it in words. */
-function toldInWords(run: RunInProgress, model: NamedModel, asking: Asking, error: ModelFailure): Asking | undefined {
+function toldInWords(
+  run: RunInProgress,
+  model: NamedModel,
+  asking: ModelAttempt,
+  error: ModelFailure,
+): ModelAttempt | undefined {
   if (asking.inWords || !SCHEMA_FIELDS.has(error.refused ?? '')) return undefined
   run.output?.support.refused(model.name)
   run.log('warn', `${error.message} Trying again with the schema described in the prompt.`, error.detail)
@@ -129,10 +134,10 @@ function toldInWords(run: RunInProgress, model: NamedModel, asking: Asking, erro
 async function withoutImages(
   run: RunInProgress,
   model: NamedModel,
-  asking: Asking,
+  asking: ModelAttempt,
   error: ModelFailure,
   rounds: readonly Round[],
-): Promise<Asking | undefined> {
+): Promise<ModelAttempt | undefined> {
   if (!asking.showsImages || !error.refusedImages) return undefined
   run.files.refused(model.name, `${model.name} refused the image`, error.refusedImages === 'all')
   run.log('warn', `${error.message} Trying again without images.`)
@@ -219,7 +224,7 @@ async function askMetered(
   }
   try {
     // The run may have been stopped while the call waited for its turn. It was not sent, so it costs nothing.
-    if (deadline.stopped) throw new Stopped()
+    if (deadline.stopped) throw new RunStopped()
     const max_output_tokens = begun.max_output_tokens ?? planned
     const answer = await ready.answer({
       openFile: (file_id) => run.files.open(file_id),

@@ -1,15 +1,15 @@
 import { SpendingRefused } from '../models/meter.ts'
 import { type ModelAnswer, ModelFailure, type Round, type ToolCall } from '../models/model.ts'
 import { addCosts, addTokens, NO_USAGE, tokensSince, type Usage, usdOf } from '../models/usage.ts'
-import { type KeptRound, nextStep, type PendingCall, type RunLimit } from '../next-step.ts'
+import { nextStep, type PendingCall, type RoundRecord, type RunLimit } from '../next-step.ts'
 import { AgentFailure } from '../outcome.ts'
 import { outputInstruction, outputReminder } from '../output/ask-in-words.ts'
 import type { WantedOutput } from '../output/wanted-output.ts'
-import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
+import { type RunInProgress, RunStopped, taken, Waits } from '../run-in-progress.ts'
 import { type ModelStep, PAUSED, type Step, type WaitStep } from '../steps.ts'
 import { toldCall } from '../told-steps.ts'
 import { callTools } from '../tools/call-tools.ts'
-import type { AnsweredBy, AskedAnswer } from './ask-model.ts'
+import type { AnsweredBy, AnswerRequest } from './ask-model.ts'
 import { noFittingAnswer, takeOutput } from './take-output.ts'
 
 /** What a program may ask for in one run. It knows when to end, unlike a model. */
@@ -22,14 +22,14 @@ const MAX_WAIT_MS = 24 * 3_600_000
 const MIN_WAIT_MS = 1_000
 /** Calls that hold the rest of a budget have ended by then, or the next wait is as long. */
 const MAX_HELD_WAIT_MS = 60_000
-/** No period of a budget is longer. One that never begins anew is looked at again then. */
+/** No period of a budget is longer. One that never starts over is looked at again then. */
 const MAX_BUDGET_WAIT_MS = 32 * 24 * 3_600_000
 
 /**
  * Gets the next answer. `isAsked` is there if it is known whether JSON was asked for. `isRepeatable`: its calls have no
  * effect outside of the run, and if the process dies before they have results, they are asked for again.
  */
-type Ask = (asking: AskedAnswer) => Promise<AnsweredBy & { isAsked?: boolean; isRepeatable?: boolean }>
+type Ask = (asking: AnswerRequest) => Promise<AnsweredBy & { isAsked?: boolean; isRepeatable?: boolean }>
 
 /** Takes one step after the other until what is asked has answered. The response is in `left`. */
 export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
@@ -37,7 +37,7 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const { limits, kind } = run.input.agent
   const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
-  // Before the first answer nothing has seen the files, unless the run goes on with the message of another.
+  // Before the first answer nothing has seen the files, unless the run continues with the message of another.
   const { attachments, given } = run.input
   const isFirst = !given?.goes_on && !left.steps.some((step) => step.kind === 'model')
   if (isFirst && attachments?.length) await run.files.require(attachments)
@@ -53,7 +53,7 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
     if (next.kind === 'wait') throw new Waits(next.until, { waits_for: next.waits_for })
     if (next.kind === 'over') throw overLimit(next.limit)
     if (next.kind === 'unfit') throw noFittingAnswer(next)
-    if (deadline.stopped === 'paused') throw new Stopped()
+    if (deadline.stopped === 'paused') throw new RunStopped()
     if (next.kind === 'model') {
       const before = { said: left.response.length, spent: left.usage, started_at: now() }
       run.step_cost = 0
@@ -79,11 +79,11 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
       await callTools(run, next.calls)
     }
     // A pause is no end: it breaks off the model's answer, lets tools finish, and stops the run above.
-    if (deadline.isOver) throw new Stopped()
+    if (deadline.isOver) throw new RunStopped()
   }
 }
 
-/** Why a run may not go on, as clients hear it. */
+/** Why a run may not continue, as clients hear it. */
 function overLimit(limit: RunLimit): AgentFailure {
   const { most } = limit
   switch (limit.name) {
@@ -115,13 +115,13 @@ function overLimit(limit: RunLimit): AgentFailure {
   }
 }
 
-/** The model goes on after what it has answered before, as the caller tells it, and after what is wrong with that. */
-function withGiven(rounds: KeptRound[], { input: { given }, output }: RunInProgress): Round[] {
+/** The model continues after what it has answered before, as the caller tells it, and after what is wrong with that. */
+function withGiven(rounds: RoundRecord[], { input: { given }, output }: RunInProgress): Round[] {
   const own = output ? rounds.map((round) => withReminder(round, output.wanted)) : rounds
   return given?.rounds ? [...given.rounds, ...own] : own
 }
 
-function withReminder(round: KeptRound, wanted: WantedOutput): Round {
+function withReminder(round: RoundRecord, wanted: WantedOutput): Round {
   if (!round.unfit) return round
   const { asked, problems } = round.unfit
   return { ...round, told: asked ? outputReminder(problems, wanted) : outputInstruction(wanted) }
@@ -160,7 +160,7 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   const earlier = budgetWait(left.steps)
   const spent = spentSince(before, run)
   if (waits_for !== undefined && earlier) {
-    // The wait goes on. It stays one step, and the log has its beginning, however often the run looks for room.
+    // The wait continues. It stays one step, and the log has its beginning, however often the run looks for room.
     const usage = addTokens({ ...NO_USAGE, ...earlier.usage }, spent.usage)
     const cost_nano = addCosts(earlier.cost_nano, spent.cost_nano)
     const { attempt } = run
@@ -190,7 +190,7 @@ function waitForProvider(error: unknown, { left }: RunInProgress): Wait | undefi
 }
 
 /**
- * Until the budget begins anew, however often. What calls under way hold is waited for as long again as the run has
+ * Until the budget starts over, however often. What calls in progress hold is awaited as long again as the run has
  * waited.
  */
 function waitForBudget(error: unknown, { keeper, left }: RunInProgress, now: number): Wait | undefined {

@@ -2,7 +2,7 @@ import type { Logger } from '../../lib/log.ts'
 import { type Meter, SpendingRefused } from '../models/meter.ts'
 import { estimateTokens } from '../models/model.ts'
 import type { ProxySettings } from '../providers/provider-sockets.ts'
-import { Stopped } from '../run-in-progress.ts'
+import { RunStopped } from '../run-in-progress.ts'
 import { type EmbeddingEndpoint, type Embeddings, embeddingEndpoint, TextRefused } from './embeddings.ts'
 import { localEmbeddings } from './local-embeddings.ts'
 
@@ -47,14 +47,14 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
   const { model, close } = embeddings
   let pausedUntil = 0
 
-  const embedUnit = async (texts: string[], asked: Asked, length = MAX_CHARACTERS) => {
+  const embedUnit = async (texts: string[], asked: EmbedOptions, length = MAX_CHARACTERS) => {
     const cut = texts.map((text) => text.slice(0, length).toWellFormed())
     const vectors = await embedMetered(embeddings, cut, asked)
     return vectors.map(toUnitLength)
   }
-  const embedShort = async (text: string, asked: Asked) => (await embedUnit([text], asked, SHORT_CHARACTERS))[0]
+  const embedShort = async (text: string, asked: EmbedOptions) => (await embedUnit([text], asked, SHORT_CHARACTERS))[0]
 
-  const embedEach = async (texts: string[], asked: Asked) => {
+  const embedEach = async (texts: string[], asked: EmbedOptions) => {
     const vectors: (Float32Array | undefined)[] = []
     let refusal: unknown
     for (const text of texts) {
@@ -68,7 +68,7 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
     return vectors
   }
 
-  const embedAll = (texts: string[], asked: Asked) =>
+  const embedAll = (texts: string[], asked: EmbedOptions) =>
     embedUnit(texts, asked).catch((error) => {
       if (error instanceof TextRefused) return embedEach(texts, asked)
       throw error
@@ -84,7 +84,7 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
         const [vector] = await embedAll([text], { signal, meter, purpose: 'search' })
         return vector
       } catch (err) {
-        if (err instanceof SpendingRefused || err instanceof Stopped || given.aborted) return undefined
+        if (err instanceof SpendingRefused || err instanceof RunStopped || given.aborted) return undefined
         if (!(err instanceof TextRefused)) pausedUntil = now() + PAUSE_MS
         log.warn({ err, model }, "the embedder isn't responding, so memory is searched by keywords only")
         return undefined
@@ -98,10 +98,10 @@ const NEVER = new AbortController().signal
 /** A search does not wait for what other calls hold of a budget: the answer waits for it, and words find memories too. */
 const WITHOUT_PATIENCE = AbortSignal.abort()
 
-type Asked = { signal: AbortSignal; meter: Meter; purpose?: 'search' }
+type EmbedOptions = { signal: AbortSignal; meter: Meter; purpose?: 'search' }
 
 /** One request. What it has used is counted, whatever becomes of it. */
-async function embedMetered({ name, embed }: Embeddings, texts: string[], { signal, meter, purpose }: Asked) {
+async function embedMetered({ name, embed }: Embeddings, texts: string[], { signal, meter, purpose }: EmbedOptions) {
   const characters = texts.reduce((sum, text) => sum + text.length, 0)
   const begun = await meter.begin({
     model: `${EMBEDDER}${name}`,

@@ -4,7 +4,7 @@ import { openSockets, type ProviderSockets, type ProxySettings } from '../provid
 import { wholeReply } from '../providers/whole-reply.ts'
 
 /** The vectors of texts, and how many tokens that took, if it is known. */
-export type Embedded = { vectors: number[][]; input_tokens?: number | undefined }
+export type EmbeddingResult = { vectors: number[][]; input_tokens?: number | undefined }
 
 /** Turns texts into vectors. */
 export type Embeddings = {
@@ -12,7 +12,7 @@ export type Embeddings = {
   model: string
   /** The model as its provider calls it. */
   name: string
-  embed(texts: string[], signal: AbortSignal): Promise<Embedded>
+  embed(texts: string[], signal: AbortSignal): Promise<EmbeddingResult>
   close(): Promise<void>
 }
 
@@ -67,7 +67,7 @@ export function embeddingEndpoint(endpoint: EmbeddingEndpoint, proxy?: ProxySett
   }
 }
 
-function readVectors(text: string, count: number): Embedded {
+function readVectors(text: string, count: number): EmbeddingResult {
   const answer = Answer.safeParse(parseIfJson(text))
   if (!answer.success) throw new Error('the embedding endpoint returned something that is not a list of embeddings')
   const vectors = answer.data.data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)

@@ -1,8 +1,8 @@
 import { Cancellation } from '../deadline.ts'
 import type { RunEvent } from '../outcome.ts'
-import { isSame, type Position, type StreamEvent, type Told, Transcript } from './transcript.ts'
+import { isSame, type Position, type StreamEvent, Transcript, type TranscriptLength } from './transcript.ts'
 
-type Follower = { told: Told; emit: (event: StreamEvent) => void }
+type Follower = { told: TranscriptLength; emit: (event: StreamEvent) => void }
 
 /** A run on this node, from its start until what it left is committed. */
 export class LiveRun {
@@ -42,19 +42,19 @@ export class LiveRun {
     this.#runs = runs
   }
 
-  /** The run begins here. Followers that wait for this can go on. */
+  /** The run begins here. Followers that wait for this can continue. */
   begin(began: NonNullable<LiveRun['began']>): void {
     this.began = began
     this.#runs.hasBegun(this)
   }
 
-  /** Whether this node has given the run up. The node that takes it next goes on with it. */
+  /** Whether this node has given the run up. The node that takes it next continues with it. */
   get abandoned(): boolean {
     return this.cancellation.isGivenUp
   }
 
   /** How much it has told so far. */
-  get told(): Told {
+  get told(): TranscriptLength {
     return this.#transcript?.told ?? { characters: 0, tools: 0 }
   }
 
@@ -76,7 +76,7 @@ export class LiveRun {
   }
 
   /** Passes on everything after `told`, and then each new event. Returns a function that stops it. */
-  follow(told: Told, emit: (event: StreamEvent) => void): () => void {
+  follow(told: TranscriptLength, emit: (event: StreamEvent) => void): () => void {
     for (const event of this.#transcript?.after(told) ?? []) emit(event)
     const follower = { told: this.#transcript ? further(told, this.#transcript.told) : told, emit }
     this.#followers.add(follower)
@@ -159,6 +159,6 @@ export class LiveRuns {
   }
 }
 
-function further(a: Told, b: Told): Told {
+function further(a: TranscriptLength, b: TranscriptLength): TranscriptLength {
   return { characters: Math.max(a.characters, b.characters), tools: Math.max(a.tools, b.tools) }
 }

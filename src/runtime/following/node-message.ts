@@ -1,6 +1,6 @@
 import type { RunEvent } from '../outcome.ts'
 import type { LiveRun } from './live-runs.ts'
-import type { Position, StreamEvent, Told } from './transcript.ts'
+import type { Position, StreamEvent, TranscriptLength } from './transcript.ts'
 
 /** Carries messages to every node, in the order in which one node sends them. Some may be lost. */
 export type NodeWire = {
@@ -9,19 +9,19 @@ export type NodeWire = {
 }
 
 /** Which attempt of a run speaks, and whose it is. */
-type Speaking = NonNullable<LiveRun['began']> & { agent_id: string }
+type SpeakingRun = NonNullable<LiveRun['began']> & { agent_id: string }
 
 /** A run that a node follows, and how far it has heard of it. */
-export type Followed = { id: string; known: Position | null }
+export type FollowedRun = { id: string; known: Position | null }
 
 /** A node follows these runs. */
-type FollowMessage = { kind: 'follow'; runs: Followed[] }
+type FollowMessage = { kind: 'follow'; runs: FollowedRun[] }
 
 /** Everything that a run has said so far, for the node that asked, or for all when it begins. */
-export type AllMessage = { kind: 'all'; to: string | null; id: string; speaking: Speaking; events: StreamEvent[] }
+export type AllMessage = { kind: 'all'; to: string | null; id: string; speaking: SpeakingRun; events: StreamEvent[] }
 
 /** What a run has said since `from`. */
-export type MoreMessage = { kind: 'more'; id: string; attempt: number; from: Told; events: StreamEvent[] }
+export type MoreMessage = { kind: 'more'; id: string; attempt: number; from: TranscriptLength; events: StreamEvent[] }
 
 type EndedMessage = { kind: 'ended'; id: string }
 

@@ -1,28 +1,28 @@
 import type { LiveRun, LiveRuns } from './live-runs.ts'
-import type { Followed, Send } from './node-message.ts'
-import type { Position, StreamEvent, Told } from './transcript.ts'
+import type { FollowedRun, Send } from './node-message.ts'
+import type { Position, StreamEvent, TranscriptLength } from './transcript.ts'
 
 /** A run of this node that another node follows. */
-type Spoken = {
+type SpokenRun = {
   run: LiveRun
   /** What is to be sent, and how much was sent before it. */
   pending: StreamEvent[]
-  from: Told
+  from: TranscriptLength
   /** How much was sent before a node last said what it follows. A node that knows less when it says so again missed it. */
-  arrived: Told
+  arrived: TranscriptLength
   timer: NodeJS.Timeout | undefined
 }
 
 const BATCH_MS = 20
 /** A follow request expires after this. It is repeated more often. */
 const FOLLOW_TTL_MS = 15_000
-const START: Told = { characters: 0, tools: 0 }
+const START: TranscriptLength = { characters: 0, tools: 0 }
 
 /** The runs of this node that other nodes follow. What they say is sent in small batches. */
 export class SpokenRuns {
   readonly #live: LiveRuns
   readonly #send: Send
-  readonly #spoken = new Map<string, Spoken>()
+  readonly #spoken = new Map<string, SpokenRun>()
   /** Until when other nodes follow a run, by their word. It may not run here, or not yet. */
   readonly #wanted = new Map<string, { until: number; stop(): void }>()
 
@@ -32,7 +32,7 @@ export class SpokenRuns {
   }
 
   /** Another node says which runs it follows. */
-  hearFollower(runs: Followed[], by: string): void {
+  hearFollower(runs: FollowedRun[], by: string): void {
     const now = performance.now()
     for (const [id, { until, stop }] of this.#wanted) {
       if (until > now) continue
@@ -79,7 +79,7 @@ export class SpokenRuns {
     run.follow(START, (event) => events.push(event))()
     this.#send({ kind: 'all', to, id, speaking: { ...began, agent_id }, events })
     if (this.#spoken.get(id)?.run === run) return
-    const spoken: Spoken = { run, pending: [], from: run.told, arrived: START, timer: undefined }
+    const spoken: SpokenRun = { run, pending: [], from: run.told, arrived: START, timer: undefined }
     this.#spoken.set(id, spoken)
     const unfollow = run.follow(run.told, (event) => {
       spoken.pending.push(event)

@@ -3,16 +3,16 @@ import type { RunEvent } from '../outcome.ts'
 export type StreamEvent = { id: string; event: string; data: unknown }
 
 /** How much of an answer was told: characters of text, and tool events. */
-export type Told = { characters: number; tools: number }
+export type TranscriptLength = { characters: number; tools: number }
 
-export function isSame(a: Told, b: Told): boolean {
+export function isSame(a: TranscriptLength, b: TranscriptLength): boolean {
   return a.characters === b.characters && a.tools === b.tools
 }
 
 /**
  * The same, with its attempt. A run that begins again after a crash may answer differently, so that is another attempt.
  */
-export type Position = Told & { attempt: number }
+export type Position = TranscriptLength & { attempt: number }
 
 /**
  * An event's id says how far the answer had come. A stream can therefore be continued from any point, by the node that
@@ -49,7 +49,7 @@ export class Transcript {
     this.attempt = attempt
   }
 
-  get told(): Told {
+  get told(): TranscriptLength {
     return { characters: this.#text.length, tools: this.#tools.length }
   }
 
@@ -66,7 +66,7 @@ export class Transcript {
   }
 
   /** What comes after `from`. Nothing if the run has not come so far. */
-  after({ characters, tools }: Told): StreamEvent[] {
+  after({ characters, tools }: TranscriptLength): StreamEvent[] {
     const events: StreamEvent[] = []
     let said = characters
     const sayUntil = (end: number, toolsSoFar: number) => {
@@ -85,7 +85,7 @@ export class Transcript {
     return events
   }
 
-  #streamed({ type, ...data }: RunEvent, told: Told): StreamEvent {
+  #streamed({ type, ...data }: RunEvent, told: TranscriptLength): StreamEvent {
     return { id: eventId({ attempt: this.attempt, ...told }), event: type, data }
   }
 }

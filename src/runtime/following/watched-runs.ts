@@ -3,7 +3,7 @@ import { type AllMessage, type MoreMessage, type RunMessage, runEvent, type Send
 import { isSame, type Position } from './transcript.ts'
 
 /** A run of another node that clients of this node follow. */
-type Watched = {
+type WatchedRun = {
   followers: number
   copy: LiveRun | undefined
   change: PromiseWithResolvers<void>
@@ -37,7 +37,7 @@ type Options = {
  */
 export class WatchedRuns {
   readonly #options: Options
-  readonly #watched = new Map<string, Watched>()
+  readonly #watched = new Map<string, WatchedRun>()
   #timers: NodeJS.Timeout[] = []
 
   constructor(options: Options) {
@@ -74,8 +74,8 @@ export class WatchedRuns {
     for (const watched of this.#watched.values()) this.#lookAgain(watched)
   }
 
-  #begin(request_id: string): Watched {
-    const watched: Watched = { followers: 0, copy: undefined, change: Promise.withResolvers(), stop: () => {} }
+  #begin(request_id: string): WatchedRun {
+    const watched: WatchedRun = { followers: 0, copy: undefined, change: Promise.withResolvers(), stop: () => {} }
     // If there is a copy then, its node has died, and this node has taken the run over.
     watched.stop = this.#options.live.onBegun(request_id, () => this.#lookAgain(watched))
     this.#watched.set(request_id, watched)
@@ -109,14 +109,14 @@ export class WatchedRuns {
   }
 
   /** Ends the copy of the run, so that its followers look for the run again. */
-  #lookAgain(watched: Watched): void {
+  #lookAgain(watched: WatchedRun): void {
     watched.copy?.end()
     watched.copy = undefined
     watched.change.resolve()
     watched.change = Promise.withResolvers()
   }
 
-  #copy(watched: Watched, { id, speaking, events }: AllMessage): void {
+  #copy(watched: WatchedRun, { id, speaking, events }: AllMessage): void {
     const { agent_id, ...began } = speaking
     const known = watched.copy
     const attempt = known?.began?.attempt ?? 0
@@ -131,10 +131,10 @@ export class WatchedRuns {
     watched.copy = copy
   }
 
-  #add(copy: LiveRun, watched: Watched, { id, attempt, from, events }: MoreMessage): void {
+  #add(copy: LiveRun, watched: WatchedRun, { id, attempt, from, events }: MoreMessage): void {
     const isNext = copy.began?.attempt === attempt && isSame(copy.told, from)
     if (isNext) return events.forEach((event) => copy.record(runEvent(event)))
-    // Something was lost, or the run has begun anew.
+    // Something was lost, or the run has started over.
     this.#lookAgain(watched)
     this.#ask([id])
   }

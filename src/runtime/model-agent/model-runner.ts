@@ -2,8 +2,8 @@ import { askModel } from '../conversation/ask-model.ts'
 import { converse } from '../conversation/conversation.ts'
 import type { Equipment } from '../conversation/equipment.ts'
 import { roundsForCaller } from '../next-step.ts'
-import { Stopped } from '../run-in-progress.ts'
-import type { Answered, RunHost, Runner, RunRequest } from '../runner.ts'
+import { RunStopped } from '../run-in-progress.ts'
+import type { RunAnswer, RunHost, Runner, RunRequest } from '../runner.ts'
 
 /** Agents that are instructions, a model and tools: the model answers, and calls tools until it has an answer. */
 export class ModelRunner implements Runner {
@@ -13,10 +13,10 @@ export class ModelRunner implements Runner {
     this.#equipment = equipment
   }
 
-  async run(request: RunRequest, host: RunHost): Promise<Answered> {
+  async run(request: RunRequest, host: RunHost): Promise<RunAnswer> {
     const run = await this.#equipment.open(request, host)
     try {
-      if (host.deadline.stopped) throw new Stopped()
+      if (host.deadline.stopped) throw new RunStopped()
       await converse(run, (asking) => askModel(run, asking))
     } finally {
       await run.toolbox.close?.()

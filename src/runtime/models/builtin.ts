@@ -51,7 +51,7 @@ export function textOf(result: ToolResult | null | undefined): string {
   return 'result' in result ? result.result : result.error
 }
 
-/** More pieces than this, said at once, would hold up everybody else. */
+/** More pieces than this, said at once, would delay everybody else. */
 const MOST_PIECES = 500
 
 /** Single words, or several if the text is long. */

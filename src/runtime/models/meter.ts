@@ -22,7 +22,7 @@ export type PlannedCall = {
 /** How a call ended. */
 export type CallStatus = 'completed' | 'failed' | 'cancelled'
 
-export type BegunCall = {
+export type MeteredCall = {
   /** The most that the answer may have, and the provider is told so. Undefined: what was planned. */
   max_output_tokens: number | undefined
   /** Takes what the call has used. Called once, whatever became of it. Returns its cost. */
@@ -35,19 +35,19 @@ export type ReportedCall = Pick<PlannedCall, 'model' | 'attempt' | 'step'> & { t
 /** Is told of each call of a model before it is made, and what it used afterwards. */
 export type Meter = {
   /** Rejects with SpendingRefused if the call may not be made. */
-  begin(call: PlannedCall): Promise<BegunCall>
+  begin(call: PlannedCall): Promise<MeteredCall>
   /** Counts a call that was made elsewhere. No budget refuses it, because it is spent already. Resolves with its cost. */
   record(call: ReportedCall): Promise<Cost>
 }
 
 /** The budget that has no room for a call, in words. */
-export type BudgetMet = { budget_id: string; used?: string; limit?: string }
+export type ExhaustedBudget = { budget_id: string; used?: string; limit?: string }
 
 /** When a budget has room again. */
-export type Opening = {
+export type BudgetOpening = {
   /** Undefined: that is not known. */
   until: number | undefined
-  /** Calls that are under way hold what is missing, and may give it back at any moment. */
+  /** Calls that are in progress hold what is missing, and may give it back at any moment. */
   isHeld: boolean
   /** Names the budget as it is: with any change of it there may be room. */
   state: string
@@ -55,11 +55,11 @@ export type Opening = {
 
 /** The call may not be made, because it would cost more than is left. */
 export class SpendingRefused extends AgentFailure {
-  readonly budget: BudgetMet
+  readonly budget: ExhaustedBudget
   /** Undefined: it never has room for this call. */
-  readonly opening: Opening | undefined
+  readonly opening: BudgetOpening | undefined
 
-  constructor(message: string, budget: BudgetMet, opening?: Opening) {
+  constructor(message: string, budget: ExhaustedBudget, opening?: BudgetOpening) {
     super(message, budget)
     this.name = 'SpendingRefused'
     this.budget = budget

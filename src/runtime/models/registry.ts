@@ -35,7 +35,7 @@ type ModelsOptions = ProviderOptions & { providers: ProviderSource }
  */
 export class Models {
   readonly #options: ModelsOptions
-  /** A provider that changes is another object, so it is opened anew. Connections that are not used any more end. */
+  /** A provider that changes is another object, so it is opened again. Connections that are not used any more end. */
   readonly #opened = new WeakMap<Provider, OpenProvider>()
   /** The projects whose providers were asked. */
   readonly #projects = new Set<string>()

@@ -2,7 +2,7 @@ import type { Attachment } from '../attachments/attachment.ts'
 import type { GivenTurn } from '../given.ts'
 import type { Round } from '../models/model.ts'
 import type { Turn } from '../outcome.ts'
-import type { ModelInput, Recalled } from '../run-input.ts'
+import type { ModelInput, RecalledMemory } from '../run-input.ts'
 
 /** An assistant's message may have called tools before it said something. */
 export type PromptMessage = {
@@ -64,11 +64,11 @@ export function shownSummary({ given, summary }: ModelInput): string | undefined
   return given?.history ? undefined : summary
 }
 
-export function shownMemories({ agent, recalled }: ModelInput): readonly Recalled[] {
+export function shownMemories({ agent, recalled }: ModelInput): readonly RecalledMemory[] {
   return recalled.slice(0, agent.memory.recall)
 }
 
-function quotedMemory(recalled: readonly Recalled[]): string {
+function quotedMemory(recalled: readonly RecalledMemory[]): string {
   if (recalled.length === 0) return ''
   const lines = recalled.map(({ role, created_at, content }) =>
     quote({ date: new Date(created_at).toISOString(), ...(role ? { role } : {}), content }),

@@ -5,7 +5,7 @@ import { bytesOfTexts, cutTexts, filesOf, shownWith } from '../attachments/shown
 import type { GivenTurn } from '../given.ts'
 import type { Round } from '../models/model.ts'
 import type { Model, ModelPrompt, ReadyPrompt } from '../models/model-request.ts'
-import type { ModelInput, Recalled } from '../run-input.ts'
+import type { ModelInput, RecalledMemory } from '../run-input.ts'
 import type { AgentSpec } from '../spec.ts'
 import { shownMemories, shownSummary, shownTurns } from './build-prompt.ts'
 import { BYTES_PER_TOKEN, likelyTokens } from './prompt-tokens.ts'
@@ -19,13 +19,13 @@ const CUT_MARK = ' […]'
 const ATTACHED_SHARE = 0.75
 
 /** The input with as much of the history, its summary and the memories as fits. */
-export type FittedInput = { input: ModelInput; left_out: LeftOut | undefined }
+export type FittedInput = { input: ModelInput; left_out: Omissions | undefined }
 
 /** The same, ready to be sent. */
 export type FittedPrompt = FittedInput & { ready: ReadyPrompt }
 
 /** What did not fit: turns and memories that are not shown, and turns of which a part is shown. */
-export type LeftOut = {
+export type Omissions = {
   turns: number
   memories: number
   shortened: number
@@ -144,7 +144,7 @@ function summaryOf(input: ModelInput): GivenTurn[] {
   return content === undefined ? [] : [{ role: 'user', content }]
 }
 
-function bestWithin(memories: readonly Recalled[], room: number): Recalled[] {
+function bestWithin(memories: readonly RecalledMemory[], room: number): RecalledMemory[] {
   let used = 0
   return memories.filter((memory) => {
     const fits = used + sum([memory]) <= room
@@ -172,9 +172,9 @@ function shortened(turn: GivenTurn, longest: number): GivenTurn {
   return { ...turn, content: cutToBytes(turn.content, bytes) + CUT_MARK }
 }
 
-type Measured = { content: string; rounds?: readonly Round[]; images?: readonly unknown[] }
+type SizedText = { content: string; rounds?: readonly Round[]; images?: readonly unknown[] }
 
-function sum(texts: readonly Measured[]): number {
+function sum(texts: readonly SizedText[]): number {
   return texts.reduce((tokens, { content, rounds, images = [] }) => {
     const bytes = Buffer.byteLength(content) + (rounds ? Buffer.byteLength(JSON.stringify(rounds)) : 0)
     return tokens + likelyTokens({ bytes, images: images.length }) + WRAPPING_TOKENS

@@ -9,7 +9,7 @@ import { asModelFailure, BadStatus, TruncatedAnswer } from './provider-failure.t
 import type { ProviderSockets } from './provider-sockets.ts'
 import type { TakesImages } from './provider-source.ts'
 
-type Connected = {
+type ProviderConnection = {
   provider: string
   server: ModelServer
   vision: TakesImages | undefined
@@ -24,7 +24,7 @@ type Connected = {
 const TOKENS_PER_MS = 0.2
 
 /** A model of a provider. */
-export function providerModel(connected: Connected, model: string): Model {
+export function providerModel(connected: ProviderConnection, model: string): Model {
   const { protocol, server } = connected
   const vision = typeof connected.vision === 'object' ? connected.vision[model] : connected.vision
   const images = vision === false ? {} : { images: { ...protocol.images, ...(vision && { isKnown: vision }) } }
@@ -32,7 +32,7 @@ export function providerModel(connected: Connected, model: string): Model {
 }
 
 /** The body is written once: what is measured is what is sent, and sent again if that is tried. */
-function readyPrompt(connected: Connected, model: string, prompt: ModelPrompt): ReadyPrompt {
+function readyPrompt(connected: ProviderConnection, model: string, prompt: ModelPrompt): ReadyPrompt {
   const slots = new ByteSlots()
   const { provider, caches, protocol } = connected
   const json = JSON.stringify(protocol.body(prompt, { provider, model, caches }, slots))
@@ -56,7 +56,11 @@ function withLimit(json: string, limit: Record<string, number>): string {
 }
 
 /** Every call is one request. */
-async function askProvider(connected: Connected, prompt: WrittenPrompt, request: ModelRequest): Promise<ModelAnswer> {
+async function askProvider(
+  connected: ProviderConnection,
+  prompt: WrittenPrompt,
+  request: ModelRequest,
+): Promise<ModelAnswer> {
   const { protocol, sockets, apiKey } = connected
   const { slots, tokens } = prompt
   const answer = new AnswerSoFar(request.say)

@@ -9,10 +9,10 @@ const undici = lazilyInTurn<typeof import('undici')>(...PARTS_OF_UNDICI, 'undici
 export type ProxySettings = { http?: string | undefined; https?: string | undefined; except?: string | undefined }
 
 /** The connections to an address that was checked for this one request. `release` is called when it has ended. */
-type Reached = { dispatcher: Dispatcher; release(): void }
+type CheckedConnection = { dispatcher: Dispatcher; release(): void }
 
 /** The guarded client: it finds out whether an address may be called, and throws if it may not. */
-export type Reach = (url: string, asked: { owner: string; signal: AbortSignal }) => Promise<Reached>
+export type Reach = (url: string, asked: { owner: string; signal: AbortSignal }) => Promise<CheckedConnection>
 
 type Headers = Record<string, string | string[] | undefined>
 
@@ -43,11 +43,11 @@ export type ProviderSockets = {
    * the connection. A redirect is a reply like any other: to follow it would send the key to another address.
    */
   send(request: SocketRequest, receiver: ReplyReceiver): Promise<void>
-  /** Answers under way are cut off. */
+  /** Answers in progress are cut off. */
   close(): Promise<void>
 }
 
-/** For an address that the operator chose. As many connections are opened as answers are under way. */
+/** For an address that the operator chose. As many connections are opened as answers are in progress. */
 export function openSockets(baseUrl: string, proxy: ProxySettings = {}): ProviderSockets {
   const { http, https, except = '' } = proxy
   // A run has a deadline of its own: a model may think for minutes before its first word.

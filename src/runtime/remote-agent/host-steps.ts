@@ -30,7 +30,7 @@ type RunOwner = Omit<MemoryOwner, 'agent_id'> & { agent_id: string | null }
 
 /** A shorter sleep is not worth leaving the process for. */
 const SHORT_SLEEP_MS = 2_000
-/** A budget that never begins anew is looked at again then. */
+/** A budget that never starts over is looked at again then. */
 const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
 
 type Input<Type extends HostStep> = z.output<(typeof HOST_INPUT)[Type]>

@@ -1,11 +1,11 @@
-import { type AnsweredBy, type AskedAnswer, draftingIn, sayIn } from '../conversation/ask-model.ts'
+import { type AnsweredBy, type AnswerRequest, draftingIn, sayIn } from '../conversation/ask-model.ts'
 import { ModelFailure, type Round, type ToolCall } from '../models/model.ts'
 import { addCosts, addTokens } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { withRetries } from '../providers/retry.ts'
-import { type RunInProgress, Stopped } from '../run-in-progress.ts'
+import { type RunInProgress, RunStopped } from '../run-in-progress.ts'
 import { type AskedStep, callOf, type DoneStep, doneStep, KEEP } from './asked-step.ts'
-import type { Heard } from './remote-exchange.ts'
+import type { RemoteEvent } from './remote-exchange.ts'
 
 /** What a remote agent hears when it has asked for steps. */
 export type StepsReply =
@@ -17,11 +17,15 @@ export type StepsReply =
 export class OtherStep extends Error {}
 
 /** Calls the agent. Resolves when its reply has ended. */
-export type CallAgent = (rounds: readonly Round[], signal: AbortSignal, hear: (heard: Heard) => void) => Promise<void>
+export type CallAgent = (
+  rounds: readonly Round[],
+  signal: AbortSignal,
+  hear: (heard: RemoteEvent) => void,
+) => Promise<void>
 
-/** The call under way, what was heard of it and not taken yet, and how it ended. */
-type Open = {
-  queue: Heard[]
+/** The call in progress, what was heard of it and not taken yet, and how it ended. */
+type OpenExchange = {
+  queue: RemoteEvent[]
   ended: boolean
   error?: unknown
   stop: AbortController
@@ -38,7 +42,7 @@ const MOST_IN_STEPS = 16 * 1024 * 1024
 /** How long a reply whose answer is whole may take to end. */
 const REPLY_ENDS_MS = 500
 
-type Waiting = { calls: ToolCall[]; steps: readonly AskedStep[]; reply: PromiseWithResolvers<StepsReply> }
+type WaitingSteps = { calls: ToolCall[]; steps: readonly AskedStep[]; reply: PromiseWithResolvers<StepsReply> }
 
 /**
  * A run whose answers come from elsewhere. Each time it is asked, it answers as a model does: with text, and with the
@@ -50,9 +54,9 @@ export class RemoteConversation {
   readonly #call: CallAgent
   /** All steps so far that have a result, by their ids. */
   readonly #done = new Map<string, { name: string; done: DoneStep }>()
-  #open: Open | undefined
+  #open: OpenExchange | undefined
   /** What the agent has asked for and not heard of yet. */
-  #waiting: Waiting | undefined
+  #waiting: WaitingSteps | undefined
   #turn: Promise<unknown> = Promise.resolve()
   #wake: (() => void) | undefined
   #isOver = false
@@ -94,7 +98,7 @@ export class RemoteConversation {
   }
 
   /** The agent's next answer. */
-  ask = async ({ rounds }: AskedAnswer): Promise<AnsweredBy & { isAsked: boolean; isRepeatable: boolean }> => {
+  ask = async ({ rounds }: AnswerRequest): Promise<AnsweredBy & { isAsked: boolean; isRepeatable: boolean }> => {
     this.#learn(rounds)
     const { deadline, log, retryDelayMs: delayMs, left } = this.#run
     const said = left.response.length
@@ -106,7 +110,7 @@ export class RemoteConversation {
     return { answer, model: REMOTE, passed_over: [], isAsked: calls.length === 0, isRepeatable }
   }
 
-  /** The run ends here, or goes on elsewhere. */
+  /** The run ends here, or continues elsewhere. */
   leave(status: 'waiting' | 'over'): void {
     this.#isOver = true
     this.#waiting?.reply.resolve({ status })
@@ -115,14 +119,14 @@ export class RemoteConversation {
   }
 
   /** The call under way is over. A reply that may still end by itself gets a moment: its connection serves the next call. */
-  #close(open: Open, moment_ms = 0): void {
+  #close(open: OpenExchange, moment_ms = 0): void {
     if (this.#open === open) this.#open = undefined
     if (open.ended) return
     if (moment_ms === 0) open.stop.abort()
     else setTimeout(() => open.stop.abort(), moment_ms).unref()
   }
 
-  /** What was asked for is done, and the agent hears of it. */
+  /** What was asked for is done, and the agent learns of it. */
   #learn(rounds: readonly Round[]): void {
     for (const { calls, results } of rounds) {
       for (const [index, call] of calls.entries()) {
@@ -150,7 +154,7 @@ export class RemoteConversation {
     const take = this.#taker()
     try {
       for (;;) {
-        if (this.#run.deadline.stopped) throw new Stopped()
+        if (this.#run.deadline.stopped) throw new RunStopped()
         for (let heard = open.queue.shift(); heard; heard = open.queue.shift()) {
           if (heard.kind === 'usage') await this.#spend(heard)
           else take(heard)
@@ -160,7 +164,7 @@ export class RemoteConversation {
           }
         }
         if (this.#waiting) return this.#waiting.calls
-        if (open.ended) throw open.error ?? new Stopped()
+        if (open.ended) throw open.error ?? new RunStopped()
         await new Promise<void>((wake) => (this.#wake = wake))
       }
     } catch (error) {
@@ -177,7 +181,7 @@ export class RemoteConversation {
 
   /**
    * An agent that breaks off what followers have read cannot say it again in this attempt. A run that may wait goes on in
-   * the next one, and its followers are told that it begins anew.
+   * the next one, and its followers are told that it starts over.
    */
   #laterInstead(error: unknown, said: number): unknown {
     const { keeper, left, retryDelayMs: after_ms } = this.#run
@@ -187,13 +191,13 @@ export class RemoteConversation {
     return new ModelFailure(error.message, error.detail, { after_ms })
   }
 
-  #start(rounds: readonly Round[]): Open {
+  #start(rounds: readonly Round[]): OpenExchange {
     const { deadline, output } = this.#run
     const { signal } = deadline
     // What the agent says before a step and after it is one answer. Another call begins another.
     if (output) output.draft = ''
-    const open: Open = { queue: [], ended: false, stop: new AbortController() }
-    const hear = (heard: Heard) => {
+    const open: OpenExchange = { queue: [], ended: false, stop: new AbortController() }
+    const hear = (heard: RemoteEvent) => {
       open.queue.push(heard)
       this.#wake?.()
     }
@@ -213,7 +217,7 @@ export class RemoteConversation {
   }
 
   /** Takes what was heard, except for what was spent. */
-  #taker(): (heard: Heard) => void {
+  #taker(): (heard: RemoteEvent) => void {
     const run = this.#run
     const { output } = run
     const say = output
@@ -226,7 +230,7 @@ export class RemoteConversation {
     }
   }
 
-  #note({ level, message }: Extract<Heard, { kind: 'log' }>): void {
+  #note({ level, message }: Extract<RemoteEvent, { kind: 'log' }>): void {
     const { log } = this.#run
     this.#logs += 1
     if (this.#logs <= MOST_LOGS) log(level, message)
@@ -234,7 +238,7 @@ export class RemoteConversation {
       log('warn', `The agent wrote more than ${MOST_LOGS} log entries. The rest is left out.`)
   }
 
-  async #spend(spent: Extract<Heard, { kind: 'usage' }>): Promise<void> {
+  async #spend(spent: Extract<RemoteEvent, { kind: 'usage' }>): Promise<void> {
     this.#spendings += 1
     if (this.#spendings > MOST_SPENDINGS) {
       throw new AgentFailure(`The remote agent reported usage more than ${MOST_SPENDINGS} times.`)
@@ -251,7 +255,7 @@ export class RemoteConversation {
 const REMOTE = 'remote'
 
 /** What the agent has spent by itself is written down; a budget refuses what comes after it. */
-async function spend(run: RunInProgress, { model, ...tokens }: Extract<Heard, { kind: 'usage' }>): Promise<void> {
+async function spend(run: RunInProgress, { model, ...tokens }: Extract<RemoteEvent, { kind: 'usage' }>): Promise<void> {
   const { attempt, left, meter } = run
   const { input_tokens, output_tokens } = tokens
   const call = { model: pricedName(model), attempt, step: left.steps.length }

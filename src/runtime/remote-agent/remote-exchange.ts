@@ -9,7 +9,7 @@ import { retryAfter } from '../providers/retry.ts'
 import { REMOTE_EVENTS, RemoteAnswer, readShape } from './contract.ts'
 
 /** What a remote agent says while it is called. */
-export type Heard =
+export type RemoteEvent =
   | { kind: 'text'; text: string }
   | { kind: 'log'; level: LogLevel; message: string }
   | { kind: 'usage'; model: string | undefined; input_tokens: number; output_tokens: number }
@@ -33,12 +33,12 @@ type Message = { url: string; headers: Record<string, string>; body: string }
 export async function exchange(
   { url, headers, body }: Message,
   { sockets, signal, now }: { sockets: ProviderSockets; signal: AbortSignal; now: () => number },
-  hear: (heard: Heard) => void,
+  hear: (heard: RemoteEvent) => void,
 ): Promise<void> {
   let refusal: BadStatus | undefined
   let isDone = false
   let hasSpoken = false
-  const tell = (heard: Heard) => {
+  const tell = (heard: RemoteEvent) => {
     if (isDone) return
     isDone = heard.kind === 'done'
     hasSpoken = true
@@ -72,7 +72,7 @@ export async function exchange(
   }
 }
 
-function tellEvent(event: string | undefined, data: string, tell: (heard: Heard) => void): void {
+function tellEvent(event: string | undefined, data: string, tell: (heard: RemoteEvent) => void): void {
   const read = <Shape extends z.ZodType>(shape: Shape) => readShape(shape, parseObject(data))
   if (event === 'delta') return tell({ kind: 'text', text: storable(read(REMOTE_EVENTS.delta).text) })
   if (event === 'log') return tellLog(read(REMOTE_EVENTS.log), tell)
@@ -81,7 +81,7 @@ function tellEvent(event: string | undefined, data: string, tell: (heard: Heard)
   if (event === 'error') throw saidFailure(read(REMOTE_EVENTS.error))
 }
 
-function tellWhole(json: string, tell: (heard: Heard) => void): void {
+function tellWhole(json: string, tell: (heard: RemoteEvent) => void): void {
   const { response, usage, logs, error, ...rest } = readShape(RemoteAnswer, parseObject(json))
   if (error) throw saidFailure(error)
   for (const log of [logs ?? []].flat()) tellLog(log, tell)
@@ -92,15 +92,15 @@ function tellWhole(json: string, tell: (heard: Heard) => void): void {
 
 type Event<Name extends keyof typeof REMOTE_EVENTS> = z.output<(typeof REMOTE_EVENTS)[Name]>
 
-function tellLog({ level = '', message }: Event<'log'>, tell: (heard: Heard) => void): void {
+function tellLog({ level = '', message }: Event<'log'>, tell: (heard: RemoteEvent) => void): void {
   tell({ kind: 'log', level: LEVELS.has(level) ? (level as LogLevel) : 'info', message })
 }
 
-function tellUsage({ model, ...tokens }: Event<'usage'>, tell: (heard: Heard) => void): void {
+function tellUsage({ model, ...tokens }: Event<'usage'>, tell: (heard: RemoteEvent) => void): void {
   tell({ kind: 'usage', model: model?.slice(0, 200) || undefined, ...tokens })
 }
 
-function tellDone(done: Event<'done'>, tell: (heard: Heard) => void): void {
+function tellDone(done: Event<'done'>, tell: (heard: RemoteEvent) => void): void {
   tell('output' in done ? { kind: 'done', output: { value: done.output } } : { kind: 'done' })
 }
 

@@ -3,8 +3,8 @@ import { converse } from '../conversation/conversation.ts'
 import type { Equipment } from '../conversation/equipment.ts'
 import { AgentFailure } from '../outcome.ts'
 import { guardedSockets, type Reach } from '../providers/provider-sockets.ts'
-import { type RunInProgress, Stopped, Waits } from '../run-in-progress.ts'
-import type { Answered, RunHost, Runner, RunRequest } from '../runner.ts'
+import { type RunInProgress, RunStopped, Waits } from '../run-in-progress.ts'
+import type { RunAnswer, RunHost, Runner, RunRequest } from '../runner.ts'
 import type { A2aRemote, SignedRemote } from '../spec.ts'
 import { fillHeaders, SecretRefused, type SecretSource } from '../tools/fill-secrets.ts'
 import type { Fetch } from '../tools/tool.ts'
@@ -37,7 +37,7 @@ type RunAttempt = Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'a
 export class RemoteRunner implements Runner {
   readonly #options: RemoteRunnerOptions
   readonly #equipment: Equipment
-  /** Who takes the steps of the runs under way here, by request id. */
+  /** Who takes the steps of the runs in progress here, by request id. */
   readonly #takers = new Map<string, StepsTaker>()
 
   constructor(equipment: Equipment, options: RemoteRunnerOptions) {
@@ -45,7 +45,7 @@ export class RemoteRunner implements Runner {
     this.#options = options
   }
 
-  async run(request: RunRequest, host: RunHost): Promise<Answered> {
+  async run(request: RunRequest, host: RunHost): Promise<RunAnswer> {
     const { agent_id, tree, context, agent } = request
     const { memory } = this.#options
     const settings = agent.remote
@@ -72,7 +72,7 @@ export class RemoteRunner implements Runner {
     request: RunRequest,
     host: RunHost,
     run: RunInProgress,
-  ): Promise<Answered> {
+  ): Promise<RunAnswer> {
     const { request_id, attempt } = request
     const take = (steps: readonly AskedStep[]) => conversation.take(steps)
     const way =
@@ -84,7 +84,7 @@ export class RemoteRunner implements Runner {
     let left: 'over' | 'waiting' = 'over'
     let isOver = false
     try {
-      if (host.deadline.stopped) throw new Stopped()
+      if (host.deadline.stopped) throw new RunStopped()
       await converse(run, conversation.ask)
       return { status: 'completed' }
     } catch (error) {
@@ -98,13 +98,13 @@ export class RemoteRunner implements Runner {
     }
   }
 
-  /** The agent asks for steps. Undefined if this attempt of its run is not under way here. */
+  /** The agent asks for steps. Undefined if this attempt of its run is not in progress here. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     const taker = this.#takers.get(request_id)
     return taker?.attempt === attempt ? taker.take(steps) : undefined
   }
 
-  /** Whether this attempt of a run is under way here. */
+  /** Whether this attempt of a run is in progress here. */
   isTaking({ request_id, attempt }: Pick<RunAttempt, 'request_id' | 'attempt'>): boolean {
     return this.#takers.get(request_id)?.attempt === attempt
   }
@@ -235,7 +235,7 @@ async function within(
   }
 }
 
-/** Whether the run is over with this error. One that only left this process goes on elsewhere. */
+/** Whether the run is over with this error. One that only left this process continues elsewhere. */
 function isEnd(error: unknown, { cancellation, keeper }: RunRequest, { deadline }: RunHost): boolean {
   if (deadline.stopped === 'timeout') return true
   if (deadline.stopped !== 'cancelled') return error instanceof AgentFailure

@@ -4,25 +4,25 @@ import type { NodeWire } from '../following/node-message.ts'
 import type { AskedStep } from './asked-step.ts'
 import { OtherStep, type StepsReply } from './remote-conversation.ts'
 
-type AskedRun = { request_id: string; attempt: number }
-type Asked = AskedRun & { steps: readonly AskedStep[] }
-type Told = StepsReply | { status: 'other'; message: string }
+type RunRef = { request_id: string; attempt: number }
+type StepsRequest = RunRef & { steps: readonly AskedStep[] }
+type StepsAnswer = StepsReply | { status: 'other'; message: string }
 
 /** What nodes say to each other about steps. The steps themselves are sent when a node has said that it has the run. */
 type StepsMessage =
-  | ({ kind: 'steps.find'; by: string; id: string } & AskedRun)
+  | ({ kind: 'steps.find'; by: string; id: string } & RunRef)
   | { kind: 'steps.found'; by: string; id: string }
   /** The node has the steps, and works on them. */
   | { kind: 'steps.taken'; by: string; id: string }
-  | ({ kind: 'steps'; by: string; to: string; id: string } & Asked)
-  | { kind: 'steps.done'; by: string; id: string; told: Told }
+  | ({ kind: 'steps'; by: string; to: string; id: string } & StepsRequest)
+  | { kind: 'steps.done'; by: string; id: string; told: StepsAnswer }
 
 type Options = {
   node: string
   /** Undefined when there is only one node. */
   wire: NodeWire | undefined
-  has(run: AskedRun): boolean
-  take(asked: Asked): Promise<StepsReply> | undefined
+  has(run: RunRef): boolean
+  take(asked: StepsRequest): Promise<StepsReply> | undefined
 }
 
 /** A node that has the run says so at once, unless it stands still. */
@@ -32,18 +32,18 @@ const TAKEN_WITHIN_MS = 10_000
 /** As long as a run may take. A message that was lost is asked for again by the agent. */
 const DONE_WITHIN_MS = 600_000
 
-type NotFound = { status: 'not found' }
-type Waiting = {
-  asked: Asked
+type StepsNotFound = { status: 'not found' }
+type PendingRequest = {
+  asked: StepsRequest
   isFound: boolean
   timer: NodeJS.Timeout
-  resolve(told: Told | NotFound | undefined): void
+  resolve(told: StepsAnswer | StepsNotFound | undefined): void
 }
 
 /** A load balancer may bring a remote agent to another node than the one that has called it. That node is asked. */
 export class StepsElsewhere {
   readonly #options: Options
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, PendingRequest>()
 
   constructor(options: Options) {
     this.#options = options
@@ -51,12 +51,12 @@ export class StepsElsewhere {
   }
 
   /** Undefined if the node that has the run could not be reached. If none says that it has it, the caller looks again. */
-  async ask(asked: Asked): Promise<Told | NotFound | undefined> {
+  async ask(asked: StepsRequest): Promise<StepsAnswer | StepsNotFound | undefined> {
     const { wire } = this.#options
     if (!wire) return { status: 'over' }
     const { request_id, attempt } = asked
     const id = randomUUID()
-    const { promise, resolve } = Promise.withResolvers<Told | NotFound | undefined>()
+    const { promise, resolve } = Promise.withResolvers<StepsAnswer | StepsNotFound | undefined>()
     const timer = setTimeout(() => this.#end(id, { status: 'not found' }), FOUND_WITHIN_MS)
     this.#waiting.set(id, { asked, isFound: false, timer, resolve })
     await this.#send({ kind: 'steps.find', by: this.#options.node, id, request_id, attempt }).catch(() => {
@@ -92,10 +92,10 @@ export class StepsElsewhere {
     )
   }
 
-  async #take({ id, request_id, attempt, steps }: { id: string } & Asked): Promise<void> {
+  async #take({ id, request_id, attempt, steps }: { id: string } & StepsRequest): Promise<void> {
     const taken = this.#options.take({ request_id, attempt, steps })
     if (taken) this.#say({ kind: 'steps.taken', by: this.#options.node, id })
-    const told = await (taken ?? Promise.resolve({ status: 'over' as const })).catch((error: unknown): Told => {
+    const told = await (taken ?? Promise.resolve({ status: 'over' as const })).catch((error: unknown): StepsAnswer => {
       const message = error instanceof OtherStep ? error.message : 'the steps could not be done'
       return { status: 'other', message }
     })
@@ -103,7 +103,7 @@ export class StepsElsewhere {
   }
 
   /** Waits for the next word about the steps for that long. */
-  #expect(id: string, within_ms: number, otherwise: NotFound | undefined): void {
+  #expect(id: string, within_ms: number, otherwise: StepsNotFound | undefined): void {
     const waiting = this.#waiting.get(id)
     if (!waiting) return
     clearTimeout(waiting.timer)
@@ -118,7 +118,7 @@ export class StepsElsewhere {
     this.#send(message).catch(() => {})
   }
 
-  #end(id: string, told: Told | NotFound | undefined): void {
+  #end(id: string, told: StepsAnswer | StepsNotFound | undefined): void {
     const waiting = this.#waiting.get(id)
     if (!waiting) return
     this.#waiting.delete(id)

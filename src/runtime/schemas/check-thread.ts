@@ -7,7 +7,7 @@ import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
 type Patience = { runMs: number; waitMs: number }
 
 /** `ran_ms` is how long the thread had it. */
-export type Checked = { answer: CheckAnswer; ran_ms: number }
+export type CheckResult = { answer: CheckAnswer; ran_ms: number }
 
 type Current = {
   request: CheckRequest
@@ -15,7 +15,7 @@ type Current = {
   taken_at?: number
   wait: AwakeTimeout
   run?: AwakeTimeout
-  end(checked: Checked): void
+  end(checked: CheckResult): void
 }
 
 /** A larger stack would only take longer to overflow. */
@@ -25,7 +25,7 @@ const TOO_LATE: CheckAnswer = { outcome: 'undecided', why: 'time' }
 
 /**
  * A thread that checks one value after the other. Projects take turns, and in each its lanes, so that the many checks of
- * one do not hold up the others. A check that runs too long ends with the thread, and the next one gets a new thread.
+ * one do not delay the others. A check that runs too long ends with the thread, and the next one gets a new thread.
  */
 export class CheckThread {
   readonly #turns = new FairRoom(1)
@@ -33,7 +33,7 @@ export class CheckThread {
   #isReady = false
   #current: Current | undefined
 
-  async check(lane: string, request: CheckRequest, { runMs, waitMs }: Patience): Promise<Checked> {
+  async check(lane: string, request: CheckRequest, { runMs, waitMs }: Patience): Promise<CheckResult> {
     const until = performance.now() + waitMs
     const turn = await this.#turns.take(lane, 1, waitMs)
     if (!turn) return { answer: TOO_LATE, ran_ms: 0 }
@@ -53,7 +53,7 @@ export class CheckThread {
     await worker?.terminate()
   }
 
-  #run(request: CheckRequest, { runMs, waitMs }: Patience): Promise<Checked> {
+  #run(request: CheckRequest, { runMs, waitMs }: Patience): Promise<CheckResult> {
     return new Promise((end) => {
       this.#current = { request, runMs, wait: setAwakeTimeout(() => this.#replace(), waitMs), end }
       this.#worker ??= this.#start()

@@ -30,13 +30,13 @@ const OPTIONS: Options = {
   unicodeRegExp: true,
 }
 
-type Compiled = ValidateFunction | 'unreadable'
+type CompiledSchema = ValidateFunction | 'unreadable'
 
 if (parentPort) serve(parentPort)
 
 function serve(port: NonNullable<typeof parentPort>): void {
   /** Compiled schemas by their text. */
-  const compiled = new LRUCache<string, Compiled>({ max: KEPT_SCHEMAS })
+  const compiled = new LRUCache<string, CompiledSchema>({ max: KEPT_SCHEMAS })
   port.on('message', ({ schema, value }: CheckRequest) => {
     if (value === undefined) {
       // To read the schema of schemas takes a while, once. It does not count against this schema.
@@ -62,7 +62,7 @@ function draftsOf(schema: { $schema?: unknown }): [Draft, Draft] {
 }
 
 /** Some schemas are older than they say: then their tuples are not understood. */
-function compile(schema: { $schema?: unknown }): Compiled {
+function compile(schema: { $schema?: unknown }): CompiledSchema {
   const { $schema: _dialect, ...rest } = schema
   for (const Draft of draftsOf(schema)) {
     try {
@@ -97,7 +97,7 @@ function review(schema: { $schema?: unknown }): CheckAnswer {
   return errors.length === 0 ? { outcome: 'ok' } : { outcome: 'errors', errors }
 }
 
-function check(validate: Compiled, value: unknown): CheckAnswer {
+function check(validate: CompiledSchema, value: unknown): CheckAnswer {
   if (validate === 'unreadable') return { outcome: 'undecided', why: 'schema' }
   try {
     if (validate(value)) return { outcome: 'ok' }

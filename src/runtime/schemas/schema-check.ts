@@ -19,7 +19,7 @@ const KEPT_LANES = 1_000
 const HAS_PATTERN = /"pattern(Properties)?":/
 
 /** Whose schema it is: projects take turns, and in each its lanes (`lane-key.ts`). */
-type Checking = { lane: string; deadlineMs?: number }
+type SchemaCheckOptions = { lane: string; deadlineMs?: number }
 
 /**
  * Checks values against JSON Schemas, in full and outside the event loop. Schemas and values come from strangers, and a
@@ -40,7 +40,7 @@ export class SchemaCheck {
   #isClosed = false
 
   /** Checks a schema itself, once. */
-  async review(schema: object, { lane, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
+  async review(schema: object, { lane, deadlineMs = DEADLINE_MS }: SchemaCheckOptions): Promise<CheckAnswer> {
     const request = { schema: JSON.stringify(schema) }
     const id = hash('sha256', request.schema, 'base64')
     const known = this.#reviewed.get(id)
@@ -51,7 +51,11 @@ export class SchemaCheck {
   }
 
   /** What cannot be decided in time, or by this schema at all, is undecided. */
-  async check(schema: object, value: unknown, { lane, deadlineMs = DEADLINE_MS }: Checking): Promise<CheckAnswer> {
+  async check(
+    schema: object,
+    value: unknown,
+    { lane, deadlineMs = DEADLINE_MS }: SchemaCheckOptions,
+  ): Promise<CheckAnswer> {
     const until = performance.now() + deadlineMs
     const request = { schema: JSON.stringify(schema), value: JSON.stringify(value) }
     const id = hash('sha256', request.schema, 'base64')

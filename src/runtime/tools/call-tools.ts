@@ -1,7 +1,7 @@
 import type { Ask } from '../approvals/ask.ts'
 import { callIdOf, refusalOf } from '../approvals/decided-calls.ts'
 import { MOST_REPEATS, type PendingCall } from '../next-step.ts'
-import { addSpent, type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
+import { addSpent, type RunInProgress, RunStopped, taken, Waits } from '../run-in-progress.ts'
 import type { ToolCallStep } from '../steps.ts'
 import { shownCall } from '../told-steps.ts'
 import { beginToolCall, endToolCall, failureType } from '../trace-steps.ts'
@@ -10,7 +10,7 @@ import type { CallResult } from './tool.ts'
 
 const MAX_CALLS_PER_STEP = 16
 
-/** The result for a call that was under way when the process died and may not be made twice. */
+/** The result for a call that was in progress when the process died and may not be made twice. */
 const OUTCOME_UNKNOWN = {
   error:
     'The outcome of this call is unknown: the service stopped while it was in progress. It might have taken effect. It was not made again',
@@ -30,7 +30,7 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
   }
   const ended = await Promise.allSettled(ready.map(({ pending, refusal }) => callTool(run, pending, refusal)))
   // A pause lets calls finish. What people must be asked, they are asked meanwhile.
-  if (run.deadline.isOver) throw new Stopped()
+  if (run.deadline.isOver) throw new RunStopped()
   const reasons = ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   const failure = reasons.find((reason) => !(reason instanceof Waits))
   if (failure) throw failure
@@ -40,7 +40,7 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
 }
 
 /**
- * What is asked at once expires at once: when the first of them does. It would expire too early if the run went on
+ * What is asked at once expires at once: when the first of them does. It would expire too early if the run continued
  * for anything else before.
  */
 function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never {

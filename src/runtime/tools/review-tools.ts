@@ -11,13 +11,13 @@ export function toolProblems(tools: readonly Tool[]): { field: string; error: st
 }
 
 /** What the operator allows: the secrets, and why an address may not be called, if it may not. */
-type Allowed = { secrets: Secrets; whyRefused(url: URL): string | undefined }
+type OperatorRules = { secrets: Secrets; whyRefused(url: URL): string | undefined }
 
 /**
  * Finds what will fail now, but can still be fixed by the operator: addresses that may not be called, and secrets that
  * are missing or not allowed for the host.
  */
-export function toolWarnings(tools: readonly Tool[], { secrets, whyRefused }: Allowed): string[] {
+export function toolWarnings(tools: readonly Tool[], { secrets, whyRefused }: OperatorRules): string[] {
   return tools.flatMap((tool) => {
     if (tool.type === 'ask_person' || tool.type === 'agent') return []
     const url = new URL(tool.url.replace(PARAMETER, 'x'))

@@ -1,13 +1,13 @@
 import { type Attachment, FileNotKept, type ToolFile } from '../attachments/attachment.ts'
 import { ToolError, type ToolWorld } from './tool.ts'
 
-type Using = Pick<ToolWorld, 'keepFile' | 'redact'>
+type FileNeeds = Pick<ToolWorld, 'keepFile' | 'redact'>
 
 /** How one file of a result is told to the model, and the file if it was stored. */
-export type KeptFile = { text: string; file?: Attachment }
+export type FileResult = { text: string; file?: Attachment }
 
 /** Stores a file of a result. One that cannot be stored is told in words, and the rest of the result counts. */
-export async function keepToolFile(file: ToolFile, { keepFile, redact }: Using): Promise<KeptFile> {
+export async function keepToolFile(file: ToolFile, { keepFile, redact }: FileNeeds): Promise<FileResult> {
   const name = redact(file.name)
   if (!keepFile) return { text: `[file ${name}: ${file.media_type ?? 'of unknown type'}]` }
   try {

@@ -5,7 +5,7 @@ import type { ToolDefinition } from '../models/model.ts'
 import type { Log, ToolResult } from '../outcome.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { Retry } from '../spec.ts'
-import type { Spent } from '../steps.ts'
+import type { ModelSpend } from '../steps.ts'
 import type { AgentTool } from './called-agent.ts'
 import type { Redact, Secrets } from './fill-secrets.ts'
 
@@ -51,7 +51,7 @@ export type RunTool = {
 }
 
 /** `spent` is there if models were asked for it, `below` if another agent was, `began_at` if an earlier attempt began it. */
-export type CallResult = ToolResult & { spent?: Spent; below?: Spent; began_at?: number }
+export type CallResult = ToolResult & { spent?: ModelSpend; below?: ModelSpend; began_at?: number }
 
 /** A tool call that failed; the message is for the model, the receipt and the log. */
 export class ToolError extends Error {}

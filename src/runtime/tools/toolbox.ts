@@ -24,15 +24,15 @@ export type Toolbox = {
    * What a person must decide before the call is made, or the error of a call that must not be made. Undefined for most
    * calls.
    */
-  askFor(name: string, args: ToolArguments, standing: Standing): Promise<AskedCall | { error: string } | undefined>
+  askFor(name: string, args: ToolArguments, standing: CallState): Promise<ApprovalCall | { error: string } | undefined>
   close?: () => Promise<void>
 }
 
 /** What is known of a call that has no result. If it is in doubt, an earlier attempt may have made it. */
-type Standing = { isInDoubt: boolean; isDecided: boolean }
+type CallState = { isInDoubt: boolean; isDecided: boolean }
 
 /** What the toolbox knows of a call that people are asked about. */
-type AskedCall = Omit<Ask, 'call_id' | 'index'>
+type ApprovalCall = Omit<Ask, 'call_id' | 'index'>
 
 const NONE_HANDED: ReadonlySet<string> = new Set()
 
@@ -174,7 +174,7 @@ export async function callTool(
 function kindOfAsk(
   tool: RunTool,
   args: Record<string, unknown>,
-  { isInDoubt, isDecided }: Standing,
+  { isInDoubt, isDecided }: CallState,
 ): AskKind | undefined {
   // Without a decision no attempt has made the call: the process may have died before anybody was asked.
   if (!isDecided && needsApproval(tool.approval, args)) return tool.isQuestion ? 'question' : 'tool'
@@ -190,7 +190,7 @@ async function askAbout(
   kind: AskKind,
   args: Record<string, unknown>,
   world: ToolWorld,
-): Promise<AskedCall | { error: string }> {
+): Promise<ApprovalCall | { error: string }> {
   const problem = await argumentProblem(args, input_schema, world)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   return {

@@ -10,18 +10,18 @@ import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
 import { callTool } from './toolbox.ts'
 
 /** `name` says which of an MCP server's tools is called. */
-export type TriedCall = { name?: string | undefined; arguments: Record<string, unknown> }
+export type TrialToolCall = { name?: string | undefined; arguments: Record<string, unknown> }
 
 /** What the model would be offered, and what came of the call. If nothing was called, neither is there. */
-export type TriedTool = { tools: ToolDefinition[]; result: string | null; error: string | null }
+export type ToolTrial = { tools: ToolDefinition[]; result: string | null; error: string | null }
 
 /** Opens one tool as a run would, and makes one call of it if that is asked for. No person is asked to approve it. */
 export async function tryTool(
   tool: Tool,
-  call: TriedCall | undefined,
+  call: TrialToolCall | undefined,
   world: ToolWorld,
   { now, key }: { now: () => number; key: string },
-): Promise<TriedTool> {
+): Promise<ToolTrial> {
   // Its own connections: what a server said a minute ago is no test.
   const servers = new McpServers(now)
   let toolset: McpToolset | undefined
@@ -47,7 +47,7 @@ function toolsOf(tool: Tool, world: ToolWorld): RunTool[] {
   return tool.type === 'ask_person' ? [askPerson(tool)] : []
 }
 
-function callOne(offered: readonly RunTool[], call: TriedCall, world: ToolWorld, key: string) {
+function callOne(offered: readonly RunTool[], call: TrialToolCall, world: ToolWorld, key: string) {
   const name = call.name ?? (offered.length === 1 ? offered[0]?.definition.name : undefined)
   const found = offered.find(({ definition }) => definition.name === name)
   if (!name) return { error: "Specify which of the server's tools to call" }

@@ -28,7 +28,7 @@ export async function openLimiter(
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
-    // A connection on which a command was not answered for this time is made anew, also one that has just been made.
+    // A connection on which a command was not answered for this time is made again, also one that has just been made.
     socketTimeout: 5_000,
     retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
   })

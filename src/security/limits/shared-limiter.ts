@@ -25,7 +25,7 @@ return { string.format('%.0f', start), string.format('%.0f', time) }`
 const PING_MS = 1_000
 const ANSWER_WITHIN_MS = 500
 
-type Sharing = {
+type SharedLimiterOptions = {
   /** The name of this installation: others may use the same Redis. */
   name: string
   local: RateLimiter
@@ -34,13 +34,13 @@ type Sharing = {
   nodes(): number
 }
 
-type Asked = { rate: Rate; resolve: (decision: Decision) => void }
+type LimitRequest = { rate: Rate; resolve: (decision: Decision) => void }
 
 /**
  * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis does not
  * answer, each node gives out its share of every limit, so that all nodes together still keep it.
  */
-export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: Sharing): RateLimiter {
+export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: SharedLimiterOptions): RateLimiter {
   const ping = () =>
     answered(redis.ping()).then(
       () => outage.works(),
@@ -48,10 +48,10 @@ export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: Shar
     )
   const pinging = setInterval(ping, PING_MS).unref()
   redis.on('ready', ping)
-  let asked = new Map<string, Asked[]>()
+  let asked = new Map<string, LimitRequest[]>()
 
-  const ask = async (key: string, waiting: Asked[]) => {
-    const { rate } = waiting[0] as Asked
+  const ask = async (key: string, waiting: LimitRequest[]) => {
+    const { rate } = waiting[0] as LimitRequest
     const interval = MINUTE / rate.perMinute
     try {
       const args = [`moorage:rate:${name}:${key}`, interval * 1000, rate.burst, waiting.length, CLOCK_JUMP * 1000]

@@ -16,7 +16,7 @@ export type Checks = { state: string; nonce: string; verifier: string }
 export type IssuerTokens = { refresh_token?: string; id_token?: string; is_offline?: boolean }
 
 /** Who a person is, as the provider has just said, and with what it is asked again. */
-export type Vouched = { identity: Identity; tokens: IssuerTokens }
+export type VerifiedIdentity = { identity: Identity; tokens: IssuerTokens }
 
 /** What a device shows while its owner signs in elsewhere. */
 export type DeviceCode = {
@@ -76,7 +76,7 @@ export class OidcIssuer {
   }
 
   /** Who has signed in. `callback` is the address to which the browser was sent back. */
-  finish(callback: URL, { state, nonce, verifier }: Checks): Promise<Vouched> {
+  finish(callback: URL, { state, nonce, verifier }: Checks): Promise<VerifiedIdentity> {
     return this.#ask(async (configuration) => {
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
       return this.#vouch(configuration, await openid().authorizationCodeGrant(configuration, callback, checks))
@@ -84,7 +84,7 @@ export class OidcIssuer {
   }
 
   /** Asks again who the person is. Returns the provider's word if it vouches for the person no longer. */
-  async confirm(known: IssuerTokens, subject: string): Promise<Vouched | { refused: string }> {
+  async confirm(known: IssuerTokens, subject: string): Promise<VerifiedIdentity | { refused: string }> {
     const { refresh_token } = known
     if (refresh_token === undefined) return { refused: 'no_refresh_token' }
     return this.#ask(async (configuration) => {
@@ -129,7 +129,7 @@ export class OidcIssuer {
   }
 
   /** Who has signed in for a device. `wait` while no person has, `slow_down` if it is asked too often. */
-  async finishDevice(device_code: string): Promise<Vouched | 'wait' | 'slow_down'> {
+  async finishDevice(device_code: string): Promise<VerifiedIdentity | 'wait' | 'slow_down'> {
     return this.#ask(async (configuration) => {
       try {
         return await this.#vouch(
@@ -156,7 +156,7 @@ export class OidcIssuer {
   }
 
   /** The identity in the ID token. What it leaves out is asked for at UserInfo. */
-  async #vouch(configuration: Configuration, tokens: Tokens, subject?: string): Promise<Vouched> {
+  async #vouch(configuration: Configuration, tokens: Tokens, subject?: string): Promise<VerifiedIdentity> {
     const { access_token, refresh_token, id_token, scope } = tokens
     const { roles, scopes } = this.settings
     const { userinfo_endpoint, issuer } = configuration.serverMetadata()

@@ -109,7 +109,7 @@ export class GuardedClient {
     }
   }
 
-  /** Ends all calls under way. */
+  /** Ends all calls in progress. */
   async close(): Promise<void> {
     await (await this.#agent)?.destroy()
   }

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 import { type HostFiles, readHostFiles } from './host-files.ts'
 import { PerOwnerLimit } from './per-owner-limit.ts'
 
-export type Asking = {
+export type ResolveOptions = {
   /** On whose behalf a name is resolved. Slow names delay only other names of the same owner. */
   owner: string
   signal: AbortSignal
@@ -18,7 +18,7 @@ type NamesOptions = {
   now?: () => number
 }
 
-type KeptUntil<T> = { value: T; until: number }
+type TimedValue<T> = { value: T; until: number }
 
 const PER_OWNER = 8
 const SERVER_TIMEOUT_MS = 2_000
@@ -47,8 +47,8 @@ export class Names {
   readonly #readFiles: () => Promise<HostFiles>
   readonly #now: () => number
   readonly #searches = new PerOwnerLimit(PER_OWNER)
-  readonly #known = new LRUCache<string, KeptUntil<LookupAddress[]>>({ max: MAX_NAMES })
-  #files: KeptUntil<Promise<HostFiles>> | undefined
+  readonly #known = new LRUCache<string, TimedValue<LookupAddress[]>>({ max: MAX_NAMES })
+  #files: TimedValue<Promise<HostFiles>> | undefined
 
   constructor({ nameservers, readFiles = readHostFiles, now = Date.now }: NamesOptions = {}) {
     this.#nameservers = nameservers
@@ -57,7 +57,7 @@ export class Names {
   }
 
   /** Returns at least one address. Throws when there is none, or when no server answers. */
-  async resolve(name: string, { owner, signal }: Asking): Promise<readonly LookupAddress[]> {
+  async resolve(name: string, { owner, signal }: ResolveOptions): Promise<readonly LookupAddress[]> {
     const files = await this.#hostFiles()
     const local = files.hosts.get(name)
     if (local) return local

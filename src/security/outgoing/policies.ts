@@ -1,9 +1,9 @@
 import type { UrlPolicy } from './guarded-url.ts'
 
 /** What the operator allows, as far as it is set. */
-type Opening = { allowInsecure?: boolean | undefined; allowedCidrs?: readonly string[] | undefined }
+type OutgoingAllowance = { allowInsecure?: boolean | undefined; allowedCidrs?: readonly string[] | undefined }
 
-type OpeningSettings = { outgoing: Opening; webhooks: Opening }
+type OpeningSettings = { outgoing: OutgoingAllowance; webhooks: OutgoingAllowance }
 
 /**
  * What may be called by tools, MCP servers and identity providers of agents (`outgoing`), and by webhooks, which have

@@ -80,7 +80,7 @@ async function discover(fetch: ProviderFetch, provider: string): Promise<Provide
   const path = withoutSlash(pathname)
   const metadata = await ask(fetch, `${origin}${path}/.well-known/openid-configuration`, ProviderMetadata).catch(
     (error) => {
-      if (!(error instanceof Declined)) throw error
+      if (!(error instanceof UnexpectedStatus)) throw error
       return ask(fetch, `${origin}/.well-known/oauth-authorization-server${path}`, ProviderMetadata)
     },
   )
@@ -97,7 +97,7 @@ async function discover(fetch: ProviderFetch, provider: string): Promise<Provide
 }
 
 /** The host answered, but not with status 200. */
-class Declined extends Error {}
+class UnexpectedStatus extends Error {}
 
 export async function ask<T>(
   fetch: ProviderFetch,
@@ -114,7 +114,7 @@ export async function ask<T>(
   const response = await fetch(url, form ? { ...request, body: form.body } : request)
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw new Declined(`${url} returned ${response.status}`)
+    throw new UnexpectedStatus(`${url} returned ${response.status}`)
   }
   const answer = shape.safeParse(parseIfJson(await readBody(response, url)))
   if (!answer.success) throw new Error(`${url} returned an unexpected answer: ${z.prettifyError(answer.error)}`)

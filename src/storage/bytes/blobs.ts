@@ -116,12 +116,12 @@ export async function dropStale(db: Database, before: number, limit: number): Pr
 
 export type DroppedBlob = Pick<Tables['blobs'], 'id' | 'kept_in'>
 
-type DroppedWanted = { before: number; places: readonly Tables['blobs']['kept_in'][] }
+type DroppedQuery = { before: number; places: readonly Tables['blobs']['kept_in'][] }
 
 /** Dropped blobs in these places, those first that could not be removed for the longest time. */
 export async function listDropped(
   db: Database,
-  { before, places }: DroppedWanted,
+  { before, places }: DroppedQuery,
   limit: number,
 ): Promise<DroppedBlob[]> {
   return db

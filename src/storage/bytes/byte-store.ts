@@ -5,7 +5,7 @@ export const FILES_FOLDER = 'files'
 export type ByteRange = { start: number; end: number }
 
 /** What is known of bytes when the last of them has come. */
-export type Measured = { size: number; sha256: string }
+export type MeasuredBytes = { size: number; sha256: string }
 
 /** Bytes that come in, and the project that they are for. */
 export type NewBytes = { id: string; project_id: string }
@@ -13,7 +13,7 @@ export type NewBytes = { id: string; project_id: string }
 /** A place where bytes are kept. What is written under an id never changes. */
 export type ByteStore = {
   /** Resolves when all of it would survive a crash. After a failure `remove` takes away what came. */
-  write(bytes: NewBytes, pieces: AsyncIterable<Uint8Array>, measured: () => Measured): Promise<void>
+  write(bytes: NewBytes, pieces: AsyncIterable<Uint8Array>, measured: () => MeasuredBytes): Promise<void>
   /** `Bytes` compares what comes with what was asked for. */
   read(id: string, range: ByteRange): AsyncIterable<Uint8Array>
   /** Resolves when nothing of it is left, also if nothing was there. */

@@ -17,7 +17,7 @@ import {
 const HEAD_BYTES = 4_100
 
 /** Bytes that have come and are durable. They are a blob of the project once a transaction keeps them. */
-export type TakenBytes = {
+export type ReceivedBytes = {
   id: string
   project_id: string
   size: number
@@ -32,7 +32,7 @@ export type StoredBytes = { blob_id: string; size: number; sha256: string }
 type Place = Tables['blobs']['kept_in']
 
 /** What came of removing bytes. A place that is away is asked about one blob, and not about the rest. */
-type Cleared = { gone: string[]; refused: string[]; unanswered: string[]; away: Set<Place>; failure: unknown }
+type RemovalResult = { gone: string[]; refused: string[]; unanswered: string[]; away: Set<Place>; failure: unknown }
 
 /** Bytes whose removal was refused are tried again after this time. */
 const REFUSED_MS = 3_600_000
@@ -59,7 +59,7 @@ export class Bytes {
    * Stores the bytes. The caller keeps them in a transaction (`blobs.keep`), and calls `release` afterwards in any case.
    * The same bytes are written again if they are here already: how long it takes tells nothing about what others have.
    */
-  async take(project_id: string, pieces: AsyncIterable<Uint8Array>): Promise<TakenBytes> {
+  async take(project_id: string, pieces: AsyncIterable<Uint8Array>): Promise<ReceivedBytes> {
     const { storage, home, newId, now } = this.#options
     const rest = pieces[Symbol.asyncIterator]()
     // A client that sends nothing leaves no row.
@@ -80,7 +80,7 @@ export class Bytes {
   }
 
   /** Removes taken bytes that were not kept. If that fails, they are swept up later. */
-  async release({ id }: Pick<TakenBytes, 'id'>): Promise<void> {
+  async release({ id }: Pick<ReceivedBytes, 'id'>): Promise<void> {
     const { storage, home, log } = this.#options
     try {
       if (!(await blobs.dropIncoming(storage.db, id))) return
@@ -143,9 +143,9 @@ export class Bytes {
     return 0
   }
 
-  /** Removes the bytes of dropped blobs, but not their rows. One that cannot be removed does not hold up the others. */
-  async clear(dropped: readonly blobs.DroppedBlob[]): Promise<Cleared> {
-    const cleared: Cleared = { gone: [], refused: [], unanswered: [], away: new Set(), failure: undefined }
+  /** Removes the bytes of dropped blobs, but not their rows. One that cannot be removed does not delay the others. */
+  async clear(dropped: readonly blobs.DroppedBlob[]): Promise<RemovalResult> {
+    const cleared: RemovalResult = { gone: [], refused: [], unanswered: [], away: new Set(), failure: undefined }
     for (const { id, kept_in } of dropped) {
       if (cleared.away.has(kept_in)) continue
       try {
@@ -186,7 +186,7 @@ class Measure {
     }
   }
 
-  result(): Pick<TakenBytes, 'size' | 'sha256' | 'head'> {
+  result(): Pick<ReceivedBytes, 'size' | 'sha256' | 'head'> {
     this.#sha256 ??= this.#hash.digest('hex')
     return { size: this.#size, sha256: this.#sha256, head: this.#head }
   }

@@ -26,7 +26,7 @@ const FIRST_PAUSE_MS = 200
 const SILENT_MS = 30_000
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
-type Wanted = {
+type S3Request = {
   method: 'PUT' | 'GET' | 'DELETE'
   id: string
   headers?: Record<string, string>
@@ -37,7 +37,7 @@ type Wanted = {
 
 /** Keeps blobs as objects of a bucket, one each. Bytes on their way there are in `folder`. */
 export function s3Bytes(options: S3Options, folder: string): ByteStore {
-  const ask = (wanted: Wanted) => askPatiently(options, wanted)
+  const ask = (wanted: S3Request) => askPatiently(options, wanted)
   return {
     async write({ id }, pieces, measured) {
       // S3 wants to know the length and the hash before the first byte.
@@ -66,7 +66,7 @@ export function s3Bytes(options: S3Options, folder: string): ByteStore {
 }
 
 /** What is wrong with S3 may pass: it is asked again a few times. An object that is not there is an answer. */
-async function askPatiently(options: S3Options, wanted: Wanted): Promise<Dispatcher.ResponseData> {
+async function askPatiently(options: S3Options, wanted: S3Request): Promise<Dispatcher.ResponseData> {
   for (let tries = 1; ; tries++) {
     const answer = await askOnce(options, wanted).catch((error: Error) => error)
     if (!(answer instanceof Error)) {
@@ -83,7 +83,7 @@ async function askPatiently(options: S3Options, wanted: Wanted): Promise<Dispatc
   }
 }
 
-async function askOnce(options: S3Options, wanted: Wanted): Promise<Dispatcher.ResponseData> {
+async function askOnce(options: S3Options, wanted: S3Request): Promise<Dispatcher.ResponseData> {
   const { endpoint, bucket, region, accessKeyId, secretAccessKey } = options
   const { method, id, headers = {}, sha256 = EMPTY_SHA256, body } = wanted
   const signer = new (aws().AwsV4Signer)({
@@ -106,10 +106,10 @@ async function askOnce(options: S3Options, wanted: Wanted): Promise<Dispatcher.R
   })
 }
 
-type Spooled = AsyncDisposable & { read(size: number): Readable }
+type SpooledFile = AsyncDisposable & { read(size: number): Readable }
 
 /** Writes the bytes to a file without a name: nothing is left of it when the process ends, whatever ends it. */
-async function spool(folder: string, pieces: AsyncIterable<Uint8Array>): Promise<Spooled> {
+async function spool(folder: string, pieces: AsyncIterable<Uint8Array>): Promise<SpooledFile> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, `upload-${randomUUID()}`)
   const file: FileHandle = await open(path, 'wx+', 0o600)

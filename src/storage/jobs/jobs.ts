@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
-import type { TakenWork } from '../../lib/work/worker.ts'
+import type { WorkBatch } from '../../lib/work/worker.ts'
 import { announce, type Database, engineOf } from '../database.ts'
-import { isHeld, type Lease, type Leased, take } from '../leases/lease.ts'
+import { isHeld, type Lease, type LeasedTable, take } from '../leases/lease.ts'
 
 /** Work that some node does at or after `run_at`, at least once. */
 export type NewJob = { id: string; kind: string; run_at: number }
 
 /** A running job's lease ends at its `run_at`. Then it is due again. */
-export const LEASED_JOBS: Leased = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'owner is not null' }
+export const LEASED_JOBS: LeasedTable = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'owner is not null' }
 
 /** A job that this process may run until its lease ends. */
 export type TakenJob = {
@@ -48,7 +48,7 @@ const LOCKED_MS = 1_000
 type TakeOptions = { kind: string; limit: number; owner: string; lease_ms: number }
 
 /** Takes jobs that are due, queued ones and those whose lease has ended, and says when the next one is due. */
-export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<TakenWork<TakenJob>> {
+export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<WorkBatch<TakenJob>> {
   const { kind, limit, owner, lease_ms } = options
   const waiting = db.selectFrom('jobs').where('kind', '=', kind).orderBy('run_at')
   const due = waiting

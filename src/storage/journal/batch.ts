@@ -3,8 +3,8 @@ import {
   type Batch,
   type BulkTable,
   type EndedTable,
-  type Ending,
   LARGEST_SUM,
+  type LeaseEnd,
   type Merge,
   type Row,
   type Value,
@@ -28,7 +28,7 @@ export function batchOf(entries: readonly JournalEntry[]): Batch {
   return batch
 }
 
-const NONE: readonly Ending[] = []
+const NONE: readonly LeaseEnd[] = []
 const NO_ROW: Row = {}
 
 /** The rows as they go into the table: merged, where the table says so. */

@@ -1,4 +1,4 @@
-import type { Lease, Leased } from '../leases/lease.ts'
+import type { Lease, LeasedTable } from '../leases/lease.ts'
 import type { Tables } from '../tables.ts'
 
 export type Value = string | number | null
@@ -32,8 +32,8 @@ export type Row = Readonly<Record<string, Value | undefined>>
 /** One row that is to be written. If it is work to do in the background, `lane` is the key of its lane. */
 export type Write = { into: BulkTable; row: Row; lane?: string }
 
-/** What happens to a leased row when the work on it ends, or goes on. */
-export type EndedTable = Leased & {
+/** What happens to a leased row when the work on it ends, or continues. */
+export type EndedTable = LeasedTable & {
   /** The columns that get new values. Without them the row is deleted. */
   columns?: readonly string[]
   /** Rows that are removed with the end: those whose column has the value of the key. */
@@ -41,7 +41,7 @@ export type EndedTable = Leased & {
 }
 
 /** The end of a lease. The row is changed or deleted if its owner still holds it. */
-export type Ending = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row }
+export type LeaseEnd = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row }
 
 /**
  * What is written together, or not at all. The rows of a batch have their values in the order of the table's columns.

@@ -1,13 +1,13 @@
 import { type Insertable, type Selectable, type SqlBool, sql, type Updateable, type UpdateResult } from 'kysely'
 import { jsonOf } from '../damaged-rows.ts'
 import type { Database } from '../database.ts'
-import type { EndedTable, Ending } from '../journal/rows.ts'
+import type { EndedTable, LeaseEnd } from '../journal/rows.ts'
 import { removeRows } from '../queries/remove-rows.ts'
 import type { Tables } from '../tables.ts'
-import { isHeld, type Lease, type Leased } from './lease.ts'
+import { isHeld, type Lease, type LeasedTable } from './lease.ts'
 
 /** The right to run a request that carries an Idempotency-Key. Later the row holds the answer. */
-export const CLAIMS: Leased = {
+export const CLAIMS: LeasedTable = {
   table: 'claims',
   key: ['scope', 'key'],
   until: 'lease_until',
@@ -16,7 +16,7 @@ export const CLAIMS: Leased = {
 
 export type StoredReply = { status: number; headers: Record<string, string>; body: string }
 
-export type Claimed =
+export type ClaimResult =
   /** `earlier`: the request that came with the key before, and whose process died while it ran. */
   | { state: 'claimed'; earlier: string | undefined }
   | { state: 'running' }
@@ -37,7 +37,7 @@ export async function claim(
   { key: [scope = '', key = ''], owner, until }: Lease,
   { fingerprint, project_id, request_id }: { fingerprint: string; project_id: string; request_id: string },
   now: number,
-): Promise<Claimed> {
+): Promise<ClaimResult> {
   const unanswered = { status: null, headers: null, body: null }
   const fresh = { fingerprint, owner, lease_until: until, created_at: now, project_id, request_id, ...unanswered }
   for (;;) {
@@ -46,7 +46,7 @@ export async function claim(
     if (!held) continue
     const isFree = held.created_at + VALID_MS <= now || held.fingerprint === FREED
     const isAbandoned = held.status === null && held.lease_until <= now
-    // What an abandoned request has begun may go on without it, so its key is not free for another request.
+    // What an abandoned request has begun may continue without it, so its key is not free for another request.
     if (!isFree && (!isAbandoned || held.fingerprint !== fingerprint)) return stateOf(held, fingerprint)
     const earlier = isFree ? null : held.request_id
     const { numUpdatedRows } = await takeOver(db, held, { ...fresh, request_id: earlier ?? request_id })
@@ -59,7 +59,7 @@ export async function findSame(
   db: Database,
   { scope, key, fingerprint }: { scope: string; key: string; fingerprint: string },
   now: number,
-): Promise<Extract<Claimed, { state: 'done' | 'running' }> | undefined> {
+): Promise<Extract<ClaimResult, { state: 'done' | 'running' }> | undefined> {
   const found = await find(db, scope, key)
   if (!found || found.created_at + VALID_MS <= now) return undefined
   // A request whose process died is run again, and that needs a code of its own.
@@ -96,7 +96,7 @@ function takeOver(db: Database, held: FoundClaim, changes: Updateable<Tables['cl
 }
 
 /** What a request with this fingerprint learns from a claim that is in force. */
-function stateOf(found: FoundClaim, asked: string): Claimed {
+function stateOf(found: FoundClaim, asked: string): ClaimResult {
   const { fingerprint, status, body, key: id } = found
   if (fingerprint !== asked) return { state: 'other' }
   if (status === null) return { state: 'running' }
@@ -107,14 +107,14 @@ function stateOf(found: FoundClaim, asked: string): Claimed {
 const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 'body'] }
 
 /** The answer as a part of a journal entry, so that it is stored together with what the run leaves. */
-export function ending(lease: Lease, { status, headers, body }: StoredReply): Ending {
+export function ending(lease: Lease, { status, headers, body }: StoredReply): LeaseEnd {
   return { of: ANSWERED_CLAIMS, lease, row: { status, headers: JSON.stringify(headers), body } }
 }
 
 const FREED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['fingerprint', 'request_id', 'lease_until'] }
 
 /** The end of the claim of a run that failed, for the journal: any request may then have the key. */
-export function freeing(lease: Lease): Ending {
+export function freeing(lease: Lease): LeaseEnd {
   return { of: FREED_CLAIMS, lease, row: { fingerprint: FREED, request_id: null, lease_until: 0 } }
 }
 

@@ -14,7 +14,7 @@ const RENEWED_AT_ONCE = 500
  * works. An owner that dies stops renewing, and then anybody may take over the row. Every write of an owner to its row
  * has the condition that the owner still holds it.
  */
-export type Leased = {
+export type LeasedTable = {
   table: 'claims' | 'deliveries' | 'runs' | 'jobs' | 'ledger'
   /** The columns that name a row. The column of the owner is `owner`. */
   key: readonly string[]
@@ -33,18 +33,18 @@ export function nodeName(kind: 'service' | 'cli'): string {
 }
 
 /** True for the row of a lease while its owner holds it. */
-export function isHeld({ table, key, condition }: Leased, lease: Omit<Lease, 'until'>): RawBuilder<SqlBool> {
+export function isHeld({ table, key, condition }: LeasedTable, lease: Omit<Lease, 'until'>): RawBuilder<SqlBool> {
   const column = (name: string) => sql.ref(`${table}.${name}`)
   const named = key.map((name, i) => sql`${column(name)} = ${lease.key[i]}`)
   return sql<SqlBool>`${sql.join([...named, sql`${column('owner')} = ${lease.owner}`, sql.raw(condition)], sql` and `)}`
 }
 
 /** True for rows whose lease has ended. */
-export function hasLapsed({ table, until, condition }: Leased, now: number): RawBuilder<SqlBool> {
+export function hasLapsed({ table, until, condition }: LeasedTable, now: number): RawBuilder<SqlBool> {
   return sql<SqlBool>`${sql.raw(condition)} and ${sql.ref(`${table}.${until}`)} <= ${now}`
 }
 
-type Taking = {
+type TakeQuery = {
   /** Selects the `id` of the rows to take. On PostgreSQL it should lock them and skip rows that others have locked. */
   due: Expression<{ id: string }>
   owner: string
@@ -55,7 +55,7 @@ type Taking = {
 }
 
 /** Gives rows to an owner. It is one statement, so that no other owner gets the same rows. */
-export async function take<Row>(db: Database, leased: Leased, taking: Taking): Promise<Row[]> {
+export async function take<Row>(db: Database, leased: LeasedTable, taking: TakeQuery): Promise<Row[]> {
   const { due, owner, until, changes, returning = sql`*` } = taking
   const sets = [sql`owner = ${owner}`, sql`${sql.ref(leased.until)} = ${until}`, ...(changes ? [changes] : [])]
   const { rows } = await sql<Row>`
@@ -69,7 +69,12 @@ export async function take<Row>(db: Database, leased: Leased, taking: Taking): P
  * Extends leases, by primary key and in small statements, so that others do not wait long. Returns the leases that are
  * still held.
  */
-export async function renew(db: Database, leased: Leased, leases: readonly Lease[], until: number): Promise<Lease[]> {
+export async function renew(
+  db: Database,
+  leased: LeasedTable,
+  leases: readonly Lease[],
+  until: number,
+): Promise<Lease[]> {
   const { table, key, condition } = leased
   const names = sql.join([...key, 'owner'].map((name) => sql.ref(name)))
   const kept = new Set<string>()
@@ -86,7 +91,7 @@ export async function renew(db: Database, leased: Leased, leases: readonly Lease
   return still
 }
 
-export type Keeping = {
+export type LeaseUpkeep = {
   db: Database
   now: () => number
   log: Logger
@@ -98,7 +103,10 @@ export type Keeping = {
 }
 
 /** Renews every lease that is held. */
-export async function renewHeld(leased: Leased, { db, now, log, lease_ms, held, lost }: Keeping): Promise<void> {
+export async function renewHeld(
+  leased: LeasedTable,
+  { db, now, log, lease_ms, held, lost }: LeaseUpkeep,
+): Promise<void> {
   const leases = held()
   if (leases.length === 0) return
   let gone: Lease[]
@@ -115,7 +123,7 @@ export async function renewHeld(leased: Leased, { db, now, log, lease_ms, held, 
 }
 
 /** Renews every lease that is held, again and again. Returns a function that stops it. */
-export function keepLeases(leased: Leased, keeping: Keeping): () => void {
+export function keepLeases(leased: LeasedTable, keeping: LeaseUpkeep): () => void {
   const timer = setInterval(() => renewHeld(leased, keeping), keeping.lease_ms / (RENEWALS + 1)).unref()
   return () => clearInterval(timer)
 }
@@ -123,7 +131,7 @@ export function keepLeases(leased: Leased, keeping: Keeping): () => void {
 /** Ends the leases of a dead node, and says how many it had. `node` is its name, or how the names of all services begin. */
 export async function endLeases(
   db: Database,
-  { table, until, condition }: Leased,
+  { table, until, condition }: LeasedTable,
   node: string,
   now: number,
 ): Promise<number> {

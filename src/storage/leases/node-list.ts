@@ -29,7 +29,7 @@ type Options = {
 type DeathListener = (node: string) => Promise<void>
 
 /** What another node told last, and since when it has told nothing new. */
-type Heard = { seen_at: number; since: number; isDead: boolean }
+type NodeReport = { seen_at: number; since: number; isDead: boolean }
 
 /**
  * The processes that serve the same database. On PostgreSQL each has a row and renews it every second, and notices when
@@ -44,7 +44,7 @@ export class NodeList {
   #timer: NodeJS.Timeout | undefined
   #beating: Promise<void> | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
-  #heard = new Map<string, Heard>()
+  #heard = new Map<string, NodeReport>()
   readonly #onDeath: DeathListener[] = []
 
   constructor(options: Options) {
@@ -68,7 +68,7 @@ export class NodeList {
     if (!this.#timer) return
     clearInterval(this.#timer)
     this.#timer = undefined
-    // A beat that is under way would write the row again.
+    // A beat that is in progress would write the row again.
     await this.#beating
     if (!this.#isShared) return
     await this.#db.deleteFrom('nodes').where('node', '=', this.#options.node).execute().catch(this.#report)

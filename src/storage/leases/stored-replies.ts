@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../database.ts'
 
-/** A key whose answer was erased stays taken, and a retry hears that it was erased. */
+/** A key whose answer was erased stays taken, and a retry learns that it was erased. */
 const ERASED = { headers: '{}', body: '' }
 
 /**

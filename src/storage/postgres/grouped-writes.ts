@@ -4,7 +4,7 @@ import { batchOf } from '../journal/batch.ts'
 import type { JournalEntry } from '../journal/entry.ts'
 import type { Batch, OnCommit } from '../journal/rows.ts'
 
-type Waiting = { entry: JournalEntry; resolve: (written: boolean) => void; reject: (error: unknown) => void }
+type PendingWrite = { entry: JournalEntry; resolve: (written: boolean) => void; reject: (error: unknown) => void }
 
 type WriteBatch = (db: Database, batch: Batch) => Promise<boolean>
 
@@ -16,7 +16,7 @@ const MAX_TRIES = 5
  * many requests. There is no timer: an idle service commits at once, and a slow disk makes larger batches.
  */
 export function groupedWrites(write: WriteBatch, onCommit: OnCommit) {
-  let queue: Waiting[] = []
+  let queue: PendingWrite[] = []
   let isPumping = false
 
   const pump = async (db: Database) => {
@@ -40,7 +40,7 @@ export function groupedWrites(write: WriteBatch, onCommit: OnCommit) {
     })
 }
 
-async function flush(db: Database, write: WriteBatch, batch: Waiting[], tries = 1): Promise<void> {
+async function flush(db: Database, write: WriteBatch, batch: PendingWrite[], tries = 1): Promise<void> {
   // Splits the batch in halves until the entry that cannot be written is alone.
   const flushHalves = async () => {
     const half = Math.ceil(batch.length / 2)

@@ -8,12 +8,12 @@ const PART_BYTES = 5_000
 /** Messages of which parts are missing are forgotten, oldest first. */
 const MAX_UNFINISHED = 100
 
-type Unfinished = { parts: string[]; missing: number }
+type PartialMessage = { parts: string[]; missing: number }
 
 /** Carries messages between nodes as notifications of PostgreSQL. Long ones travel in parts. */
 export class PostgresWire {
   readonly #listeners: ((message: string) => void)[] = []
-  readonly #unfinished = new Map<string, Unfinished>()
+  readonly #unfinished = new Map<string, PartialMessage>()
 
   readonly onMessage = (listener: (message: string) => void): void => {
     this.#listeners.push(listener)
@@ -36,7 +36,7 @@ export class PostgresWire {
     if (oldest !== undefined && this.#unfinished.size > MAX_UNFINISHED) this.#unfinished.delete(oldest)
   }
 
-  #finish(id: string, { parts }: Unfinished): void {
+  #finish(id: string, { parts }: PartialMessage): void {
     this.#unfinished.delete(id)
     const message = Buffer.concat(parts.map((part) => Buffer.from(part, 'base64'))).toString()
     for (const listener of this.#listeners) listener(message)

@@ -1,14 +1,16 @@
 import { Worker } from 'node:worker_threads'
 import type { CompiledQuery } from 'kysely'
-import type { Comparing, Comparison } from '../comparison.ts'
+import type { Comparison, ComparisonResult } from '../comparison.ts'
 import { ReadersBusyError, ReadTimeoutError } from '../read-limits.ts'
 
 export type VectorWorkerData = { url: string; silentMs?: number | undefined }
 export type VectorRequest = { id: number; text: string; values: unknown[]; comparison: Comparison }
 /** An error is sent as its message and its code. */
-export type VectorReply = { id: number; result: Comparing } | { id: number; error: { message: string; code: unknown } }
+export type VectorReply =
+  | { id: number; result: ComparisonResult }
+  | { id: number; error: { message: string; code: unknown } }
 
-type Caller = { resolve(result: Comparing): void; reject(error: Error): void; timer: NodeJS.Timeout }
+type Caller = { resolve(result: ComparisonResult): void; reject(error: Error): void; timer: NodeJS.Timeout }
 
 /**
  * Reads vectors from PostgreSQL and compares them, in its own thread and with its own connections: tens of megabytes
@@ -26,7 +28,7 @@ export class VectorThread {
     this.#readTimeout = readTimeout
   }
 
-  compare({ sql, parameters }: CompiledQuery, comparison: Comparison): Promise<Comparing> {
+  compare({ sql, parameters }: CompiledQuery, comparison: Comparison): Promise<ComparisonResult> {
     return new Promise((resolve, reject) => {
       const id = this.#nextId++
       const timer = setTimeout(() => this.#giveUp(id), this.#readTimeout).unref()

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { Compared } from '../comparison.ts'
+import { VectorComparison } from '../comparison.ts'
 import { hearRows, openPool } from './postgres.ts'
 import type { VectorReply, VectorRequest, VectorWorkerData } from './vector-thread.ts'
 
@@ -13,7 +13,7 @@ function serve(port: NonNullable<typeof parentPort>, options: VectorWorkerData):
   port.on('message', async ({ id, text, values, comparison }: VectorRequest) => {
     let reply: VectorReply
     try {
-      const compared = new Compared(comparison)
+      const compared = new VectorComparison(comparison)
       await hearRows(pool, { text, values }, ({ seq, vector }) => compared.add(seq as number, vector as Buffer))
       reply = { id, result: compared.result() }
     } catch (error) {

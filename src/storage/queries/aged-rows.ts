@@ -6,7 +6,7 @@ import { removeRows } from './remove-rows.ts'
 const DAY_MS = 86_400_000
 
 /** The rows of one owner, an agent or a webhook, that its project keeps no longer. */
-export type Aged = { owner: string | number; before: number }
+export type AgedRows = { owner: string | number; before: number }
 
 type Owners = { table: 'agents' | 'webhooks'; key: 'seq' | 'id' }
 
@@ -19,14 +19,14 @@ export async function findAged(
   { table, key }: Owners,
   now: number,
   hasOlder: (owner: RawBuilder<unknown>, before: number) => RawBuilder<SqlBool>,
-): Promise<Aged | undefined> {
+): Promise<AgedRows | undefined> {
   const days = projectLimit(db, 'retention_days')
   const { rows: terms } = await sql<{ days: number }>`
     select distinct ${days} as days from projects where ${days} is not null order by days`.execute(db)
   for (const term of terms) {
     const before = now - Number(term.days) * DAY_MS
     const owner = sql.ref(`${table}.${key}`)
-    const { rows } = await sql<Pick<Aged, 'owner'>>`
+    const { rows } = await sql<Pick<AgedRows, 'owner'>>`
       select ${owner} as owner from projects join ${sql.table(table)} on ${sql.ref(`${table}.project_id`)} = projects.id
       where ${days} = ${term.days} and ${hasOlder(owner, before)} limit 1`.execute(db)
     if (rows[0]) return { owner: rows[0].owner, before }

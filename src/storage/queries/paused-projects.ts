@@ -10,6 +10,6 @@ export const BY_RESTORE = 'restore'
 export const isHeldBack: Expression<SqlBool> = sql<SqlBool>`exists (
   select 1 from pauses where pauses.scope = ${sql.lit(SERVICE_PAUSE)} and pauses.paused_by = ${sql.lit(BY_RESTORE)})`
 
-/** Whether the project of `agents`, which a query has joined, goes on: neither it nor the service is paused. */
+/** Whether the project of `agents`, which a query has joined, continues: neither it nor the service is paused. */
 export const isGoingOn: Expression<SqlBool> = sql<SqlBool>`not exists (
   select 1 from pauses where pauses.scope in (${sql.lit(SERVICE_PAUSE)}, agents.project_id))`

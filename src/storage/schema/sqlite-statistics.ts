@@ -1,10 +1,10 @@
 import type { TABLES } from '../tables.ts'
 
-type Described = typeof TABLES
+type DescribedTables = typeof TABLES
 
 type Statistics = {
-  [Name in keyof Described]?: {
-    [Index in Described[Name]['indexNames'] | `sqlite_autoindex_${Name}_1`]?: string
+  [Name in keyof DescribedTables]?: {
+    [Index in DescribedTables[Name]['indexNames'] | `sqlite_autoindex_${Name}_1`]?: string
   }
 }
 

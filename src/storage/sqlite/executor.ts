@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { Compared, type Comparison } from '../comparison.ts'
+import { type Comparison, VectorComparison } from '../comparison.ts'
 import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
 
 const STATEMENTS_KEPT = 500
@@ -15,12 +15,12 @@ const NOTHING: SqliteResult = { ...NO_ROWS, changes: 0 }
 export class LostLease extends Error {}
 
 /** `columns` are the names of those that it returns. */
-type Prepared = { statement: StatementSync; columns: string[] }
+type PreparedStatement = { statement: StatementSync; columns: string[] }
 
 /** Executes statements on one connection. Each text is prepared once. */
 export class Executor {
   readonly #connection: DatabaseSync
-  readonly #statements = new Map<string, Prepared>()
+  readonly #statements = new Map<string, PreparedStatement>()
   #endedBy: unknown
 
   constructor(connection: DatabaseSync) {
@@ -105,7 +105,7 @@ export class Executor {
     return last
   }
 
-  #prepare(sql: string): Prepared {
+  #prepare(sql: string): PreparedStatement {
     const known = this.#statements.get(sql)
     if (known) return known
     const statement = this.#connection.prepare(sql)
@@ -125,7 +125,7 @@ export class Executor {
 
 /** Compares row by row: the vectors of a large scope would fill the thread's memory. */
 function compareRows(statement: StatementSync, values: SQLInputValue[], comparison: Comparison): SqliteResult {
-  const compared = new Compared(comparison)
+  const compared = new VectorComparison(comparison)
   for (const row of statement.iterate(...values)) {
     const [seq, vector] = row as unknown as [number, Uint8Array]
     compared.add(seq, vector)

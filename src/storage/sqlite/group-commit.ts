@@ -76,7 +76,7 @@ export class GroupCommit {
     })
   }
 
-  /** Returns false if a read that is under way still needs the log. */
+  /** Returns false if a read that is in progress still needs the log. */
   emptyLog(): Promise<boolean> {
     return new Promise((resolve, reject) => {
       // SQLite does this outside of transactions only.

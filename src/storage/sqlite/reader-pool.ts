@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { QueryResult } from 'kysely'
 import { ReadersBusyError, ReadTimeoutError } from '../read-limits.ts'
-import { type Read, Reader } from './reader.ts'
+import { type PendingRead, Reader } from './reader.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import type { SqliteWatcher } from './sqlite-thread.ts'
 
@@ -30,7 +30,7 @@ export class ReaderPool {
   readonly #ending = new Set<Promise<void>>()
   readonly #slowStatements = new Set<string>()
   /** Slow reads that wait for a thread. */
-  readonly #lane: Read[] = []
+  readonly #lane: PendingRead[] = []
   #slowUnderWay = 0
   #watch: NodeJS.Timeout | undefined
 
@@ -42,7 +42,7 @@ export class ReaderPool {
   run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
     return new Promise((resolve, reject) => {
       this.#enter({ statement, asked_at: performance.now(), slow: false, resolve, reject })
-      // One timer for all reads under way.
+      // One timer for all reads in progress.
       this.#watch ??= setTimeout(() => this.#afterMessages(), SLOW_MS).unref()
     })
   }
@@ -59,17 +59,17 @@ export class ReaderPool {
     await Promise.all([...this.#readers.map(({ thread }) => thread.close()), ...this.#ending])
   }
 
-  #enter(read: Read): void {
+  #enter(read: PendingRead): void {
     if (this.#mayBegin(read)) this.#begin(read)
     else this.#lane.push(read)
   }
 
   /** One thread is always left to reads that are not slow. */
-  #mayBegin({ statement }: Read): boolean {
+  #mayBegin({ statement }: PendingRead): boolean {
     return this.#slowUnderWay < this.#most - 1 || !this.#slowStatements.has(statement.sql)
   }
 
-  #begin(read: Read): void {
+  #begin(read: PendingRead): void {
     if (this.#slowStatements.has(read.statement.sql)) this.#markSlow(read)
     this.#leastBusy().take(read)
   }
@@ -88,19 +88,19 @@ export class ReaderPool {
     return reader
   }
 
-  #markSlow(read: Read): void {
+  #markSlow(read: PendingRead): void {
     if (read.slow) return
     read.slow = true
     this.#slowUnderWay += 1
   }
 
-  #notSlow(read: Read): void {
+  #notSlow(read: PendingRead): void {
     if (!read.slow) return
     read.slow = false
     this.#slowUnderWay -= 1
   }
 
-  #ended(read: Read, ranMs: number): void {
+  #ended(read: PendingRead, ranMs: number): void {
     if (!read.slow) return
     this.#notSlow(read)
     if (ranMs < SLOW_MS) this.#slowStatements.delete(read.statement.sql)
@@ -143,7 +143,7 @@ export class ReaderPool {
    * Nothing can interrupt a statement of SQLite. The caller hears that it took too long, and a new thread replaces this
    * one. While too many such threads have not ended, this one stays instead.
    */
-  #giveUp(reader: Reader, read: Read): void {
+  #giveUp(reader: Reader, read: PendingRead): void {
     read.reject(new ReadTimeoutError(this.#options.readTimeout))
     if (this.#ending.size >= this.#most) return
     this.#readers.splice(this.#readers.indexOf(reader), 1)

@@ -3,23 +3,23 @@ import type { SqliteStatement } from './sqlite-messages.ts'
 import { type Caller, SqliteThread, type SqliteWatcher } from './sqlite-thread.ts'
 
 /** A read that a caller waits for. */
-export type Read = {
+export type PendingRead = {
   statement: SqliteStatement
   /** When it was asked for. */
   asked_at: number
-  /** Whether it counts among the slow ones that are under way. */
+  /** Whether it counts among the slow ones that are in progress. */
   slow: boolean
   resolve(result: QueryResult<never>): void
   reject(error: Error): void
 }
 
-type ReaderOptions = SqliteWatcher & { path: string; onEnded: (read: Read, ranMs: number) => void }
+type ReaderOptions = SqliteWatcher & { path: string; onEnded: (read: PendingRead, ranMs: number) => void }
 
 /** A thread that reads, and its reads: the first one runs, the others wait behind it. */
 export class Reader {
   readonly thread: SqliteThread
   readonly #onEnded: ReaderOptions['onEnded']
-  #reads: Read[] = []
+  #reads: PendingRead[] = []
   /** When the first read began. Infinity while the thread is starting. */
   #since = Number.POSITIVE_INFINITY
   #isOpen = false
@@ -40,7 +40,7 @@ export class Reader {
     return this.#reads.length
   }
 
-  get first(): Read | undefined {
+  get first(): PendingRead | undefined {
     return this.#reads[0]
   }
 
@@ -49,7 +49,7 @@ export class Reader {
     return this.#reads.length === 0 ? 0 : now - this.#since
   }
 
-  take(read: Read): void {
+  take(read: PendingRead): void {
     if (this.#reads.length === 0 && this.#isOpen) this.#since = performance.now()
     this.#reads.push(read)
     const caller: Caller = {
@@ -66,12 +66,12 @@ export class Reader {
   }
 
   /** Gives back all reads but the first: they have not begun. */
-  takeBack(): Read[] {
+  takeBack(): PendingRead[] {
     this.thread.takeBack()
     return this.#reads.splice(1)
   }
 
-  #next(read: Read): void {
+  #next(read: PendingRead): void {
     const now = performance.now()
     const ranMs = now - this.#since
     this.#since = now

@@ -82,7 +82,7 @@ export class SqliteThread {
     return new Promise((resolve, reject) => this.ask({ transactions }, { resolve, reject }))
   }
 
-  /** Returns false if a read that is under way still needs the log. */
+  /** Returns false if a read that is in progress still needs the log. */
   async emptyLog(): Promise<boolean> {
     const [result] = await new Promise<Outcomes>((resolve, reject) => this.ask({ emptyLog: true }, { resolve, reject }))
     return (result as QueryResult<{ busy: number }>).rows[0]?.busy === 0

@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import type { Compare, Comparing } from '../comparison.ts'
+import type { Compare, ComparisonResult } from '../comparison.ts'
 import type { JournalEntry } from '../journal/entry.ts'
 import type { OnCommit } from '../journal/rows.ts'
 import { GroupCommit, type SqliteTransaction } from './group-commit.ts'
@@ -35,7 +35,7 @@ export type Sqlite = {
   dialect: Dialect
   /** Writes an entry of the journal. Returns false when a lease of it was lost; then nothing of it is written. */
   write(db: unknown, entry: JournalEntry): Promise<boolean>
-  /** Afterwards no file has what was erased before. Returns false if reads that are under way prevented it. */
+  /** Afterwards no file has what was erased before. Returns false if reads that are in progress prevented it. */
   emptyLog(): Promise<boolean>
   /** Compares the vectors that a select finds, in a thread that reads. */
   compare: Compare
@@ -78,8 +78,8 @@ export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, onCommit, 
     },
     async compare({ sql, parameters }, compare) {
       const values = parameters as SqliteStatement['values']
-      const { rows } = await readers.run<{ compared: Comparing }>({ sql, values, compare })
-      return (rows[0] as { compared: Comparing }).compared
+      const { rows } = await readers.run<{ compared: ComparisonResult }>({ sql, values, compare })
+      return (rows[0] as { compared: ComparisonResult }).compared
     },
   }
 }

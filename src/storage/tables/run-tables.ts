@@ -12,7 +12,7 @@ const asked = {
   /** The attempts after the first, each with why it began; null while there is none. */
   attempts: json.nullable,
   background: flag,
-  /** It was asked for with an Idempotency-Key: when its node dies, another goes on with it. */
+  /** It was asked for with an Idempotency-Key: when its node dies, another continues with it. */
   keyed: flag.default(0),
   /** What it does when a budget has no room: fail or wait. */
   on_budget: text.default("'fail'"),
@@ -159,7 +159,7 @@ export const runTables = {
     cancel_requested_at: time.nullable,
     /** How many nodes have died while they ran it in the background. */
     lapses: integer.default(0),
-    /** When a waiting run goes on. */
+    /** When a waiting run continues. */
     wake_at: time.nullable,
     /** The budget for which it waits, as it was then: when that has changed, the run goes on. Or the runs that it called. */
     waits_for: text.nullable,

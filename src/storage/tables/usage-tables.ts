@@ -74,7 +74,7 @@ export const usageTables = {
     cost_nano: integer,
     /** How many of the calls have no price. */
     unpriced: integer,
-    /** How many of them were under way when their node died. */
+    /** How many of them were in progress when their node died. */
     lost: integer,
   })
     .keyedBy(
@@ -128,7 +128,7 @@ export const usageTables = {
   }),
   /**
    * What was spent of a budget in one period. `subject` is the key or the user, if each has the limit for itself, or empty.
-   * Calls that are under way when their budget is deleted still settle, so nothing refers to the budget.
+   * Calls that are in progress when their budget is deleted still settle, so nothing refers to the budget.
    */
   budget_counters: table({
     budget_id: text,

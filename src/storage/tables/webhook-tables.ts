@@ -23,7 +23,7 @@ export const webhookTables = {
     created_by: text.nullable,
     created_at: time,
     updated_at: time,
-    /** Set for a callback, which hears of this run only. */
+    /** Set for a callback, which learns of this run only. */
     request_id: text.nullable,
     /** The name that its caller gave a callback. */
     name: text.nullable,

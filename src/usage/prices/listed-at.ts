@@ -1,10 +1,10 @@
 import type { ConditionalPrice, ModelPrice } from '@pydantic/genai-prices'
-import type { Listed } from './vendor-prices-worker.ts'
+import type { ListedPrice } from './vendor-prices-worker.ts'
 
 const DAY_MS = 86_400_000
 
 /** The price that holds at a time: the last one whose condition is true, as the list means it. */
-export function listedAt(listed: NonNullable<Listed>, time: number): ModelPrice {
+export function listedAt(listed: NonNullable<ListedPrice>, time: number): ModelPrice {
   if (!Array.isArray(listed)) return listed
   const holding = listed.findLast(({ constraint }) => constraint === undefined || holds(constraint, time))
   return (holding ?? listed[0])?.prices ?? {}

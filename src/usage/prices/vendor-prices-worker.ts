@@ -5,10 +5,10 @@ import type { ConditionalPrice, ModelPrice } from '@pydantic/genai-prices'
 export type VendorModel = { url: string; id: string }
 
 /** What the list has of a model: one price, or several with the times at which they hold. Null: nothing. */
-export type Listed = ModelPrice | ConditionalPrice[] | null
+export type ListedPrice = ModelPrice | ConditionalPrice[] | null
 
 /** The list takes 60 ms to load and 20 MB, so it is read in a thread that ends when it has answered. */
-async function answer(wanted: readonly VendorModel[]): Promise<Listed[]> {
+async function answer(wanted: readonly VendorModel[]): Promise<ListedPrice[]> {
   const { calcPrice } = await import('@pydantic/genai-prices')
   return wanted.map(({ url, id }) => calcPrice({}, id, { providerApiUrl: url })?.model.prices ?? null)
 }

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import project from '../../../package.json' with { type: 'json' }
 import type { Price, Rates, Tier } from '../../operation/project-snapshot.ts'
 import { listedAt } from './listed-at.ts'
-import type { Listed, VendorModel } from './vendor-prices-worker.ts'
+import type { ListedPrice, VendorModel } from './vendor-prices-worker.ts'
 
 const REMEMBERED_MODELS = 2_000
 
@@ -15,7 +15,7 @@ const VENDOR = /^https:\/\/[^/]*\.[a-z]+(?::\d+)?(?:\/|$)/i
 
 /** The prices of public vendors, by the address of a provider. They come with the program and are never fetched. */
 export class VendorPrices {
-  readonly #known = new LRUCache<string, Promise<Listed>>({ max: REMEMBERED_MODELS })
+  readonly #known = new LRUCache<string, Promise<ListedPrice>>({ max: REMEMBERED_MODELS })
 
   async find(model: VendorModel, time: number): Promise<Price | undefined> {
     const listed = await (this.#known.get(keyOf(model)) ?? this.#read([model])[0])
@@ -28,7 +28,7 @@ export class VendorPrices {
     if (unknown.length > 0) this.#read(unknown)
   }
 
-  #read(models: readonly VendorModel[]): Promise<Listed>[] {
+  #read(models: readonly VendorModel[]): Promise<ListedPrice>[] {
     const wanted = models.filter(({ url }) => VENDOR.test(url))
     const answered = wanted.length === 0 ? Promise.resolve([]) : readList(wanted)
     return models.map((model) => {
@@ -46,7 +46,7 @@ function keyOf({ url, id }: VendorModel): string {
   return `${url} ${id}`
 }
 
-function readList(wanted: readonly VendorModel[]): Promise<Listed[]> {
+function readList(wanted: readonly VendorModel[]): Promise<ListedPrice[]> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./vendor-prices-worker.ts', import.meta.url), { workerData: wanted })
     worker.once('message', resolve)

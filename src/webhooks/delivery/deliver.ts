@@ -27,7 +27,7 @@ type DeliveryParts = Pick<
 >
 
 /** A delivery that this node sends, and the webhook that receives it. */
-type Sent = { webhook: Webhook; delivery: queue.TakenDelivery }
+type SentDelivery = { webhook: Webhook; delivery: queue.TakenDelivery }
 
 /** How much longer than the attempt its lease lasts, so that the result can be stored. */
 const LEASE_MARGIN_MS = 5_000
@@ -41,7 +41,7 @@ const LEASE_MARGIN_MS = 5_000
 export class Dispatcher {
   readonly #parts: DeliveryParts
   readonly #random: () => number
-  readonly #worker: Worker<Sent, Report>
+  readonly #worker: Worker<SentDelivery, Report>
   readonly #abort = new AbortController()
 
   constructor(parts: DeliveryParts, random: () => number = Math.random) {
@@ -68,7 +68,7 @@ export class Dispatcher {
     this.#worker.survey()
   }
 
-  /** Deliveries under way may finish for `grace_ms`. The others are given back unsent. */
+  /** Deliveries in progress may finish for `grace_ms`. The others are given back unsent. */
   async stop(grace_ms: number): Promise<void> {
     const patience = setTimeout(() => this.#abort.abort(), grace_ms)
     await this.#worker.close()
@@ -101,7 +101,7 @@ export class Dispatcher {
     return queue.takeDue(db, { webhook_id, limit, maxPerEndpoint, owner, lease_until, now: time })
   }
 
-  async #send({ webhook, delivery }: Sent, lane: string): Promise<Report> {
+  async #send({ webhook, delivery }: SentDelivery, lane: string): Promise<Report> {
     const outcome = await this.#tryOnce(webhook, delivery)
     if (outcome && wasSent(outcome)) this.#worker.report(lane, outcome.error === null ? 'well' : 'failed')
     return { webhook, delivery, outcome }

@@ -13,7 +13,7 @@ type EventData = Record<string, unknown> & {
 
 type EventBody = { data?: EventData }
 
-type Whose = { user_id: string; reach: ShownAgents }
+type UserReach = { user_id: string; reach: ShownAgents }
 
 /** The user whose run an event is about, or whose budget. */
 export function userOf(data: object): string | undefined {
@@ -27,7 +27,7 @@ export function userOf(data: object): string | undefined {
  * both from events that wait and from those that are kept to be sent again. They are still sent, without the texts.
  * Returns how many there were.
  */
-export async function eraseFromEvents(db: Database, { user_id, reach }: Whose): Promise<number> {
+export async function eraseFromEvents(db: Database, { user_id, reach }: UserReach): Promise<number> {
   let erased = 0
   for (;;) {
     const events = await db
@@ -53,7 +53,7 @@ export async function eraseFromEvents(db: Database, { user_id, reach }: Whose): 
   }
 }
 
-/** Removes the texts from what was told of a run while it was under way and when it ended. */
+/** Removes the texts from what was told of a run while it was in progress and when it ended. */
 export async function eraseEventsOfRequest(db: Database, request_id: string): Promise<void> {
   const events = await db.selectFrom('events').select(['id', 'body']).where('request_id', '=', request_id).execute()
   for (const { id, body } of events) await replaceEvent(db, id, readEvent(body))

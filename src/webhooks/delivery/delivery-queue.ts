@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { readable } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
-import { isHeld, type Lease, type Leased, take } from '../../storage/leases/lease.ts'
+import { isHeld, type Lease, type LeasedTable, take } from '../../storage/leases/lease.ts'
 import { isHeldBack } from '../../storage/queries/paused-projects.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { fromRow as webhookFromRow } from '../store.ts'
@@ -35,7 +35,7 @@ export async function survey(db: Database): Promise<{ project_id: string; webhoo
 }
 
 /** A delivery is leased to the node that sends it. The lease ends at its `next_attempt_at`; then it is due again. */
-export const LEASED_DELIVERIES: Leased = {
+export const LEASED_DELIVERIES: LeasedTable = {
   table: 'deliveries',
   key: ['id'],
   until: 'next_attempt_at',
@@ -49,7 +49,7 @@ export type TakenDeliveries = {
   /** Undefined if another node is taking its deliveries now, or if it is disabled or deleted. */
   webhook: Webhook | undefined
   items: TakenDelivery[]
-  /** When to look at this webhook again; `full` if as many of its deliveries are under way as may be. */
+  /** When to look at this webhook again; `full` if as many of its deliveries are in progress as may be. */
   next: number | 'full' | undefined
 }
 
@@ -59,7 +59,7 @@ const LOCKED_MS = 100
 type TakeOptions = {
   webhook_id: string
   limit: number
-  /** How many of the webhook's deliveries may be under way at once, on all nodes together. */
+  /** How many of the webhook's deliveries may be in progress at once, on all nodes together. */
   maxPerEndpoint: number
   owner: string
   lease_until: number
@@ -68,7 +68,7 @@ type TakeOptions = {
 
 /**
  * Takes the deliveries that are due, longest due first, in a transaction. It locks the webhook's row, so that the
- * number of deliveries under way is right on every node. It does not wait for the lock.
+ * number of deliveries in progress is right on every node. It does not wait for the lock.
  */
 export async function takeDue(db: Database, options: TakeOptions): Promise<TakenDeliveries> {
   const { webhook_id, limit, maxPerEndpoint, owner, lease_until: until, now } = options
@@ -85,7 +85,7 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
   const [webhook] = readable(db, [found], webhookFromRow)
   if (!webhook) return NOTHING
 
-  // The statement that takes them also counts those under way: each more would cost a round trip.
+  // The statement that takes them also counts those in progress: each more would cost a round trip.
   const room = sql<number>`(
     select case when count(*) >= ${maxPerEndpoint} then 0
       when ${maxPerEndpoint} - count(*) < ${limit} then ${maxPerEndpoint} - count(*) else ${limit} end

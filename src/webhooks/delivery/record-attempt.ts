@@ -13,7 +13,7 @@ export type Report = { webhook: Webhook; delivery: queue.TakenDelivery; outcome:
 const ATTEMPTS_KEPT = 30
 const GONE = 410
 
-type Recording = Pick<Parts, 'events' | 'now'> & { random: () => number }
+type RecordNeeds = Pick<Parts, 'events' | 'now'> & { random: () => number }
 
 /**
  * Stores the results of attempts to one webhook, and disables it if needed. Returns when deliveries that failed are due
@@ -23,7 +23,7 @@ type Recording = Pick<Parts, 'events' | 'now'> & { random: () => number }
 export async function recordAttempts(
   db: Database,
   reports: readonly Report[],
-  parts: Recording,
+  parts: RecordNeeds,
 ): Promise<{ due: number[]; delivered: Webhook | undefined }> {
   const time = parts.now()
   const failed = reports.find(({ outcome }) => outcome && outcome.error !== null)
@@ -66,7 +66,7 @@ async function recordFailure(
   db: Database,
   { id: webhook_id, project_id, agent_id }: Webhook,
   { at, response_status }: AttemptOutcome,
-  { events, now }: Recording,
+  { events, now }: RecordNeeds,
 ): Promise<void> {
   const time = now()
   const failing_since = await webhooks.recordFailure(db, webhook_id, at)

@@ -3,7 +3,7 @@ import * as agents from '../../agents/store.ts'
 import type { Memo } from '../../storage/memo.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 
-type Known = { memo: Memo; storage: Storage }
+type WithheldNeeds = { memo: Memo; storage: Storage }
 
 /**
  * Whether an agent tells its events only to webhooks and listeners that were made for it: their makers have passed the
@@ -17,7 +17,7 @@ export function isWithheld({ security }: Pick<Agent, 'security'>): boolean {
 }
 
 /** The ids of all such agents of a project. */
-export async function listWithheld(project_id: string, known: Known): Promise<string[]> {
+export async function listWithheld(project_id: string, known: WithheldNeeds): Promise<string[]> {
   const ofProject = (await agents.listKnownGuarded(known)).filter((agent) => agent.project_id === project_id)
   return ofProject.filter(isWithheld).map(({ id }) => id)
 }

@@ -38,14 +38,14 @@ export async function prolong(db: Database, id: string, expires_at: number): Pro
   if (prolonged) await announce(db, 'webhooks', prolonged.project_id)
 }
 
-type Heard = Pick<Delivery, 'id' | 'event_id' | 'event' | 'created_at'> & { body: string }
+type ListenerDelivery = Pick<Delivery, 'id' | 'event_id' | 'event' | 'created_at'> & { body: string }
 
 /** The events that wait for the listener, oldest first, without those of the agents in `except`. */
 export async function listHeard(
   db: Database,
   listener_id: string,
   { except, limit }: { except: readonly string[]; limit: number },
-): Promise<Heard[]> {
+): Promise<ListenerDelivery[]> {
   const rows = await db
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.event_id')
@@ -57,7 +57,7 @@ export async function listHeard(
     .orderBy('deliveries.id')
     .limit(limit)
     .execute()
-  return rows as Heard[]
+  return rows as ListenerDelivery[]
 }
 
 export async function markReceived(

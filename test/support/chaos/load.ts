@@ -32,7 +32,7 @@ type Names = { free: string; plain: string; tool: string; limited: string }
 /** In milliseconds: how long a client rests between two requests, and how long it waits for the last one. */
 type Pace = { pause: number; patience: number }
 
-/** Clients of every kind, each with one request under way at a time, on nodes that they choose by chance. */
+/** Clients of every kind, each with one request in progress at a time, on nodes that they choose by chance. */
 export function startLoad(cluster: Cluster, names: Names, random: Random, { patience, pause }: Pace): Load {
   const seen: Seen = {
     answered: new Set(),

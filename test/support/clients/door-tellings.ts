@@ -10,7 +10,7 @@ const STREAM = { Accept: 'text/event-stream' }
 const A2A = { 'A2A-Version': '1.0' }
 const MCP = { Accept: 'application/json, text/event-stream' }
 
-/** The ways to ask an agent and to hear of it at once, whole and as a stream. */
+/** The ways to ask an agent and to learn of it at once, whole and as a stream. */
 export const DOOR_REQUESTS: Record<string, (agent: string, message: string) => DoorRequest> = {
   api: (agent, message) => ({ path: `/v1/agents/${agent}/invoke`, body: { message } }),
   'api, streamed': (agent, message) => ({ path: `/v1/agents/${agent}/invoke`, headers: STREAM, body: { message } }),

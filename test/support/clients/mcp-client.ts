@@ -10,7 +10,7 @@ type Wanted = {
   key?: string
   headers?: Record<string, string>
   options?: ClientOptions
-  /** Told of each stream that is open on which the client hears of changes. */
+  /** Told of each stream that is open on which the client learns of changes. */
   onListening?: () => void
 }
 

@@ -119,7 +119,7 @@ function seriesIn(expr: string, scrapes: readonly Scrape[]): Series[] {
   return [...series.values()]
 }
 
-/** How much each counter has grown in the range; one that fell has begun anew. */
+/** How much each counter has grown in the range; one that fell has started over. */
 function grown(expr: string, scrapes: readonly Scrape[], perSecond: boolean): Vector {
   const seconds = secondsOf(expr)
   return seriesIn(expr, scrapes).flatMap(({ labels, values }) => {

@@ -7,7 +7,7 @@ const BEGINNING = Date.parse('2027-03-01T09:00:00.000Z')
 /** How much later each command is run than the one before. */
 const STEP_MS = 61_007
 
-/** Stops the clock of this process. It goes on when a transcript says so. */
+/** Stops the clock of this process. It continues when a transcript says so. */
 export function stopClock(): void {
   mock.timers.enable({ apis: ['Date'], now: BEGINNING })
 }

@@ -12,7 +12,7 @@ export type VisitOptions = {
   dark?: boolean
   /** Where the reader's clock stands, such as `Asia/Tokyo`, if that is not where the service runs. */
   timezone?: string
-  /** What the reader's clock shows, and goes on showing. */
+  /** What the reader's clock shows, and continues showing. */
   at?: number
   /** Where the service is reached, if that is not its own address. */
   url?: string
@@ -31,7 +31,7 @@ export type Visit = {
   asked(): string[]
   /** Resolves when nothing is asked of the API any more. A live page asks again later. */
   settled(): Promise<void>
-  /** Resolves when nothing is under way, whether or not anything was asked. */
+  /** Resolves when nothing is in progress, whether or not anything was asked. */
   quiet(): Promise<void>
   /** Lets a problem pass that the test itself causes. */
   expect(problem: RegExp): void
@@ -142,7 +142,7 @@ function watch(page: Page, origin: string) {
     underWay.add(request)
     changedAt = performance.now()
   })
-  // The page before may ask for something until the new one takes its place. Nobody hears of that any more.
+  // The page before may ask for something until the new one takes its place. Nobody learns of that any more.
   page.on('framenavigated', () => {
     if (!coming) return
     asked = []

@@ -171,7 +171,7 @@ async function tellWebhooks(service: Service, send: Send, { inbox }: HarbourWorl
     return body.data.find(({ event }: { event: string }) => event === 'agent.completed')
   }
   const { id: told } = await until('the event has arrived', delivered)
-  // It hears of its tests only: other events would arrive at any moment, and move the clock.
+  // It learns of its tests only: other events would arrive at any moment, and move the clock.
   const broken = await send('POST', '/v1/webhooks', { url: `${inbox}/broken`, events: ['project.deleted'] })
   await send('POST', `/v1/webhooks/${broken.id}/test`)
   const off = await send('POST', '/v1/webhooks', { url: 'https://example.com/hook', events: ['deployment.created'] })

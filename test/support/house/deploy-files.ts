@@ -14,7 +14,7 @@ export function readDeployFile(name: string): string {
 
 export type Instruction = { name: string; value: string }
 
-/** The instructions of a Dockerfile, without comments; lines that go on are one. */
+/** The instructions of a Dockerfile, without comments; lines that continue are one. */
 export function instructionsOf(dockerfile: string): Instruction[] {
   return dockerfile
     .replaceAll(/^#.*\n/gm, '')

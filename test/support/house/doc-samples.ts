@@ -24,7 +24,7 @@ export type Command = {
   expected: { status: string; code: string | undefined } | undefined
 }
 
-/** The commands of a shell block; a line that ends with a backslash goes on. */
+/** The commands of a shell block; a line that ends with a backslash continues. */
 export function readCommands({ text }: Block): Command[] {
   const lines = text.replaceAll(/\\\n\s*/g, '').split('\n')
   return lines

@@ -21,7 +21,7 @@ export function codeBlocks(markdown: string): Block[] {
   return blocks
 }
 
-/** Commands one by one; a line that ends with a backslash or inside quotes goes on. */
+/** Commands one by one; a line that ends with a backslash or inside quotes continues. */
 export function commandsOf(code: string): string[] {
   const commands: string[] = []
   let open = ''

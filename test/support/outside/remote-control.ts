@@ -38,7 +38,7 @@ export async function startControl(t: TestContext) {
     isHeld: (message: string) => counts.has(`${message} is held`),
     /** How often the message has come to a point, its tool was called or its value was made. */
     count: (message: string, name: string) => counts.get(`${message} ${name}`) ?? 0,
-    /** Lets it go on, or all, and does not hold it any more. */
+    /** Lets it continue, or all, and does not hold it any more. */
     release(message?: string) {
       for (const one of message === undefined ? [...held.keys()] : [message]) {
         held.get(one)?.released.resolve()

@@ -78,7 +78,7 @@ export async function startS3Server(): Promise<S3Server> {
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
 const hmac = (key: string | Buffer, data: string) => createHmac('sha256', key).update(data).digest()
 
-/** Signature Version 4, worked out anew from the request. */
+/** Signature Version 4, worked out again from the request. */
 function problemOf({ method = '', url = '', headers }: IncomingMessage, body: Buffer): string | undefined {
   const form = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/
   const [, key, scope = '', names = '', signature] = form.exec(headers.authorization ?? '') ?? []

@@ -22,7 +22,7 @@ export type Replacement = readonly [found: RegExp, name: string]
 
 /**
  * Fails unless a client is told the approved text, to the letter. It is in test/fixtures/approved and read by whoever
- * reviews a change; `npm test -- part-of-the-file-name --test-update-snapshots` writes it anew.
+ * reviews a change; `npm test -- part-of-the-file-name --test-update-snapshots` writes it again.
  */
 export function approve(t: TestContext, name: string, text: string): void {
   const path = resolve(FOLDER, name)

@@ -1,6 +1,6 @@
 import { cpuTime } from './cpu-time.ts'
 
-/** The most milliseconds of processor time that one pass of the event loop took while the work went on. */
+/** The most milliseconds of processor time that one pass of the event loop took while the work continued. */
 export async function longestPass(work: () => Promise<unknown>): Promise<number> {
   let [last, longest, isDone] = [cpuTime(), 0, false]
   const look = () => {

@@ -21,7 +21,7 @@ function pauseAfter(asked: number): number {
   return Math.max(5, performance.now() - asked)
 }
 
-/** Waits until `count` has come to `goal`. Much work may take its time, as long as it goes on: a standstill fails. */
+/** Waits until `count` has come to `goal`. Much work may take its time, as long as it continues: a standstill fails. */
 export async function untilCounted(what: string, goal: number, count: () => number | Promise<number>): Promise<void> {
   let asked = performance.now()
   let reached = await count()

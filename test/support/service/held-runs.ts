@@ -4,13 +4,13 @@ import { startLocalServer } from '../outside/local-server.ts'
 /** As long as a run and a call of a tool may last. */
 const LONGEST_MS = 600_000
 
-/** Agents whose runs are held in a tool until the test lets them go on, however long anything else takes. */
+/** Agents whose runs are held in a tool until the test lets them continue, however long anything else takes. */
 export type HeldRuns = {
   /** The fields of such an agent. Its service must reach this machine: `LOCAL_TOOLS`. */
   agent: object
   /** How many runs have come to the tool. */
   count(): number
-  /** Lets all go on, also those that come later. */
+  /** Lets all continue, also those that come later. */
   release(): void
 }
 

@@ -2,7 +2,7 @@ import type { Client } from 'pg'
 
 /** How many statements of the client's database wait for a lock; with `part`, of those that have it in their text. */
 export async function lockWaiters(client: Client, part = ''): Promise<number> {
-  // Within a transaction PostgreSQL goes on showing what it showed first.
+  // Within a transaction PostgreSQL continues showing what it showed first.
   await client.query('select pg_stat_clear_snapshot()')
   const { rowCount } = await client.query(
     `select 1 from pg_stat_activity

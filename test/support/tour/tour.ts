@@ -123,7 +123,7 @@ function rowsOf(items: Record<string, unknown>[], only: readonly string[]): stri
 
 /**
  * Tells chapters of the life of one service, each of which ends with an approved text. They are told in order, and one
- * may go on with what an earlier one has made.
+ * may continue with what an earlier one has made.
  */
 export function tour(
   name: string,

@@ -6,7 +6,7 @@ import { untilHolds } from '../../support/running/until.ts'
 import { createKey } from '../../support/slices/resources.ts'
 
 inConsole('sending from the API reference', (visit, service) => {
-  test('whoever is signed in sends a request and reads the answer, behind a prefix too', async () => {
+  test('anyone who is signed in sends a request and reads the answer, behind a prefix too', async () => {
     const proxy = await startPrefixProxy(service().url, '/tools')
     const { page, leave } = await visit('/docs#invokeAgent', { url: proxy.url })
     const article = page.locator('#invokeAgent')

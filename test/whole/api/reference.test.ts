@@ -48,7 +48,7 @@ describe('the API reference', () => {
     })
     after(() => browser.close())
 
-    test('shows every operation, asks nobody else for anything, and nothing goes wrong', async () => {
+    test('shows every operation, asks no one else for anything, and nothing goes wrong', async () => {
       const page = await browser.open(`${service.url}/docs`)
       assert.equal(await page.evaluate("document.querySelectorAll('article').length"), operations.length)
       assert.equal(await page.evaluate("document.querySelectorAll('nav a[data-find]').length"), operations.length)

@@ -181,7 +181,7 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
-  test('a run that goes on can be cancelled', async () => {
+  test('a run that continues can be cancelled', async () => {
     const script = { rules: [{ reply: 'at last', delay_ms: 30_000 }] }
     await createAgent(service(), 'slow', { model: 'builtin/script', script })
     const headers = { Prefer: 'respond-async' }

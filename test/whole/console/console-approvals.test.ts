@@ -106,11 +106,11 @@ inConsole(
       await leave()
     })
 
-    test('who comes second hears that it was decided', async () => {
+    test('who comes second learns that it was decided', async () => {
       const { secret } = await createKey(service(), { name: 'slow', permissions: ['read', 'approve'] })
       const other = await createKey(service(), { name: 'quick', permissions: ['read', 'approve'] })
       const request_id = await invoke('more money')
-      // The page does not hear of what happens meanwhile.
+      // The page does not learn of what happens meanwhile.
       const { page, expect, leave, settled } = await visit('/approvals', { key: secret, isStill: true })
       const card = page.getByRole('article', { name: 'Call to refund' })
       await card.waitFor()
@@ -125,7 +125,7 @@ inConsole(
       await leave()
     })
 
-    test('whoever started a run is told that another key must decide, and so is a reader without the permission', async () => {
+    test('anyone who started a run is told that another key must decide, and so is a reader without the permission', async () => {
       const secret = await approver(service())
       const request_id = await invoke('money of mine', service().admin)
       const { page, leave } = await visit('/approvals', { isHurried: true })
@@ -184,7 +184,7 @@ inConsole(
       await db.updateTable('audit_log').set({ actor: 'somebody else' }).where('action', '=', 'createAgent').execute()
       await page.getByRole('button', { name: 'Verify log' }).click()
       await page.getByText(/entry \d+ was changed/).waitFor()
-      // An attacker who computes its hash anew breaks the chain behind it.
+      // An attacker who computes its hash again breaks the chain behind it.
       const { items } = await listAuditLog(db, { limit: 100, offset: 0, sort: 'created_at' }, { shown: EVERY_AGENT })
       const { seq, prev_hash, ...altered } = items.find(({ action }) => action === 'createAgent') ?? assert.fail()
       const hash = hashOf(altered, { seq: seq ?? 0, prev_hash: prev_hash ?? '' })

@@ -11,7 +11,7 @@ import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 const PRICES = JSON.stringify([{ model: 'local/priced', input: 1_000, output: 2_000 }])
 
-/** A zone where a day has just begun: its budget begins anew in 23 hours, at whatever hour the test runs. */
+/** A zone where a day has just begun: its budget starts over in 23 hours, at whatever hour the test runs. */
 const UTC_HOUR = new Date().getUTCHours()
 const MORNING_ZONE = UTC_HOUR <= 12 ? `Etc/GMT+${UTC_HOUR}` : `Etc/GMT-${24 - UTC_HOUR}`
 

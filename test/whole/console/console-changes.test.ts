@@ -24,7 +24,7 @@ inConsole('settings that two people change', (visit, service) => {
     assert.equal(reply.status, 200, reply.text)
   }
 
-  test('a saved limit leaves the other limits as somebody else has set them', async () => {
+  test('a saved limit leaves the other limits as someone else has set them', async () => {
     await createAgent(service(), 'shared-limits')
     const { page, leave } = await visit('/agents/shared-limits/settings')
     await page.getByLabel('Max tool calls per run').fill('4')
@@ -39,7 +39,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('one value that both change is told beside its field, and replaced by a second save only', async () => {
+  test('one value that both change is reported beside its field, and replaced by a second save only', async () => {
     await createAgent(service(), 'disputed', { tools: [SEARCH] })
     const { page, leave } = await visit('/agents/disputed/settings')
     await page.getByLabel('Max steps').fill('5')

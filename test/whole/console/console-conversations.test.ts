@@ -39,7 +39,7 @@ inConsole(
       await page.keyboard.press('Enter')
       const cards = page.getByRole('article', { name: 'Call to refund' })
       await untilHolds(async () => assert.equal(await cards.count(), 2))
-      // A call that nobody has allowed yet is not under way.
+      // A call that nobody has allowed yet is not in progress.
       assert.equal(await page.getByText('in progress …').count(), 0)
       await cards.filter({ hasText: 'order: first' }).getByRole('button', { name: 'Approve' }).click()
       await page.getByText('Call approved. The run still waits for 1 more decision.').waitFor()
@@ -136,7 +136,7 @@ inConsole(
       await leave()
     })
 
-    test('a run that waits for the end of a pause says so, and asks nobody for a decision', async () => {
+    test('a run that waits for the end of a pause says so, and asks no one for a decision', async () => {
       await createAgent(service(), 'slow', { model: 'local/tiny' })
       const { promise, resolve } = Promise.withResolvers<void>()
       model.holdNext(promise)

@@ -177,7 +177,7 @@ inConsole(
       await leave()
     })
 
-    test('a memory: what another person has corrected meanwhile is told before it is replaced', async () => {
+    test('a memory: what another person has corrected meanwhile is reported before it is replaced', async () => {
       await createAgent(service(), 'keeper')
       await call('POST', '/v1/agents/keeper/memory', { items: [{ content: 'Likes tea', kind: 'note' }] })
       const [{ id }] = await call('GET', '/v1/agents/keeper/memory')

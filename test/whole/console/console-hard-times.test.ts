@@ -15,7 +15,7 @@ const SHOWN = `document.body.innerText + [...document.querySelectorAll('input, t
 inConsole(
   'a console whose service restarts',
   (visit, service) => {
-    test('a service that restarts: what is shown stays, the error can be retried, the session goes on', async () => {
+    test('a service that restarts: what is shown stays, the error can be retried, the session continues', async () => {
       const { page, leave, expect } = await visit('/')
       expect(/ERR_CONNECTION|ERR_EMPTY|status of 50\d/)
       await page.getByRole('link', { name: 'hello' }).waitFor()

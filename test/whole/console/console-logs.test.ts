@@ -77,7 +77,7 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
-  test('the line at which older ones go on is there once', async () => {
+  test('the line at which older ones continue is there once', async () => {
     await fillLog(service(), await createAgent(service(), 'edge'), 210)
     const { page, leave } = await visit('/agents/edge/logs')
     await page.getByText('line 209', { exact: true }).waitFor()

@@ -60,7 +60,7 @@ inConsole(
       await leave()
     })
 
-    test('what comes does not move the rows that somebody looks at', async () => {
+    test('what comes does not move the rows that someone looks at', async () => {
       const { page, settled, leave } = await visit('/activity?offset=1000&status=completed', { isHurried: true })
       const row = rowsIn(page)
         .filter({ hasText: /message 98/ })

@@ -89,7 +89,7 @@ inConsole(
       await signIn(invited, 'edsger')
       await invited.page.getByRole('link', { name: 'clerk' }).waitFor()
       assert.equal(await roleOf(invited.page), 'developer')
-      // Who is signed in is asked before another invitation signs in anew.
+      // Who is signed in is asked before another invitation signs in again.
       await invited.page.goto(`${consoleUrl(service())}/?again${new URL(link).hash}`)
       await invited.page.getByText('You are signed in as Edsger.').waitFor()
       await invited.page.getByRole('button', { name: 'Stay signed in' }).click()

@@ -64,7 +64,7 @@ inConsole(
       await leave()
     })
 
-    test('whoever is not let in reads why, and what to do', async () => {
+    test('a person who is not let in reads why, and what to do', async () => {
       const window = await open('/')
       const { page, expect, leave } = window
       const notice = page.locator('.notice')
@@ -95,7 +95,7 @@ inConsole(
       await page.getByLabel('API key', { exact: true }).fill(service().admin)
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
       await page.getByRole('link', { name: 'pilot' }).waitFor()
-      // Who is signed in already hears of it and goes on.
+      // Who is signed in already learns of it and continues.
       await page.goto(`${consoleUrl(service())}/?again#sign-in-failed=denied`)
       await page
         .getByRole('status')
@@ -105,7 +105,7 @@ inConsole(
       await leave()
     })
 
-    test('a session that ended at the provider says so, and the person goes on where they were', async () => {
+    test('a session that ended at the provider says so, and the person continues where they were', async () => {
       const window = await openAs('ada', '/agents/pilot/settings?view=yaml')
       const { page, context, expect, leave } = window
       await page.getByRole('heading', { name: 'pilot' }).waitFor()

@@ -83,7 +83,7 @@ inConsole(
       await leave()
     })
 
-    test('goes on while the reader looks at another page', async () => {
+    test('continues while the reader looks at another page', async () => {
       const { page, leave } = await visit('/agents/sailor')
       await page.getByLabel('Message', { exact: true }).fill('Whistle')
       await page.keyboard.press('Enter')
@@ -120,7 +120,7 @@ inConsole(
       await leave()
     })
 
-    test('a run that waits for a person says so, and goes on in the conversation once somebody has decided', async () => {
+    test('a run that waits for a person says so, and continues in the conversation once someone has decided', async () => {
       const url = 'https://shop.example.com/refunds'
       const body = {
         name: 'cashier',

@@ -23,7 +23,7 @@ inConsole('projects in the console', (visit, service) => {
     await asked(shop(), 'twin', 'said in the shop')
   })
 
-  test('one is chosen: every page shows its own, and goes on with it after a reload and in a link', async () => {
+  test('one is chosen: every page shows its own, and continues with it after a reload and in a link', async () => {
     const { page, context, expect, leave } = await visit('/')
     const sent = headersOf(page)
     await page.getByRole('link', { name: 'pilot' }).waitFor()
@@ -195,7 +195,7 @@ inConsole('projects in the console', (visit, service) => {
     await leave()
   })
 
-  test('one that is gone is told once, and the console goes on in the default one', async () => {
+  test('a deleted project is reported once, and the console continues in the default one', async () => {
     const { page, expect, leave } = await visit('/activity')
     await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
     // Made by another person: the list of projects shows it, and it can be opened.

@@ -55,7 +55,7 @@ inConsole(
       await leave()
     })
 
-    test('for the end of a pause: it says so, and goes on in the conversation afterwards', async () => {
+    test('for the end of a pause: it says so, and continues in the conversation afterwards', async () => {
       const { page, settled, leave } = await visit('/agents/sailor?session=trip', { isHurried: true })
       await page.getByLabel('Message', { exact: true }).fill('Set sail')
       await page.keyboard.press('Enter')

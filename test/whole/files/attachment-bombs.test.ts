@@ -103,7 +103,7 @@ describe('attachments made to do harm', () => {
     providers.chat.reply({ text: ['seen'] })
     return service.call('POST', `/v1/agents/${agent}/invoke`, { headers, body: { message: 'Look', attachments } })
   }
-  /** How it was shown. Showing it must hold up nothing else. */
+  /** How it was shown. Showing it must delay nothing else. */
   const shown = async (bytes: Buffer, type = 'application/octet-stream', agent = 'gpt') => {
     const file_id = await uploaded(service, bytes, { type })
     let receipt: Record<string, unknown> = {}
@@ -124,7 +124,7 @@ describe('attachments made to do harm', () => {
     assert.match(String(told[2]), /^the beginning: \d+ of 10000 pages$/)
   })
 
-  test('a PDF that unpacks to 600 MB is given up, and the service goes on', { timeout: 120_000 }, async () => {
+  test('a PDF that unpacks to 600 MB is given up, and the service continues', { timeout: 120_000 }, async () => {
     const { told } = await shown(bomb(), 'application/pdf')
     assert.deepEqual(told.slice(0, 2), ['application/pdf', 'omitted'])
     assert.match(String(told[2]), /needs too much memory|takes too long|has no text/)

@@ -196,7 +196,7 @@ describe('a process that runs tests', () => {
     assert.match(lines[1] ?? '', /^ +61\.0 s +2\.5 s CPU {2}slow\.test\.mjs$/)
   })
 
-  test('tells the slowest tests with what they stand in, the slowest first', async () => {
+  test('reports the slowest tests with what they stand in, the slowest first', async () => {
     async function* events() {
       for (const [name, ms] of Object.entries({ quick: 5, slow: 1_500 })) {
         for (const [nesting, each] of ['a.test.ts', 'a story', name].entries()) {

@@ -37,7 +37,7 @@ describe('a database that goes away', () => {
     await until('both nodes have noticed', isNoticed)
   }
 
-  test('503 while it is gone, and everything goes on when it is back', async () => {
+  test('503 while it is gone, and everything continues when it is back', async () => {
     const { id, secret } = await createKey(first, { role: 'viewer' })
     for (const node of [first, second]) {
       assert.equal((await node.call('GET', '/v1/agents', { key: secret })).status, 200)
@@ -184,7 +184,7 @@ describe('a database that goes away', () => {
     assert.equal((await first.call('GET', '/v1/agents')).status, 200)
   })
 
-  test('the logs tell of it, and nothing of how the database is reached', () => {
+  test('the logs report it, and nothing of how the database is reached', () => {
     const log = first.log() + second.log()
     assert.match(log, /the database is not available/)
     assert.ok(!log.includes(new URL(postgres.url).password))

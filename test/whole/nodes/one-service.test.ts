@@ -20,7 +20,7 @@ async function startOn(data: string) {
 }
 
 describe('a SQLite store', () => {
-  test('is served by one service: a second one on its folder stops, and the first goes on', async (t) => {
+  test('is served by one service: a second one on its folder stops, and the first continues', async (t) => {
     const service = await startChildService(t, 'sqlite')
     const words = `another Moorage uses ${service.data}. Stop it first, or choose another folder with --data; to run several on one database, use PostgreSQL`
     assert.deepEqual(await startOn(service.data), { code: 1, stderr: `moorage: ${words}\n` })

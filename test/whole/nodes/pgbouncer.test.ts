@@ -14,7 +14,7 @@ const program = pgbouncerPath()
 describe('behind PgBouncer in transaction mode', { skip: program ? false : 'there is no pgbouncer' }, () => {
   for (const listens of [true, false]) {
     const how = listens ? 'two nodes that listen to PostgreSQL itself' : 'two nodes that nobody told of it'
-    test(`${how} answer, hear of changes and share the work`, async (t) => {
+    test(`${how} answer, learn of changes and share the work`, async (t) => {
       const database = await testPostgres()
       const bouncer = await startPgBouncer(program as string, database.url)
       const first = await startService('postgres', {

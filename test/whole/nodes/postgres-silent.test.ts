@@ -16,7 +16,7 @@ import { startNetwork } from '../../support/stores/silent-network.ts'
 
 /** No packet arrives any more, and nobody says so: the network's way to fail that no socket notices. */
 describe('a network to PostgreSQL that falls silent', () => {
-  test('fails what waits for an answer, and everything goes on when it is back', async (t) => {
+  test('fails what waits for an answer, and everything continues when it is back', async (t) => {
     const { storage, network } = await openBehindProxy(t)
     const asked = () => storage.db.selectFrom('settings').select('name').execute()
     await inOneAttempt(async () => void (await asked()))

@@ -17,7 +17,7 @@ const DRAWN = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.from('drawn')])
 const AGENTS = ['unanswered', 'speaking', 'calling'] as const
 
 for (const engine of ENGINES) {
-  test(`kill -9 in runs with attachments: they go on, and nothing is left over, on ${engine}`, async (t) => {
+  test(`kill -9 in runs with attachments: they continue, and nothing is left over, on ${engine}`, async (t) => {
     const models = await Promise.all(AGENTS.map(() => startModelServer()))
     t.after(() => Promise.all(models.map(({ close }) => close())))
     let drawn = 0

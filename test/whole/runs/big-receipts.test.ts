@@ -27,7 +27,7 @@ onAnyEngine('receipts of invocations that were given much', (service) => {
     return agent
   }
 
-  describe('hold nobody up', () => {
+  describe('delay no one', () => {
     test('in lists of one agent and of all', async () => {
       const agent = await askedAgent('lister')
       for (const path of [`/v1/agents/${agent}/invocations?limit=100`, '/v1/invocations?limit=100&user_id=lister']) {
@@ -56,7 +56,7 @@ onAnyEngine('receipts of invocations that were given much', (service) => {
     })
   })
 
-  test('a page whose texts are large has fewer of them, and says where to go on', async () => {
+  test('a page whose texts are large has fewer of them, and says where to continue', async () => {
     const agent = await newAgent(service())
     const invoke = () =>
       service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'ö'.repeat(100_000) } })

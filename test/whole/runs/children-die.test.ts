@@ -53,7 +53,7 @@ for (const engine of ENGINES) {
     await service.start()
     const reply = await invoke()
     assert.equal(reply?.body.data?.response, '/quick and /slow', `${reply?.text}`)
-    // The call of its tool that was under way may be made again.
+    // The call of its tool that was in progress may be made again.
     assert.deepEqual(calls.toSorted(), ['/quick', '/slow', '/slow'])
     assert.deepEqual(
       (await children()).map(({ status }) => status),

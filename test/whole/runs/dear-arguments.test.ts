@@ -102,7 +102,7 @@ describe('no check of tool arguments holds the event loop', () => {
     })
   }
 
-  test('the many slow schemas of one agent do not hold up the checks of another', async (t) => {
+  test('the many slow schemas of one agent do not delay the checks of another', async (t) => {
     const own = new SchemaCheck()
     t.after(() => own.close())
     const dear = property({ items: { anyOf: [...many(2_000, () => ({ type: 'string' })), { type: 'null' }] } })

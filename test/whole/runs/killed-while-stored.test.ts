@@ -9,7 +9,7 @@ import { localProvider } from '../../support/service/with-model.ts'
 import { freshPostgres } from '../../support/stores/fresh-store.ts'
 
 // A transaction of another connection delays the run's row, and nothing else: only PostgreSQL has such a lock.
-test('kill -9 after the model was asked and before the run is on disk: nothing is left, and a retry begins anew', async (t) => {
+test('kill -9 after the model was asked and before the run is on disk: nothing is left, and a retry starts over', async (t) => {
   const { url, drop } = await freshPostgres()
   const model = await startModelServer()
   t.after(() => model.close())

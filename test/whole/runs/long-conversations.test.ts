@@ -44,7 +44,7 @@ onAnyEngine(
       return String(ids.at(-1))
     }
 
-    test('many short requests that go on with it hold nobody up, and take up a bounded part of it', async () => {
+    test('many short requests that continue with it delay no one, and take up a bounded part of it', async () => {
       const agent = await newAgent(service())
       const last = await conversation(agent, 8, 800_000)
       const ids: (string | undefined)[] = []
@@ -101,7 +101,7 @@ onAnyEngine(
       assert.equal(cancelled.body.data?.status, 'cancelled', cancelled.text)
     })
 
-    test('a run that goes on after its node died and finds no room keeps what it has done and spent', async (t) => {
+    test('a run that continues after its node died and finds no room keeps what it has done and spent', async (t) => {
       const held = await holdRuns(t)
       const rules = [
         { match: { equals: 'Ahoy' }, reply: 'Ahoy' },

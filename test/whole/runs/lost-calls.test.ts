@@ -19,7 +19,7 @@ const LOST = 'A call to local/priced was in progress when its node stopped, so t
 const never = new Promise<void>(() => {})
 
 for (const engine of ENGINES) {
-  test(`kill -9 during a call: it counts with what it held, is told as lost, and events come once, on ${engine}`, async (t) => {
+  test(`kill -9 during a call: it counts with what it held, is reported as lost, and events come once, on ${engine}`, async (t) => {
     const model = await startModelServer()
     t.after(() => model.close())
     const inbox = await openInbox(t)

@@ -78,7 +78,7 @@ for (const engine of ENGINES) {
       const point = POINTS[index] ?? ''
       assert.equal(reply?.body.data?.response, 'Let me look. Well: calm 1', `${point}: ${reply?.text}`)
       assert.equal(made.get(point), 1, point)
-      // A GET that was under way is made again, with the same key.
+      // A GET that was in progress is made again, with the same key.
       assert.equal(tool.calls(point), point === 'in a tool' ? 2 : 1, point)
     }
   })
@@ -126,7 +126,7 @@ describe('remote agents that die', () => {
   })
 })
 
-test('an agent that breaks off in the background is called again, and followers are told that it begins anew', async (t) => {
+test('an agent that breaks off in the background is called again, and followers are told that it starts over', async (t) => {
   const service = await startService('sqlite', LOCAL_TOOLS)
   t.after(() => service.stop())
   await setRemoteSecret(service)

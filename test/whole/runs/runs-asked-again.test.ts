@@ -51,7 +51,7 @@ const WAYS: Way[] = [
 for (const engine of ANY_ENGINE) {
   describe(`a keyed run whose process died is asked for again on ${engine}`, () => {
     for (const { name, first, retry, check } of WAYS) {
-      test(`with ${name}: it goes on, and nothing is done twice`, async (t) => {
+      test(`with ${name}: it continues, and nothing is done twice`, async (t) => {
         const world = await watchWorld(t, [{ calls: ['write'] }, { text: 'Done.' }])
         const service = await startChildService(t, engine, world.settings)
         const tools = [{ type: 'http', name: 'write', method: 'POST', url: `${world.url}/write` }]

@@ -19,7 +19,7 @@ async function start(t: TestContext, yaml: string, env: Record<string, string> =
   t.after(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'moorage.yaml'), yaml)
   const child = startChild(process.execPath, [MAIN], { cwd: folder, env: { ...childEnv(), PORT: '0', ...env } })
-  // Whatever starts by mistake must not hold up the test.
+  // Whatever starts by mistake must not delay the test.
   const guard = setTimeout(() => child.kill('SIGKILL'), 60_000 * PATIENCE)
   const code = new Promise<number | null>((resolve) => child.on('exit', resolve))
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
@@ -91,7 +91,7 @@ describe('a start that could not keep what the configuration promises', { concur
     })
   }
 
-  test('no mistake tells a secret', async (t) => {
+  test('no error message contains a secret', async (t) => {
     const { code, stderr } = await start(t, 'auth: { type: jwt, secret: sesame-open-up }')
     assert.equal(code, 2)
     assert.equal(stderr.includes('sesame'), false)

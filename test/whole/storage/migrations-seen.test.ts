@@ -121,7 +121,7 @@ const STRANGER =
   'the database was changed by a newer version of Moorage ("agents-were-moved"). Start that version, or restore a backup'
 
 onBothEngines('a service that a newer program breaks', (service) => {
-  test('goes on after a migration that only adds, and is not ready after one that breaks it', async () => {
+  test('continues after a migration that only adds, and is not ready after one that breaks it', async () => {
     const node = service()
     const { data } = node
     const { database } = partsOf(node).config

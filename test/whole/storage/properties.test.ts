@@ -34,7 +34,7 @@ onOneEngine(
 )
 
 onOneEngine('no request that is none gives a 5xx', (service) => {
-  test('paths that are nobody knows what', () =>
+  test('paths of any kind', () =>
     fc.assert(
       fc.asyncProperty(fc.array(nastyText, { maxLength: 4 }), fc.constantFrom('GET', 'POST'), async (words, method) => {
         const path = `/v1/${words.map(encode).join('/')}`

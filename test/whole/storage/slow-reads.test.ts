@@ -20,7 +20,7 @@ const WITHIN = { timeout: 240_000 * PATIENCE }
 
 for (const engine of ENGINES) {
   describe(`a slow read on ${engine}`, () => {
-    test('holds up nobody, not even those who asked right behind it', WITHIN, () =>
+    test('delays no one, not even those who asked right behind it', WITHIN, () =>
       withStorage(engine, { readTimeout: 120_000 }, (storage) =>
         inOneAttempt(async (attempt) => {
           const { db } = storage
@@ -38,7 +38,7 @@ for (const engine of ENGINES) {
       ),
     )
 
-    test('is ended at its limit, and reads go on', WITHIN, () =>
+    test('is ended at its limit, and reads continue', WITHIN, () =>
       withStorage(engine, { readTimeout: 100 }, async ({ db }) => {
         await inOneAttempt(async () => {
           const told = await Promise.allSettled([endlessly(engine).execute(db), endlessly(engine, 'again').execute(db)])
@@ -61,7 +61,7 @@ for (const engine of ENGINES) {
       }),
     )
 
-    test('whoever has committed reads it, whichever thread reads', WITHIN, () =>
+    test('anyone who has committed reads it, whichever thread reads', WITHIN, () =>
       withStorage(engine, {}, async ({ db }) => {
         const slow = slowly(engine).execute(db)
         for (let i = 0; i < 30; i++) {
@@ -159,7 +159,7 @@ async function slowDownLogs(node: Service, times: number): Promise<() => Promise
   const { engine } = node
   const { db, transaction } = storageOf(node)
   if (engine === 'postgres') {
-    // The service's own work that has no limit waits too, and goes on afterwards.
+    // The service's own work that has no limit waits too, and continues afterwards.
     return holdLock({ transaction }, sql`lock table logs in access exclusive mode`)
   }
   // Tables of SQLite have a rowid, views do not.

@@ -16,11 +16,11 @@ import { Page } from '../../../ui/page.tsx'
 import { UsageTabs } from '../usage-tabs.tsx'
 import { isOwn, maySetPrices, PriceDialog, partsOf } from './price-dialog.tsx'
 
-type Doing = { what: 'set' | 'delete'; price: Price }
+type OpenDialog = { what: 'set' | 'delete'; price: Price }
 
 /** What models cost, and where each price comes from. */
 export function PricesPage() {
-  const [doing, setDoing] = useState<Doing>()
+  const [doing, setDoing] = useState<OpenDialog>()
   const query = pageQuery(25, 'model')
   const prices = useResource(`prices ${JSON.stringify(query)}`, (signal) =>
     service.prices.list(query as { sort: 'model' }, { signal }),
@@ -86,7 +86,7 @@ function rateColumn(
   return { title, isNumber: true, cell: (price: Price) => (price[rate] === null ? '–' : usdText(price[rate])) }
 }
 
-const columnsOf = (setDoing: (doing: Doing) => void): Column<Price>[] => [
+const columnsOf = (setDoing: (doing: OpenDialog) => void): Column<Price>[] => [
   { title: 'Model', sort: 'model', cell: ({ model }) => <code class="breaks">{model}</code> },
   rateColumn('Input', 'input'),
   { ...rateColumn('Cached', 'cached_input'), isExtra: true },
@@ -140,9 +140,9 @@ function Source({ price: { model, source, set_for, version, tiers } }: { price: 
   )
 }
 
-type Deleting = { price: Price; onClose(): void; onDone(): void }
+type DeleteProps = { price: Price; onClose(): void; onDone(): void }
 
-function DeletePrice({ price: { model }, onClose, onDone }: Deleting) {
+function DeletePrice({ price: { model }, onClose, onDone }: DeleteProps) {
   return (
     <Confirm
       title="Delete price"

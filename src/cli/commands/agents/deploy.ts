@@ -109,14 +109,14 @@ async function requireOwnLabel(client: Client, agent: Agent, { version, digest }
   )
 }
 
-type Put = { agent: Agent; isChanged: boolean }
+type PutResult = { agent: Agent; isChanged: boolean }
 
 async function put(
   world: World,
   client: Client,
   { body, given }: AgentFile,
   existing: Agent | undefined,
-): Promise<Put> {
+): Promise<PutResult> {
   const { security, auth, ...definition } = body
   // Access to the agent is changed only if the file names it, because that needs the permission `manage`.
   const access = { ...('security' in given && { security }), ...('auth' in given && { auth }) }

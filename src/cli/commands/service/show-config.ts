@@ -5,9 +5,9 @@ import { type Column, printDone, printJson, printRows } from '../../terminal/out
 import type { World } from '../../world.ts'
 
 type ConfigOptions = { config?: string; data?: string; json?: boolean }
-type Shown = { path: string; value: unknown; origin: string | null }
+type SettingRow = { path: string; value: unknown; origin: string | null }
 
-const COLUMNS: Column<Shown>[] = [
+const COLUMNS: Column<SettingRow>[] = [
   { title: 'SETTING', of: (setting) => setting.path },
   { title: 'VALUE', of: (setting) => setting.value },
   { title: 'FROM', of: (setting) => setting.origin },
@@ -36,7 +36,7 @@ function takesConfig(command: Command): Command {
   return command.addOption(configOption()).addOption(dataOption()).option('--json', 'print JSON')
 }
 
-async function load({ env, serviceFolder }: World, { config: file, data }: ConfigOptions): Promise<Shown[]> {
+async function load({ env, serviceFolder }: World, { config: file, data }: ConfigOptions): Promise<SettingRow[]> {
   const { ConfigError, loadConfig } = await import('../../../config.ts')
   try {
     return loadConfig({ flags: { config: file, data }, env, cwd: serviceFolder }).settings

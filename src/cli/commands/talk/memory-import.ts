@@ -12,8 +12,8 @@ import { note, printDone, printJson, success } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
 
-type Whose = Common & { user?: string; session?: string }
-type ImportOptions = Whose & { dryRun?: boolean; again?: boolean }
+type OwnerOptions = Common & { user?: string; session?: string }
+type ImportOptions = OwnerOptions & { dryRun?: boolean; again?: boolean }
 
 const ITEMS_PER_REQUEST = 100
 /** A request may have one megabyte, and a character may take several bytes. */
@@ -28,7 +28,7 @@ export function addMemoryImport(command: Command, world: World): void {
     .option('--user <user_id>', 'the user that it is about')
     .option('--session <session_id>', 'the session that it belongs to')
     .option('--kind <kind>', 'note or fact', 'note')
-    .action(async (agent: string, words: string[], options: Whose & { kind: 'note' | 'fact' }) => {
+    .action(async (agent: string, words: string[], options: OwnerOptions & { kind: 'note' | 'fact' }) => {
       const item = { content: await readMessage(world, words), kind: options.kind, context: contextOf({}, options) }
       const { items } = await withClient(world, options, (client) =>
         client.memory.write(agent, { items: [item] }, options),
@@ -105,7 +105,7 @@ export function addMemoryImport(command: Command, world: World): void {
     })
 }
 
-function contextOf({ context = {} }: Pick<ImportItem, 'context'>, { user, session }: Whose) {
+function contextOf({ context = {} }: Pick<ImportItem, 'context'>, { user, session }: OwnerOptions) {
   return {
     ...context,
     ...(user !== undefined && { user_id: user }),

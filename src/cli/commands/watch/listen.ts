@@ -12,8 +12,14 @@ import type { World } from '../../world.ts'
 type Body = Parameters<Client['listeners']['create']>[0]
 type ListenOptions = Common & { forwardTo: string; events?: Body['events']; agent?: string }
 
-type Heard = Listener['deliveries'][number]
-type Forwarded = { event: string; event_id: string; status: number | null; error: string | null; duration_ms: number }
+type ListenerEvent = Listener['deliveries'][number]
+type ForwardResult = {
+  event: string
+  event_id: string
+  status: number | null
+  error: string | null
+  duration_ms: number
+}
 
 const WAIT_MS = 5_000
 /** The same time limit that the service gives a receiver. */
@@ -47,7 +53,7 @@ function targetOf(given: string): URL {
   return url
 }
 
-type Forwarding = { listener: Listener; body: Body; target: URL; secret: string }
+type ForwardOptions = { listener: Listener; body: Body; target: URL; secret: string }
 
 /**
  * An event counts as received only after it was forwarded. If the connection breaks before that, the service sends it
@@ -56,7 +62,7 @@ type Forwarding = { listener: Listener; body: Body; target: URL; secret: string 
 async function forwardAll(
   world: World,
   client: Client,
-  { listener, body, target, secret }: Forwarding,
+  { listener, body, target, secret }: ForwardOptions,
   options: Common,
 ): Promise<never> {
   let id = listener.id
@@ -84,9 +90,9 @@ async function forwardAll(
 }
 
 /** Sends the event as the service would. */
-async function forward({ event, event_id, body }: Heard, target: URL, secret: string): Promise<Forwarded> {
+async function forward({ event, event_id, body }: ListenerEvent, target: URL, secret: string): Promise<ForwardResult> {
   const started = performance.now()
-  const ended = (status: number | null, error: string | null): Forwarded => {
+  const ended = (status: number | null, error: string | null): ForwardResult => {
     return { event, event_id, status, error, duration_ms: Math.round(performance.now() - started) }
   }
   const timestamp = Math.floor(Date.now() / 1000)
@@ -111,7 +117,7 @@ async function forward({ event, event_id, body }: Heard, target: URL, secret: st
   }
 }
 
-function tell(world: World, result: Forwarded, { json }: Common): void {
+function tell(world: World, result: ForwardResult, { json }: Common): void {
   if (json) return print(world, JSON.stringify(result))
   const { event, event_id, status, error, duration_ms } = result
   const outcome = paint(world, 'stdout', error === null ? 'green' : 'red', String(status ?? error))

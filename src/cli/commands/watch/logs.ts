@@ -84,7 +84,7 @@ export async function followLogs(
   let after = end
   for (;;) {
     const query = { level, request_id, search, after, limit: PAGE_LIMIT }
-    // It goes on from the last look, however long the service was away.
+    // It continues from the last look, however long the service was away.
     const { data, pagination } = await patiently(world, async () => client.logs.list(agent, query, { retries: 0 }))
     for (const entry of data) if (!known.has(entry.id)) printEntry(world, entry, { json })
     after = pagination.next_after ?? after

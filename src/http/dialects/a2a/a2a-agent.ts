@@ -29,7 +29,7 @@ import { ONLY_FILES } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { agentCard } from './agent-card.ts'
 import { callbackBody, PushConfigs } from './push-configs.ts'
-import { type Begun, stateAfter, TaskFollower } from './task-follower.ts'
+import { type InvokeReply, stateAfter, TaskFollower } from './task-follower.ts'
 import { readPage } from './task-pages.ts'
 import { TaskQuestions } from './task-questions.ts'
 import { STATE_OF, type TaskReceipt, TaskTeller } from './tasks.ts'
@@ -66,7 +66,7 @@ export class A2aAgent implements A2ARequestHandler {
     const mode = returnImmediately || body.callback ? 'background' : 'reply'
     const input = { params: this.#agent, body, sent: params, mode } as const
     try {
-      const { status, data } = await this.#calls.run<Begun>('invokeAgent', input)
+      const { status, data } = await this.#calls.run<InvokeReply>('invokeAgent', input)
       const answered = tellerOf(data.request_id)
       if (mode === 'background' && !returnImmediately) {
         await this.#follower.settle(data.request_id)
@@ -90,10 +90,12 @@ export class A2aAgent implements A2ARequestHandler {
     const input = { params: this.#agent, body, sent: params }
     if (!body.callback) {
       const streamed = { ...input, mode: 'stream' } as const
-      return yield* this.#follower.follow(tellerOf, (emit) => this.#calls.run<Begun>('invokeAgent', streamed, { emit }))
+      return yield* this.#follower.follow(tellerOf, (emit) =>
+        this.#calls.run<InvokeReply>('invokeAgent', streamed, { emit }),
+      )
     }
     // A client that wants to be notified may leave, so the task runs in the background.
-    const { data } = await this.#calls.run<Begun>('invokeAgent', { ...input, mode: 'background' })
+    const { data } = await this.#calls.run<InvokeReply>('invokeAgent', { ...input, mode: 'background' })
     yield* this.#follower.followBegun(tellerOf(data.request_id))
   }
 

@@ -6,7 +6,7 @@ import type { Operation } from '../../../operation.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { PROTOCOL_LIMITS, parseJson } from '../../input/body.ts'
 import { isKnown } from '../../input/request-headers.ts'
-import type { CallRunner, Received, Rendered } from '../dialect.ts'
+import type { CallRunner, ReceivedRequest, RenderedReply } from '../dialect.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, requireShortNames } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { A2aAgent } from './a2a-agent.ts'
@@ -22,9 +22,9 @@ type RpcReply = { jsonrpc: string; id: string | number | null; result?: unknown;
 /** Serves A2A 1.0 over JSON-RPC. The official SDK has the protocol, and what it asks of an agent becomes calls. */
 export async function serveA2a(
   operations: readonly Operation[],
-  received: Received,
+  received: ReceivedRequest,
   runner: CallRunner,
-): Promise<Rendered> {
+): Promise<RenderedReply> {
   if (runner.isFromForeignPage) throw forbidden("This page's origin is not listed in security.cors.")
   const { bytes, message, request_id } = received
   const body = bytes && parseJson(bytes, PROTOCOL_LIMITS)
@@ -55,7 +55,7 @@ export async function serveA2a(
 }
 
 /** A card that everybody may see may also be kept for a while, by every proxy on the way. */
-export function renderCard({ message }: Received, runner: CallRunner): Rendered {
+export function renderCard({ message }: ReceivedRequest, runner: CallRunner): RenderedReply {
   const body = JSON.stringify(AgentCard.toJSON(agentCard(runner)))
   if (!runner.agent?.isCardPublic) return { status: 200, headers: {}, body }
   const ETag = `"${sha256(body)}"`
@@ -78,7 +78,7 @@ async function stream(
   replies: AsyncGenerator<RpcReply, void>,
   id: RpcReply['id'],
   errorOf: (error: unknown) => unknown,
-): Promise<Rendered> {
+): Promise<RenderedReply> {
   const first = await replies.next()
   async function* lines() {
     try {
@@ -96,6 +96,6 @@ function eventOf(reply: RpcReply): string {
   return `data: ${JSON.stringify(reply)}\n\n`
 }
 
-function json(reply: RpcReply): Rendered {
+function json(reply: RpcReply): RenderedReply {
   return { status: 200, headers: {}, body: JSON.stringify(reply) }
 }

@@ -1,14 +1,14 @@
 import type { ApiError } from '../../../errors.ts'
-import type { Rendered } from '../dialect.ts'
+import type { RenderedReply } from '../dialect.ts'
 import { rpcError, wordsOf } from '../json-rpc.ts'
 
-type Named = { code: number; reason: string }
+type A2aErrorName = { code: number; reason: string }
 
-const TASK_NOT_FOUND: Named = { code: -32_001, reason: 'TASK_NOT_FOUND' }
-const CONTENT_TYPE_NOT_SUPPORTED: Named = { code: -32_005, reason: 'CONTENT_TYPE_NOT_SUPPORTED' }
+const TASK_NOT_FOUND: A2aErrorName = { code: -32_001, reason: 'TASK_NOT_FOUND' }
+const CONTENT_TYPE_NOT_SUPPORTED: A2aErrorName = { code: -32_005, reason: 'CONTENT_TYPE_NOT_SUPPORTED' }
 
 /** Answers a request that was refused before its message was read: nothing is known of its id. */
-export function renderA2aError(error: ApiError, request_id: string): Rendered {
+export function renderA2aError(error: ApiError, request_id: string): RenderedReply {
   const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: toA2a(error, request_id) })
   return { status: error.status, headers: error.headers, body }
 }
@@ -27,7 +27,7 @@ export function toA2a(error: ApiError, request_id: string) {
 }
 
 /** The protocol's own name for the error, if it has one. What is missing below an agent is a task or a part of one. */
-function namedBy({ code, missing }: ApiError): Named | undefined {
+function namedBy({ code, missing }: ApiError): A2aErrorName | undefined {
   if (code === 'unsupported_media_type') return CONTENT_TYPE_NOT_SUPPORTED
   return code === 'not_found' && missing !== undefined && missing !== 'Agent' ? TASK_NOT_FOUND : undefined
 }

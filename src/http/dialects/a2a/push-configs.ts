@@ -11,7 +11,7 @@ import { readPage } from './task-pages.ts'
 
 type ShownCallback = { id: string; request_id: string; name: string | null; url: string }
 
-/** Where a client wants to hear of a task: callbacks of the run. What it sends with them is never shown. */
+/** Where a client wants to learn of a task: callbacks of the run. What it sends with them is never shown. */
 export class PushConfigs {
   readonly #calls: OperationCalls
 

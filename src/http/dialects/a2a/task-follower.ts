@@ -9,7 +9,7 @@ import type { OpenQuestion } from './task-questions.ts'
 import type { TaskStateName, TaskTeller } from './tasks.ts'
 
 /** What an invocation answers. */
-export type Begun = {
+export type InvokeReply = {
   response: string
   output?: unknown
   files?: readonly MadeFile[]
@@ -28,7 +28,7 @@ const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
   conflict: 'TASK_STATE_CANCELED',
 }
 
-/** Tells runs as tasks while they go on. */
+/** Tells runs as tasks while they continue. */
 export class TaskFollower {
   readonly #calls: OperationCalls
 
@@ -58,11 +58,11 @@ export class TaskFollower {
     const input = this.#stream(teller.taskId)
     return this.follow(
       () => teller,
-      (emit) => this.#calls.run<Begun>('streamInvocation', input, { emit }),
+      (emit) => this.#calls.run<InvokeReply>('streamInvocation', input, { emit }),
     )
   }
 
-  /** The same of a task that this request has begun: its client hears of it, also where it may not follow it now. */
+  /** The same of a task that this request has begun: its client learns of it, also where it may not follow it now. */
   async *followBegun(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
     let isTold = false
     try {
@@ -82,7 +82,7 @@ export class TaskFollower {
    */
   async *follow(
     tellerOf: (request_id: string) => TaskTeller,
-    run: (emit: (event: StreamEvent) => void) => Promise<{ status: number; data: Begun }>,
+    run: (emit: (event: StreamEvent) => void) => Promise<{ status: number; data: InvokeReply }>,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const events = new PassThrough({ objectMode: true })
     const running = run((event) => events.write(event)).finally(() => events.end())
@@ -90,12 +90,12 @@ export class TaskFollower {
     running.catch(() => {})
     let known: TaskTeller | undefined
     for await (const { event, data } of events as AsyncIterable<StreamEvent>) {
-      known ??= tellerOf((data as Partial<Begun>).request_id ?? this.#calls.received.request_id)
+      known ??= tellerOf((data as Partial<InvokeReply>).request_id ?? this.#calls.received.request_id)
       const teller = known
       if (event === 'start') yield teller.begun()
       if (event === 'restart') teller.restart()
       if (event === 'waiting') {
-        const { approvals = [], reason } = data as Begun
+        const { approvals = [], reason } = data as InvokeReply
         yield teller.nowWaiting(approvals, reason)
       }
       if (event === 'delta') yield teller.piece((data as { text: string }).text)

@@ -2,7 +2,7 @@ import { UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import { ApiError } from '../../../errors.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 
-/** What a run asks people before it goes on. */
+/** What a run asks people before it continues. */
 export type OpenQuestion = {
   call_id: string
   kind: 'tool' | 'question' | 'retry'

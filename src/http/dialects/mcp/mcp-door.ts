@@ -4,7 +4,7 @@ import { badRequest, forbidden } from '../../../errors.ts'
 import { isObject } from '../../../lib/json.ts'
 import type { Operation } from '../../../operation.ts'
 import { PROTOCOL_LIMITS, parseJson } from '../../input/body.ts'
-import type { CallRunner, Received, Rendered } from '../dialect.ts'
+import type { CallRunner, ReceivedRequest, RenderedReply } from '../dialect.ts'
 import { requireShortNames } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { failedResult, isForModel, protocolError } from './mcp-errors.ts'
@@ -34,7 +34,7 @@ export class McpDoor {
     this.#operations = operations
   }
 
-  async serve(method: 'POST' | 'GET', received: Received, calls: CallRunner): Promise<Rendered> {
+  async serve(method: 'POST' | 'GET', received: ReceivedRequest, calls: CallRunner): Promise<RenderedReply> {
     if (calls.isFromForeignPage) throw forbidden("This page's origin is not listed in security.cors.")
     const gone = new AbortController()
     calls.onHangUp(() => gone.abort())
@@ -56,7 +56,7 @@ export class McpDoor {
     return rendered
   }
 
-  #server(era: sdk.McpRequestContext['era'], received: Received, runner: CallRunner): sdk.Server {
+  #server(era: sdk.McpRequestContext['era'], received: ReceivedRequest, runner: CallRunner): sdk.Server {
     const server = new sdk.Server(
       { name: 'moorage', title: 'Moorage', version: '1' },
       { capabilities: { tools: { listChanged: true }, tasks: tasksOffered(runner) } },
@@ -88,7 +88,7 @@ export class McpDoor {
   #cancellable(
     era: sdk.McpRequestContext['era'],
     { id, signal }: { id: unknown; signal: AbortSignal },
-    received: Received,
+    received: ReceivedRequest,
     calls: CallRunner,
   ): { signal: AbortSignal; release(): void } {
     const key = runKey(id, received, calls)
@@ -101,13 +101,13 @@ export class McpDoor {
     return { signal: AbortSignal.any([signal, cancelled.signal]), release }
   }
 
-  #cancel(id: unknown, received: Received, calls: CallRunner): void {
+  #cancel(id: unknown, received: ReceivedRequest, calls: CallRunner): void {
     const key = runKey(id, received, calls)
     if (key !== undefined) this.#running.get(key)?.abort()
   }
 
-  /** The stream on which a client of 2025-11-25 hears that the list of tools has changed. */
-  async #listen(received: Received, calls: CallRunner, gone: AbortSignal): Promise<Rendered> {
+  /** The stream on which a client of 2025-11-25 learns that the list of tools has changed. */
+  async #listen(received: ReceivedRequest, calls: CallRunner, gone: AbortSignal): Promise<RenderedReply> {
     const server = this.#server('legacy', received, calls)
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE_MS })
     await server.connect(transport)
@@ -140,7 +140,7 @@ function serveTasks(server: sdk.Server, tasks: McpTasks, orRefuse: <T>(work: Pro
   server.setRequestHandler('tasks/list', { params: ListParams }, ({ cursor }) => orRefuse(tasks.list(cursor)))
 }
 
-function readMessage({ bytes }: Received): Message {
+function readMessage({ bytes }: ReceivedRequest): Message {
   const message = bytes && parseJson(bytes, PROTOCOL_LIMITS)
   if (!isObject(message)) throw badRequest('The body must be one JSON-RPC message.')
   const { id, params } = message as Message
@@ -150,12 +150,12 @@ function readMessage({ bytes }: Received): Message {
 }
 
 /** The request for the SDK, without the client's key. */
-function requestOf(method: string, { message: { headers } }: Received, signal: AbortSignal): Request {
+function requestOf(method: string, { message: { headers } }: ReceivedRequest, signal: AbortSignal): Request {
   const shown = Object.entries(headers).filter(([name]) => name !== 'authorization' && name !== 'x-service-otp')
   return new Request('http://mcp', { method, headers: shown as [string, string][], signal })
 }
 
-async function render({ status, headers, body }: Response): Promise<Rendered> {
+async function render({ status, headers, body }: Response): Promise<RenderedReply> {
   const type = headers.get('content-type')
   const own = type === null ? {} : { 'Content-Type': type }
   if (type?.startsWith('text/event-stream') && body) {
@@ -179,7 +179,7 @@ function busOf(calls: CallRunner): sdk.ServerEventBus {
 }
 
 /** Undefined without a session: then nothing says whose request the id means. */
-function runKey(id: unknown, { message: { headers } }: Received, { actor }: CallRunner): string | undefined {
+function runKey(id: unknown, { message: { headers } }: ReceivedRequest, { actor }: CallRunner): string | undefined {
   const session = headers[SESSION]
   return session === undefined ? undefined : JSON.stringify([actor.id, actor.scope.user_id, session, id])
 }

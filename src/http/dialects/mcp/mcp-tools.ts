@@ -88,7 +88,7 @@ export async function callTool(
     },
   )
   if (status !== 202) return answerOf(data, calls)
-  // The run goes on without this client.
+  // The run continues without this client.
   const why = data['reason'] ?? 'A person must decide before the agent can answer.'
   const content = [textOf(`Receipt ${data['request_id']}: ${why}`)]
   // A tool that has an output schema may answer nothing else, except an error.
@@ -169,7 +169,7 @@ function textOf(text: string) {
   return { type: 'text' as const, text }
 }
 
-/** Tells a client how its call goes on: what the agent says, and which tools it calls. */
+/** Tells a client how its call continues: what the agent says, and which tools it calls. */
 function progressReporter(
   progressToken: ProgressToken,
   notify: (notification: Notification) => Promise<void>,
@@ -180,7 +180,7 @@ function progressReporter(
   const tell = (message: string) => {
     told_at = performance.now()
     progress += 1
-    // A client that has gone cannot be told. The run hears of that in another way.
+    // A client that has gone cannot be told. The run learns of that in another way.
     notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => {})
   }
   return ({ event, data }) => {

@@ -1,7 +1,7 @@
 import { lazilyInTurn, PARTS_OF_MCP } from '../../../lib/lazily.ts'
 import type { Operation } from '../../../operation.ts'
 import { PROTOCOL_LIMITS, parseJson } from '../../input/body.ts'
-import type { Dialect, Received, Route } from '../dialect.ts'
+import type { Dialect, ReceivedRequest, Route } from '../dialect.ts'
 import { renderRpcError } from '../json-rpc.ts'
 import { moorage } from '../moorage.ts'
 import type { McpDoor } from './mcp-door.ts'
@@ -9,7 +9,7 @@ import type { McpDoor } from './mcp-door.ts'
 const server = lazilyInTurn(...PARTS_OF_MCP, '@modelcontextprotocol/server')
 
 const PATHS = ['/v1/mcp', '/v1/agents/{agent_id}/mcp']
-/** Clients of revision 2025-11-25 hear of changes on a stream that they GET. */
+/** Clients of revision 2025-11-25 learn of changes on a stream that they GET. */
 const METHODS = ['POST', 'GET'] as const
 
 const OWN_PATH = /^\/v1\/(?:agents\/[^/]+\/)?mcp$/
@@ -27,7 +27,7 @@ export const mcp: Dialect = {
 }
 
 /** The agent whose tool is called. */
-function toolIn({ bytes }: Pick<Received, 'bytes'>): string | undefined {
+function toolIn({ bytes }: Pick<ReceivedRequest, 'bytes'>): string | undefined {
   const { method, params } = Object(bytes && parseJson(bytes, PROTOCOL_LIMITS)) as {
     method?: unknown
     params?: { name?: unknown } | null

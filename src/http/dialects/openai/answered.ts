@@ -13,7 +13,7 @@ export type AnsweredRun = {
   context: Record<string, unknown>
   given: Given | null
   response: string | null
-  calls: readonly HandedOver[]
+  calls: readonly CallerCall[]
   error: { code: ErrorCode; message: string; retry_after?: number } | null
   usage: Usage
   steps: readonly { kind: string; finish?: 'length' | 'filtered' }[]
@@ -23,7 +23,7 @@ export type AnsweredRun = {
 }
 
 /** A call that the caller has to make, and its position among the calls of the answer. */
-export type HandedOver = { name: string; arguments: unknown; index: number }
+export type CallerCall = { name: string; arguments: unknown; index: number }
 
 /** An invocation that was waited for, or one that was read. */
 export function answeredOf(result: unknown): AnsweredRun {
@@ -51,7 +51,7 @@ export function earlyFinish({ steps }: Pick<AnsweredRun, 'steps'>): 'length' | '
 }
 
 /** The arguments as JSON, as the model wrote them. */
-export function argumentsText({ arguments: given }: Pick<HandedOver, 'arguments'>): string {
+export function argumentsText({ arguments: given }: Pick<CallerCall, 'arguments'>): string {
   return typeof given === 'string' ? given : JSON.stringify(given)
 }
 

@@ -1,12 +1,12 @@
-import { Accepted } from '../../../operation/reply-channel.ts'
+import { AcceptedReply } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
-import type { Rendered, Writer } from '../dialect.ts'
+import type { RenderedReply, Writer } from '../dialect.ts'
 import {
   type AnsweredRun,
   argumentsText,
+  type CallerCall,
   earlyFinish,
-  type HandedOver,
   keptOf,
   requireAnswer,
   seconds,
@@ -15,7 +15,7 @@ import {
 import { callId, completionId, readCallId } from './ids.ts'
 import { waitsError } from './openai-error.ts'
 
-type Asked = { model: string; includeUsage: boolean; request_id: string; now: number }
+type ChatFacts = { model: string; includeUsage: boolean; request_id: string; now: number }
 
 type ToolCallPart = { id: string; type: 'function'; function: { name: string; arguments: string } }
 
@@ -38,15 +38,15 @@ export class ChatWriter implements Writer {
   #told = 0
   #repeated = 0
 
-  constructor({ model, includeUsage, request_id, now }: Asked) {
+  constructor({ model, includeUsage, request_id, now }: ChatFacts) {
     this.#model = model
     this.#includeUsage = includeUsage
     this.#request_id = request_id
     this.#created = seconds(now)
   }
 
-  reply(_operation: Operation, result: unknown): Rendered {
-    if (result instanceof Accepted) {
+  reply(_operation: Operation, result: unknown): RenderedReply {
+    if (result instanceof AcceptedReply) {
       const { request_id, reason } = result.data as { request_id: string; reason?: string }
       return waitsError(request_id, reason)
     }
@@ -69,7 +69,7 @@ export class ChatWriter implements Writer {
     if (event === 'start') return this.#start(data as { request_id?: string })
     if (event === 'restart') this.#repeated = this.#told
     if (event === 'delta') return this.#delta((data as { text: string }).text)
-    if (event === 'tool_call') return this.#call(data as HandedOver & { handed?: number })
+    if (event === 'tool_call') return this.#call(data as CallerCall & { handed?: number })
     if (event === 'done') return this.#end(JSON.parse(data as string))
     return event === 'error' ? `data: ${data}\n\n` : ''
   }
@@ -89,7 +89,7 @@ export class ChatWriter implements Writer {
   }
 
   /** The chunks of a stored completion. They have its id. */
-  replay(_operation: Operation, { status, body }: Rendered): StreamEvent[] {
+  replay(_operation: Operation, { status, body }: RenderedReply): StreamEvent[] {
     // The run waits for a person, and `done` says so.
     if (status !== 200) return []
     const { id, created, choices } = JSON.parse(body) as Completion

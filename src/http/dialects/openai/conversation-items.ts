@@ -1,6 +1,6 @@
 import { type ErrorDetail, invalid } from '../../../errors.ts'
-import type { AskedAttachment } from '../../../runtime/attachments/attachment.ts'
-import type { AskedGiven, GivenCall, GivenRound, GivenTurn } from '../../../runtime/given.ts'
+import type { AttachmentInput } from '../../../runtime/attachments/attachment.ts'
+import type { GivenCall, GivenInput, GivenRound, GivenTurn } from '../../../runtime/given.ts'
 import type { CallRequest } from '../dialect.ts'
 import { ONLY_FILES } from '../made-files.ts'
 import type { PlacedAttachment } from './parameters.ts'
@@ -14,9 +14,9 @@ export type Item =
   | { kind: 'assistant'; text: string; calls: GivenCall[]; of?: string }
   | { kind: 'result'; call: GivenCall; text: string }
 
-type Told = Pick<AskedGiven, 'history' | 'rounds' | 'instructions' | 'goes_on'> & {
+type ParsedItems = Pick<GivenInput, 'history' | 'rounds' | 'instructions' | 'goes_on'> & {
   message: string
-  attachments?: readonly AskedAttachment[]
+  attachments?: readonly AttachmentInput[]
   rename: NonNullable<CallRequest['rename']>
 }
 
@@ -29,7 +29,7 @@ const SAME_MESSAGE = '(the message of the previous response)'
  * The last message of the user is the message of the run. What comes before it is the history, and what comes after it
  * is what the model has answered so far. `field` names the list in errors.
  */
-export function readConversation(items: readonly Item[], field: string, hasPrevious: boolean): Told {
+export function readConversation(items: readonly Item[], field: string, hasPrevious: boolean): ParsedItems {
   const instructions = items.flatMap((item) => (item.kind === 'system' ? [item.text] : [])).join('\n\n')
   const turns: PlacedTurn[] = []
   let open: OpenTurn | undefined
@@ -73,7 +73,7 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
   return { ...told, ...rounds, ...historyOf(turns.slice(0, -1)), message, ...askedIn(attachments) }
 }
 
-function askedIn(attachments: readonly PlacedAttachment[] | undefined): { attachments?: AskedAttachment[] } {
+function askedIn(attachments: readonly PlacedAttachment[] | undefined): { attachments?: AttachmentInput[] } {
   return attachments ? { attachments: attachments.map(({ asked }) => asked) } : {}
 }
 
@@ -81,7 +81,7 @@ function askedIn(attachments: readonly PlacedAttachment[] | undefined): { attach
 const ATTACHED = /^((?:history\.\d+\.)?attachments(?:\.\d+)?)(?:\.|$)/
 
 /** Says where in the list the client has sent an attachment. The last turn may be the message of the run. */
-function renaming(turns: readonly PlacedTurn[], list: string): Told['rename'] {
+function renaming(turns: readonly PlacedTurn[], list: string): ParsedItems['rename'] {
   const places = new Map([['attachments', list]])
   const put = ({ attachments = [] }: PlacedTurn, before: string) => {
     for (const [i, one] of attachments.entries()) places.set(`${before}attachments.${i}`, one.field)
@@ -165,7 +165,7 @@ class OpenTurn {
   }
 }
 
-function historyOf(turns: readonly PlacedTurn[]): Pick<AskedGiven, 'history'> {
+function historyOf(turns: readonly PlacedTurn[]): Pick<GivenInput, 'history'> {
   const history = turns.map(({ attachments, ...turn }) => ({ ...turn, ...askedIn(attachments) }))
   return history.length === 0 ? {} : { history }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../../errors.ts'
 import type { Given, GivenRound, GivenTurn } from '../../../runtime/given.ts'
 import { validate } from '../../input/validate.ts'
-import type { Rendered, Writer } from '../dialect.ts'
+import type { RenderedReply, Writer } from '../dialect.ts'
 import { type AnsweredRun, keptOf } from './answered.ts'
 import { bareId, readCallId } from './ids.ts'
 
@@ -16,7 +16,7 @@ const PAGE = z.object({
 export function inputItems(query: string): Writer {
   const { limit, order, after } = validate(PAGE, Object.fromEntries(new URLSearchParams(query)))
   return {
-    reply(_operation, result): Rendered {
+    reply(_operation, result): RenderedReply {
       const items = itemsOf(keptOf(result))
       const ordered = order === 'asc' ? items : items.toReversed()
       const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1

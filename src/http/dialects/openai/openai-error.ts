@@ -1,5 +1,5 @@
 import type { ApiError, ErrorCode } from '../../../errors.ts'
-import type { Rendered } from '../dialect.ts'
+import type { RenderedReply } from '../dialect.ts'
 
 /** OpenAI's words for some of our codes. The others keep ours. */
 const CODES: Partial<Record<ErrorCode, string>> = {
@@ -12,7 +12,7 @@ const CODES: Partial<Record<ErrorCode, string>> = {
 const UNSUPPORTED = /is not supported/
 
 /** An error in OpenAI's shape, with the status that it has everywhere. */
-export function openaiError(error: ApiError): Rendered {
+export function openaiError(error: ApiError): RenderedReply {
   const { status, headers, message, details, code } = error
   // Elsewhere the details are about fields of the request.
   const [first] = code === 'invalid_request' ? (details ?? []) : []
@@ -50,9 +50,9 @@ function bracketed(field: string): string {
 const RUN_WAITS = 'run_waits'
 
 /**
- * The run goes on later, and a chat completion has no words for that. No client sends such an error again by itself.
+ * The run continues later, and a chat completion has no words for that. No client sends such an error again by itself.
  */
-export function waitsError(request_id: string, reason?: string): Rendered {
+export function waitsError(request_id: string, reason?: string): RenderedReply {
   const waits = reason === undefined ? 'is waiting for a person' : 'is waiting'
   const why = reason === undefined ? '' : ` Reason: ${reason}`
   const message = `The run ${request_id} ${waits} and continues on its own. Its receipt will contain the answer. To read answers later, use the Responses API: a chat completion can't be read again.${why}`

@@ -3,7 +3,7 @@ import type { Mode } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson, readBody } from '../../input/body.ts'
 import { readIdempotencyKey } from '../../input/request-headers.ts'
-import type { CallRunner, Dialect, NamedCall, Received, Rendered, Route, Writer } from '../dialect.ts'
+import type { CallRunner, Dialect, NamedCall, ReceivedRequest, RenderedReply, Route, Writer } from '../dialect.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { answeredOf, keptOf } from './answered.ts'
 import { readChat } from './chat-request.ts'
@@ -52,7 +52,7 @@ function routesTo(operations: readonly Operation[]): Route[] {
     operation,
     ...(path.startsWith(response) && { agentIn: responseAgent }),
   })
-  const calls = (received: Received, runner: CallRunner) => new OperationCalls(operations, received, runner)
+  const calls = (received: ReceivedRequest, runner: CallRunner) => new OperationCalls(operations, received, runner)
   return [
     {
       ...at('POST', '/v1/chat/completions', invoke),
@@ -77,27 +77,27 @@ function routesTo(operations: readonly Operation[]): Route[] {
 }
 
 /** The agent that `model` names. */
-function modelIn({ bytes }: Pick<Received, 'bytes'>): string | undefined {
+function modelIn({ bytes }: Pick<ReceivedRequest, 'bytes'>): string | undefined {
   const { model } = Object(bytes && parseJson(bytes)) as { model?: unknown }
   return typeof model === 'string' ? readModel(model).agent : undefined
 }
 
 /** The agent of a response, which its id names. */
-function responseAgent({ params }: Pick<Received, 'params'>): string | undefined {
+function responseAgent({ params }: Pick<ReceivedRequest, 'params'>): string | undefined {
   return readResponseId(params['response_id'] ?? '')?.agent_id
 }
 
 /** A call whose input the body names. */
 function named(
   operation: Operation,
-  { message }: Received,
+  { message }: ReceivedRequest,
   { sent, mode }: { sent: unknown; mode: Mode },
 ): Omit<NamedCall, 'params' | 'body' | 'writer'> {
   const idempotencyKey = readIdempotencyKey(message)
   return { operation, query: {}, sent, mode, last_event_id: undefined, idempotencyKey }
 }
 
-function chatCall(invokeAgent: Operation, getInvocation: Operation, received: Received): NamedCall {
+function chatCall(invokeAgent: Operation, getInvocation: Operation, received: ReceivedRequest): NamedCall {
   const sent = readBody(invokeAgent, received.bytes)
   const { chat, agent, ...read } = readChat(sent)
   const mode = chat.stream ? 'stream' : 'reply'
@@ -110,14 +110,14 @@ function chatCall(invokeAgent: Operation, getInvocation: Operation, received: Re
 }
 
 /** A run that waited when it was asked for may have gone on since. */
-function presentCall(getInvocation: Operation, call: NamedCall, { body }: Rendered): NamedCall | undefined {
+function presentCall(getInvocation: Operation, call: NamedCall, { body }: RenderedReply): NamedCall | undefined {
   const request_id = waitingRun(body)
   if (request_id === undefined) return undefined
   const params = { ...call.params, request_id }
   return { ...call, operation: getInvocation, params, body: {}, mode: 'reply', idempotencyKey: undefined }
 }
 
-function responsesCall(invokeAgent: Operation, streamInvocation: Operation, received: Received): NamedCall {
+function responsesCall(invokeAgent: Operation, streamInvocation: Operation, received: ReceivedRequest): NamedCall {
   const sent = readBody(invokeAgent, received.bytes)
   const { asked, agent, ...read } = readResponses(sent)
   const background = asked.background === true
@@ -130,7 +130,7 @@ function responsesCall(invokeAgent: Operation, streamInvocation: Operation, rece
 }
 
 /** The response as it is now, or its events after a number. */
-function readCall(getInvocation: Operation, streamInvocation: Operation, received: Received): NamedCall {
+function readCall(getInvocation: Operation, streamInvocation: Operation, received: ReceivedRequest): NamedCall {
   const query = new URLSearchParams(received.query)
   const call = stored(getInvocation, received, wholeResponse)
   if (query.get('stream') !== 'true') return call
@@ -142,8 +142,8 @@ function readCall(getInvocation: Operation, streamInvocation: Operation, receive
 /** `reply` is the response before its events, which begin with it. */
 function followCall(
   streamInvocation: Operation,
-  received: Received,
-  reply: Rendered,
+  received: ReceivedRequest,
+  reply: RenderedReply,
   startingAfter: number,
 ): NamedCall {
   const now = JSON.parse(reply.body) as ResponseObject
@@ -158,7 +158,7 @@ function followCall(
   }
 }
 
-function deleteCall(eraseInvocation: Operation, received: Received): NamedCall {
+function deleteCall(eraseInvocation: Operation, received: ReceivedRequest): NamedCall {
   return stored(eraseInvocation, received, {
     ...wholeResponse,
     reply(_operation, result) {
@@ -169,12 +169,12 @@ function deleteCall(eraseInvocation: Operation, received: Received): NamedCall {
   })
 }
 
-function cancelCall(cancelInvocation: Operation, received: Received): NamedCall {
+function cancelCall(cancelInvocation: Operation, received: ReceivedRequest): NamedCall {
   return { ...stored(cancelInvocation, received, wholeResponse), idempotencyKey: readIdempotencyKey(received.message) }
 }
 
 /** A call about a response that is stored. */
-function stored(operation: Operation, received: Received, writer: Writer): NamedCall {
+function stored(operation: Operation, received: ReceivedRequest, writer: Writer): NamedCall {
   const params = idsOf(received.params['response_id'] ?? '')
   return {
     ...named(operation, received, { sent: {}, mode: 'reply' }),

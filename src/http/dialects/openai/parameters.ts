@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../../errors.ts'
-import type { AskedAttachment } from '../../../runtime/attachments/attachment.ts'
-import type { AskedGiven, Sampling, ToolChoice } from '../../../runtime/given.ts'
+import type { AttachmentInput } from '../../../runtime/attachments/attachment.ts'
+import type { GivenInput, Sampling, ToolChoice } from '../../../runtime/given.ts'
 import type { ToolDefinition } from '../../../runtime/models/model.ts'
 import { ANY_OBJECT } from '../../../runtime/output/wanted-output.ts'
 
@@ -76,9 +76,9 @@ export function present<T extends Record<string, unknown>>(values: T): { [K in k
 }
 
 /** Undefined when the caller gives nothing but its message. */
-export function givenOf(values: { [K in keyof AskedGiven]?: AskedGiven[K] | undefined }): AskedGiven | undefined {
+export function givenOf(values: { [K in keyof GivenInput]?: GivenInput[K] | undefined }): GivenInput | undefined {
   const given = present(values)
-  return Object.keys(given).length === 0 ? undefined : (given as AskedGiven)
+  return Object.keys(given).length === 0 ? undefined : (given as GivenInput)
 }
 
 export function samplingOf(values: { [K in keyof Sampling]?: Sampling[K] | null | undefined }): Sampling | undefined {
@@ -163,7 +163,7 @@ function isAttached(part: { type?: unknown } | null): part is AttachedPart {
 }
 
 /** A file of a message, and where in the request of the client it stands. */
-export type PlacedAttachment = { asked: AskedAttachment; field: string }
+export type PlacedAttachment = { asked: AttachmentInput; field: string }
 
 /** The images and files of a message. */
 export function attachedIn(content: unknown, field: string): { attachments?: PlacedAttachment[] } {
@@ -193,7 +193,7 @@ function attachmentOf(part: AttachedPart, at: string): PlacedAttachment {
 function askedOf(
   source: string,
   { isData, name, field }: { isData: boolean; name: unknown; field: string },
-): AskedAttachment {
+): AttachmentInput {
   const named = typeof name === 'string' ? { name } : {}
   if (source.startsWith('data:')) return { ...dataIn(source, field), ...named }
   return isData ? { data: source, ...named } : { url: source }

@@ -1,12 +1,12 @@
 import type { Given } from '../../../runtime/given.ts'
-import { type AnsweredRun, argumentsText, earlyFinish, type HandedOver, seconds } from './answered.ts'
+import { type AnsweredRun, argumentsText, type CallerCall, earlyFinish, seconds } from './answered.ts'
 import { callId, itemIdOfCall, messageId, responseId } from './ids.ts'
 
 /** A response as its client reads it. */
 export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: unknown[] }
 
 /** A response does not repeat the conversation that it was given. */
-type Begun = Pick<AnsweredRun, 'request_id' | 'agent_id' | 'background' | 'created_at'> & {
+type ResponseStart = Pick<AnsweredRun, 'request_id' | 'agent_id' | 'background' | 'created_at'> & {
   given: Omit<Given, 'history'> | null
 }
 
@@ -37,7 +37,7 @@ export function responseOf(answered: AnsweredRun): ResponseObject {
 }
 
 /** A response before there is anything to tell of it. */
-export function begunResponse({ request_id, agent_id, background, given, created_at }: Begun): ResponseObject {
+export function begunResponse({ request_id, agent_id, background, given, created_at }: ResponseStart): ResponseObject {
   const { noted = {}, sampling = {} } = given ?? {}
   return {
     id: responseId(request_id, agent_id),
@@ -84,7 +84,7 @@ export function unansweredResponse(response: ResponseObject): ResponseObject {
 }
 
 /** Clients read whether a tool is strict, even where they did not say it. */
-function toolsOf(given: Begun['given']): unknown[] {
+function toolsOf(given: ResponseStart['given']): unknown[] {
   return (given?.tools ?? []).map(({ name, description, input_schema: parameters }) => {
     return { type: 'function', name, description, parameters, strict: false }
   })
@@ -118,7 +118,7 @@ export function textPart(text: string) {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-export function callItem(request_id: string, call: HandedOver, status: string) {
+export function callItem(request_id: string, call: CallerCall, status: string) {
   const text = status === 'in_progress' ? '' : argumentsText(call)
   const id = itemIdOfCall(request_id, call.index)
   return {

@@ -1,9 +1,9 @@
-import { Accepted } from '../../../operation/reply-channel.ts'
+import { AcceptedReply } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Given } from '../../../runtime/given.ts'
-import type { Rendered, Writer } from '../dialect.ts'
-import { answeredOf, argumentsText, type HandedOver, stored } from './answered.ts'
+import type { RenderedReply, Writer } from '../dialect.ts'
+import { answeredOf, argumentsText, type CallerCall, stored } from './answered.ts'
 import { readResponseId } from './ids.ts'
 import {
   begunResponse,
@@ -16,7 +16,12 @@ import {
 } from './response-object.ts'
 import { TextPieces } from './text-pieces.ts'
 
-type Begun = { request_id: string; background: boolean; given: Omit<Given, 'history'> | null; created_at: number }
+type ResponseFacts = {
+  request_id: string
+  background: boolean
+  given: Omit<Given, 'history'> | null
+  created_at: number
+}
 
 /**
  * Writes one response: whole, or as events, which are numbered from 0. OpenAI's clients require the numbers and resume a
@@ -24,7 +29,7 @@ type Begun = { request_id: string; background: boolean; given: Omit<Given, 'hist
  * pieces, so its events have the same numbers. Those up to `startingAfter` are left out.
  */
 export class ResponsesWriter implements Writer {
-  readonly #begun: Begun
+  readonly #begun: ResponseFacts
   #startingAfter: number
   #response: ResponseObject | undefined
   #request_id: string
@@ -39,7 +44,7 @@ export class ResponsesWriter implements Writer {
   #last = -1
 
   constructor(
-    begun: Begun,
+    begun: ResponseFacts,
     { response, startingAfter = -1 }: { response?: ResponseObject; startingAfter?: number } = {},
   ) {
     this.#begun = begun
@@ -53,12 +58,12 @@ export class ResponsesWriter implements Writer {
     this.#agent_id = agent_id
   }
 
-  reply(_operation: Operation, result: unknown): Rendered {
-    const response = result instanceof Accepted ? this.#accepted(result) : responseOf(answeredOf(result))
+  reply(_operation: Operation, result: unknown): RenderedReply {
+    const response = result instanceof AcceptedReply ? this.#accepted(result) : responseOf(answeredOf(result))
     return { status: 200, headers: {}, body: JSON.stringify(response) }
   }
 
-  #accepted({ data }: Accepted): ResponseObject {
+  #accepted({ data }: AcceptedReply): ResponseObject {
     const { request_id, status } = data as { request_id: string; status: 'queued' | 'waiting' }
     this.#request_id = request_id
     return { ...this.#beginning(), status: status === 'queued' ? 'queued' : 'in_progress' }
@@ -73,16 +78,16 @@ export class ResponsesWriter implements Writer {
   }
 
   event({ event, data }: StreamEvent): string {
-    if (event === 'start') return this.#start(data as Opening)
-    if (event === 'restart') return this.#startAgain(data as Opening)
+    if (event === 'start') return this.#start(data as OpeningEvent)
+    if (event === 'restart') return this.#startAgain(data as OpeningEvent)
     if (event === 'done') return this.#end(JSON.parse(data as string))
     if (event === 'error') return this.#fail(JSON.parse(data as string))
     if (event === 'delta') return this.#delta((data as { text: string }).text)
-    const { handed, ...call } = data as HandedOver & { handed?: number }
+    const { handed, ...call } = data as CallerCall & { handed?: number }
     return event === 'tool_call' && handed !== undefined ? this.#call({ ...call, index: handed }) : ''
   }
 
-  replay(_operation: Operation, { body }: Rendered): StreamEvent[] {
+  replay(_operation: Operation, { body }: RenderedReply): StreamEvent[] {
     const response = JSON.parse(body) as ResponseObject
     this.#response = unansweredResponse(response)
     this.#request_id = readResponseId(response.id)?.request_id ?? this.#request_id
@@ -99,17 +104,17 @@ export class ResponsesWriter implements Writer {
   }
 
   /** A repeated request may follow the run that it began before, which has the id of that request. */
-  #start({ request_id = this.#request_id }: Opening): string {
+  #start({ request_id = this.#request_id }: OpeningEvent): string {
     this.#request_id = request_id
     const response = this.#beginning()
     return this.#write('response.created', { response }) + this.#write('response.in_progress', { response })
   }
 
   /**
-   * The run begins again after the death of its node. What was written cannot be taken back, so the stream goes on
+   * The run begins again after the death of its node. What was written cannot be taken back, so the stream continues
    * after it, as one does that is taken up again.
    */
-  #startAgain(opening: Opening): string {
+  #startAgain(opening: OpeningEvent): string {
     this.#startingAfter = Math.max(this.#startingAfter, this.#last)
     this.#next = 0
     this.#text = ''
@@ -156,7 +161,7 @@ export class ResponsesWriter implements Writer {
   }
 
   /** The agent's own tools are called here. The client hears only of its own. */
-  #call(call: HandedOver): string {
+  #call(call: CallerCall): string {
     const closing = this.#closeMessage('completed')
     const output_index = this.#items++
     const item = callItem(this.#request_id, call, 'completed')
@@ -206,7 +211,7 @@ export class ResponsesWriter implements Writer {
 }
 
 /** What the event says that opens a stream. */
-type Opening = { request_id?: string }
+type OpeningEvent = { request_id?: string }
 
 type OutputItem =
   | { type: 'message'; content: { text: string }[] }

@@ -1,12 +1,12 @@
 import { unavailable } from '../../../errors.ts'
 import { type BodyLimits, readBytes, UNREAD } from '../../input/body.ts'
-import type { Arrived } from '../request.ts'
+import type { ArrivedRequest } from '../request.ts'
 
 /** No client has shown a valid token for these bodies yet, so only a few are held at the same time. */
 const MOST_AT_ONCE = 32
 
 /** Finds the agent that a request means although its path does not name it. */
-export class NamedAgents {
+export class AgentFinder {
   readonly #bodyLimits: BodyLimits
   #reading = 0
 
@@ -18,7 +18,7 @@ export class NamedAgents {
    * This reads the body, which is kept for later. Undefined if it names none or cannot be read: then the request is
    * refused as if there were no such agent.
    */
-  async find(arrived: Arrived): Promise<string | undefined> {
+  async find(arrived: ArrivedRequest): Promise<string | undefined> {
     const { route, params, message } = arrived
     if (!route?.agentIn) return undefined
     const waits = !UNREAD.has(message.method ?? '') && !message.complete

@@ -13,8 +13,8 @@ import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { BodyLimits } from '../../input/body.ts'
-import type { Arrived, FoundAgent, Known, VerifiedKey } from '../request.ts'
-import { NamedAgents } from './agent-named.ts'
+import type { AgentAccess, ArrivedRequest, IdentifiedRequest, VerifiedKey } from '../request.ts'
+import { AgentFinder } from './agent-named.ts'
 import { PROJECT_HEADER, projectMeant } from './choose-project.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
@@ -29,13 +29,13 @@ export type Credentials = {
   keys: KeyCheck
   /** Checks tokens against the service's own `auth`. */
   verifyToken: VerifyToken | undefined
-  findAgent(project_id: string, ref: string): Promise<FoundAgent | undefined>
+  findAgent(project_id: string, ref: string): Promise<AgentAccess | undefined>
   findProject: FindProject
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   failures: FailureLimit
   /** Works in the project that the request names. */
-  inNamedProject(known: Known): Promise<Known>
+  inNamedProject(known: IdentifiedRequest): Promise<IdentifiedRequest>
   readRunToken(token: string): TokenRun | undefined
   /** Undefined when the console is switched off. */
   console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
@@ -52,7 +52,7 @@ const KEY_PREFIX = 'mrg_'
 /** Finds the actor for a key, a token or a cookie. Every bad key gets the same answer. */
 export function authenticator(credentials: Credentials) {
   const { keys, failures, console, bodyLimits } = credentials
-  const named = new NamedAgents(bodyLimits)
+  const named = new AgentFinder(bodyLimits)
 
   // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
@@ -65,7 +65,7 @@ export function authenticator(credentials: Credentials) {
     return hash
   }
 
-  const actorWithoutKey = async (arrived: Arrived, authorization: string) => {
+  const actorWithoutKey = async (arrived: ArrivedRequest, authorization: string) => {
     const bearer = BEARER.exec(authorization)?.[1]
     if (bearer === undefined) {
       // A key that is sent wins over a cookie, even if it is wrong: the client means the key.
@@ -79,7 +79,7 @@ export function authenticator(credentials: Credentials) {
     return actorOfToken(bearer, arrived, credentials, named)
   }
 
-  return async (arrived: Arrived): Promise<Known> => {
+  return async (arrived: ArrivedRequest): Promise<IdentifiedRequest> => {
     const { headers, socket } = arrived.message
     const { authorization = '' } = headers
     const known = hashes.get(socket)
@@ -115,11 +115,11 @@ function actorOfRun(run: TokenRun, tier: string): Actor {
 /** When the right ends with which a request came in: 0 if it has ended, infinity if it has no end. */
 export async function validUntil(
   { keys, console }: Pick<Credentials, 'keys' | 'console'>,
-  { arrived, actor }: Known,
+  { arrived, actor }: IdentifiedRequest,
 ): Promise<number> {
   // A console session gets another secret from time to time, so it is asked for by its id.
   if (actor.console_session !== undefined) return console?.sessions.validUntil(actor) ?? 0
-  // New requests with a token are accepted for that long, so its streams go on for as long.
+  // New requests with a token are accepted for that long, so its streams continue for as long.
   if (actor.kind === 'token') return (actor.expires_at ?? Number.POSITIVE_INFINITY) + CLOCK_SKEW_SECONDS * 1000
   const present = arrived.key && (await keys.verify(arrived.key.hash))?.actor
   // A key of a person may do less since their role does.
@@ -130,9 +130,9 @@ export async function validUntil(
 /** Asks the service's own provider first. If it does not know the token, the agent that is meant may accept it. */
 async function actorOfToken(
   token: string,
-  arrived: Arrived,
+  arrived: ArrivedRequest,
   credentials: Credentials,
-  named: NamedAgents,
+  named: AgentFinder,
 ): Promise<Actor | undefined> {
   const { verifyToken, findAgent, mayBeOfAgent, tier } = credentials
   const judged = verifyToken ? await verifyToken(token) : refuse('malformed')
@@ -152,7 +152,11 @@ async function actorOfToken(
   return undefined
 }
 
-function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: Arrived, { log }: Credentials): void {
+function throwWhatMayBeHeard(
+  { reason, detail }: RefusedToken,
+  { request_id }: ArrivedRequest,
+  { log }: Credentials,
+): void {
   if (reason === 'forbidden') throw forbidden('This token has none of the scopes that are accepted here.')
   if (reason !== 'unavailable') return
   log.warn({ request_id, detail }, 'the identity provider could not verify a token')

@@ -3,7 +3,7 @@ import { addressBucket } from '../../../security/ip-list.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { Edge } from '../edge.ts'
 import { takeFromTier } from '../pipeline.ts'
-import type { Arrived, Authorised, GuardedAgent } from '../request.ts'
+import type { ArrivedRequest, AuthorizedCall, GuardedAgent } from '../request.ts'
 import { passesGate, promiseHttps } from './pass-gate.ts'
 
 /** The tier that has least, whatever keys have. */
@@ -14,7 +14,7 @@ const STRANGERS_TIER = 'free'
  * name, and any agent by its id. The request may call nothing. Undefined
  * otherwise: then the request needs a key, so a stranger does not learn whether the agent exists.
  */
-export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Authorised | undefined> {
+export async function authorisePublic(edge: Edge, arrived: ArrivedRequest): Promise<AuthorizedCall | undefined> {
   const { route, params, message } = arrived
   const { agent_id: ref } = params
   if (!route || ref === undefined || message.headers.authorization !== undefined) return undefined
@@ -32,7 +32,7 @@ export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Aut
   return { arrived, actor, operation: route.operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
-function publicCaller({ id: agent_id, project_id }: GuardedAgent, { address }: Arrived): Actor {
+function publicCaller({ id: agent_id, project_id }: GuardedAgent, { address }: ArrivedRequest): Actor {
   return {
     kind: 'token',
     id: `public:${addressBucket(address)}`,

@@ -7,17 +7,17 @@ import { covers } from '../../../security/permissions.ts'
 import type { NamedCall } from '../../dialects/dialect.ts'
 import type { Edge } from '../edge.ts'
 import { takeFromGate } from '../pipeline.ts'
-import type { Arrived, Authorised, Known, PathParams } from '../request.ts'
+import type { ArrivedRequest, AuthorizedCall, IdentifiedRequest, PathParams } from '../request.ts'
 import { settleOrigin } from './cors.ts'
 import { passesGate, passGate, promiseHttps } from './pass-gate.ts'
 
 /** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
 export async function authorise(
   edge: Edge,
-  { arrived, actor, agent: named }: Known,
+  { arrived, actor, agent: named }: IdentifiedRequest,
   operation: Operation,
   params: PathParams,
-): Promise<Authorised> {
+): Promise<AuthorizedCall> {
   requireOperationPermission(actor, operation)
   const { agent_id: ref } = params
   if (ref === undefined) {
@@ -36,7 +36,11 @@ export async function authorise(
 }
 
 /** Where the body names the agent, pages that any agent lists may ask. Those of another project do not read the reply. */
-async function settleWithoutAgent({ service, guardedIn, parts }: Edge, arrived: Arrived, actor: Actor): Promise<void> {
+async function settleWithoutAgent(
+  { service, guardedIn, parts }: Edge,
+  arrived: ArrivedRequest,
+  actor: Actor,
+): Promise<void> {
   if (!arrived.cors || !arrived.dialect.namesAgents) return
   const gates = (await guardedIn(actor.scope.project_id)).map((agent) => agent.gate)
   const passed = gates.filter((own) => passesGate(arrived, own, parts.now()))
@@ -52,9 +56,9 @@ async function settleWithoutAgent({ service, guardedIn, parts }: Edge, arrived: 
  */
 export async function authoriseNamed(
   edge: Edge,
-  { arrived, actor, agent }: Authorised,
+  { arrived, actor, agent }: AuthorizedCall,
   { operation, params }: Pick<NamedCall, 'operation' | 'params'>,
-): Promise<Authorised> {
+): Promise<AuthorizedCall> {
   if (agent && params['agent_id'] === agent.id) {
     requireOperationPermission(actor, operation)
     return { arrived, actor, operation, params, agent }
@@ -90,7 +94,7 @@ export function mayCall(actor: Actor, operation: Operation): boolean {
 }
 
 /** Checks the agent's own security. */
-export async function enterGate(arrived: Arrived, gate: Gate, agent_id: string, { parts }: Edge): Promise<void> {
+export async function enterGate(arrived: ArrivedRequest, gate: Gate, agent_id: string, { parts }: Edge): Promise<void> {
   if (gate.hsts !== undefined) promiseHttps(arrived, gate.hsts)
   passGate(arrived, gate, parts.now())
   if (!gate.rate) return

@@ -2,7 +2,7 @@ import { forbidden, invalid } from '../../../errors.ts'
 import { type Actor, workingIn } from '../../../operation/actor.ts'
 import type { FindProject } from '../../../operation/project-snapshot.ts'
 import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
-import type { Arrived } from '../request.ts'
+import type { ArrivedRequest } from '../request.ts'
 
 export const PROJECT_HEADER = 'moorage-project'
 
@@ -10,7 +10,7 @@ export const PROJECT_HEADER = 'moorage-project'
  * The actor in the project that the request names. A key of one project works in that one, so it need not name it. The
  * answer to such a key is the same whether or not another project exists.
  */
-export async function inProject({ message }: Arrived, actor: Actor, findProject: FindProject): Promise<Actor> {
+export async function inProject({ message }: ArrivedRequest, actor: Actor, findProject: FindProject): Promise<Actor> {
   const ref = message.headers[PROJECT_HEADER]
   if (ref === undefined) return actor
   // A person is told the same of a project that does not exist and of one without a role of theirs.
@@ -36,7 +36,7 @@ export async function hasMoved(
 }
 
 /** The project that a request means of which it is not known yet who asks. */
-export async function projectMeant({ message }: Arrived, findProject: FindProject): Promise<string | undefined> {
+export async function projectMeant({ message }: ArrivedRequest, findProject: FindProject): Promise<string | undefined> {
   const ref = message.headers[PROJECT_HEADER]
   return ref === undefined ? DEFAULT_PROJECT : (await findProject(String(ref)))?.id
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../../errors.ts'
 import { clientAddress, type IpList } from '../../../security/ip-list.ts'
-import type { Arrived } from '../request.ts'
+import type { ArrivedRequest } from '../request.ts'
 
 /** Whether a proxy that we trust reports that the client uses TLS. If one hop was plain, the whole way counts as plain. */
 export function isForwardedSecure(message: IncomingMessage, trusted: IpList): boolean {
@@ -11,7 +11,7 @@ export function isForwardedSecure(message: IncomingMessage, trusted: IpList): bo
 }
 
 /** The request's address behind the trusted proxies. */
-export function findAddress({ address, message }: Arrived, trusted: IpList): string {
+export function findAddress({ address, message }: ArrivedRequest, trusted: IpList): string {
   const found = clientAddress(address, headerText(message, 'x-forwarded-for'), trusted)
   if (found === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed.')
   return found

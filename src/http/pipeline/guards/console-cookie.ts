@@ -1,7 +1,7 @@
 import type { Actor } from '../../../operation/actor.ts'
 import type { EndedThere } from '../../../security/oidc/logout-token.ts'
-import type { OidcIssuer, Vouched } from '../../../security/oidc/oidc-issuer.ts'
-import type { Arrived } from '../request.ts'
+import type { OidcIssuer, VerifiedIdentity } from '../../../security/oidc/oidc-issuer.ts'
+import type { ArrivedRequest } from '../request.ts'
 import type { ConsoleDoor } from './console-door.ts'
 
 /** Who is signed in to the console. */
@@ -37,14 +37,14 @@ export type ConsoleSessions = {
   findIssuer(name: string): OidcIssuer | undefined
   /** Says why not, if the person may do nothing here. */
   signInPerson(
-    vouched: Vouched,
+    vouched: VerifiedIdentity,
     issuer: OidcIssuer,
     from: { request_id: string; address: string; browser: string; secure: boolean },
     invitation?: string,
   ): Promise<{ actor: Actor; secret: string } | string>
   /** Makes a key for a device whose person has signed in elsewhere. Says why not, if they may do nothing here. */
   signInDevice(
-    vouched: Vouched,
+    vouched: VerifiedIdentity,
     issuer: OidcIssuer,
     from: { request_id: string; address: string; name: string; project: string | undefined },
   ): Promise<{ actor: Actor; id: string; secret: string } | string>
@@ -59,7 +59,7 @@ const SECRET = /^[\w-]{43}$/
  * where no other machine could read it on its way. Undefined for every other request.
  */
 export async function actorOfCookie(
-  arrived: Arrived,
+  arrived: ArrivedRequest,
   { sessions, door }: { sessions: ConsoleSessions; door: ConsoleDoor },
 ): Promise<Actor | undefined> {
   const secret = readCookie(arrived)
@@ -73,7 +73,7 @@ export async function actorOfCookie(
 }
 
 /** A cookie that is there twice was put there by another site, from another path or a neighbouring name. */
-export function readCookie(arrived: Arrived): string | undefined {
+export function readCookie(arrived: ArrivedRequest): string | undefined {
   const { cookie } = arrived.message.headers
   if (cookie === undefined) return undefined
   const start = `${nameOf(arrived)}=`
@@ -83,19 +83,19 @@ export function readCookie(arrived: Arrived): string | undefined {
 }
 
 /** It ends with the browser, and the service ends it earlier. */
-export function setCookie(arrived: Arrived, secret: string): void {
+export function setCookie(arrived: ArrivedRequest, secret: string): void {
   arrived.headers['Set-Cookie'] = sessionCookie(arrived, secret)
 }
 
-export function sessionCookie(arrived: Arrived, secret: string): string {
+export function sessionCookie(arrived: ArrivedRequest, secret: string): string {
   return `${nameOf(arrived)}=${secret}${attributesOf(arrived)}`
 }
 
-export function forgetCookie(arrived: Arrived): void {
+export function forgetCookie(arrived: ArrivedRequest): void {
   arrived.headers['Set-Cookie'] = `${nameOf(arrived)}=${attributesOf(arrived)}; Max-Age=0`
 }
 
-function attributesOf({ secure }: Arrived): string {
+function attributesOf({ secure }: ArrivedRequest): string {
   return `; Path=/; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
 }
 
@@ -103,6 +103,6 @@ function attributesOf({ secure }: Arrived): string {
  * Over TLS the name has a prefix with which browsers take the cookie from this very host only. Browsers send cookies to
  * every port of a host, so without TLS the port is part of the name: two services on one machine have two cookies.
  */
-function nameOf({ secure, message }: Arrived): string {
+function nameOf({ secure, message }: ArrivedRequest): string {
   return secure ? '__Host-moorage' : `moorage-${/:(\d+)$/.exec(message.headers.host ?? '')?.[1] ?? 80}`
 }

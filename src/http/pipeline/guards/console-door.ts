@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../../config.ts'
 import { ApiError, forbidden } from '../../../errors.ts'
-import type { Arrived } from '../request.ts'
+import type { ArrivedRequest } from '../request.ts'
 
 /** The header that a page of another origin cannot send: the browser would ask us first, and we would say no. */
 const HEADER = 'x-moorage-console'
@@ -12,11 +12,11 @@ const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 /** Decides whether a request may come from our own console in a browser. */
 export type ConsoleDoor = {
   /** Throws under a name that is not ours. */
-  checkHost(arrived: Arrived): void
+  checkHost(arrived: ArrivedRequest): void
   /** Throws where a sign-in, or a cookie, could be read on its way. */
-  checkSecrecy(arrived: Arrived): void
+  checkSecrecy(arrived: ArrivedRequest): void
   /** Whether the request was made by a page that this service served, under the same name. */
-  isOwnPage(arrived: Arrived): boolean
+  isOwnPage(arrived: ArrivedRequest): boolean
 }
 
 export function consoleDoor({ console, server }: Config): ConsoleDoor {

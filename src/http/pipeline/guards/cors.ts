@@ -1,6 +1,6 @@
 import type { Cors, Gate } from '../../../security/gate.ts'
-import type { Rendered } from '../../dialects/dialect.ts'
-import type { Arrived } from '../request.ts'
+import type { RenderedReply } from '../../dialects/dialect.ts'
+import type { ArrivedRequest } from '../request.ts'
 import { passesGate } from './pass-gate.ts'
 
 const EXPOSED = [
@@ -69,7 +69,7 @@ type Policies = {
  * Credentials are never allowed.
  */
 export function allowOrigin({ service, findGates, agentGates, now }: Policies) {
-  const grantBelow = async (arrived: Arrived, ref: string) => {
+  const grantBelow = async (arrived: ArrivedRequest, ref: string) => {
     const { own, namesakes } = await findGates(ref)
     if (!own?.cors) grant(arrived, service.gate.cors)
     // It is not known yet in which project the client is, and no project may shut out the pages of another.
@@ -78,21 +78,21 @@ export function allowOrigin({ service, findGates, agentGates, now }: Policies) {
     }
   }
   // The agent is not known yet. A page that any of them lists may ask, and read a refusal; see `settleOrigin`.
-  const grantAny = async (arrived: Arrived) => {
+  const grantAny = async (arrived: ArrivedRequest) => {
     grant(arrived, service.gate.cors)
     for (const own of arrived.cors ? [] : await agentGates()) {
       if (passesGate(arrived, own, now())) grant(arrived, own.cors)
     }
   }
 
-  return async (arrived: Arrived): Promise<void> => {
+  return async (arrived: ArrivedRequest): Promise<void> => {
     const ref = agentIn(arrived.path)
     if (ref !== undefined) return grantBelow(arrived, ref)
     return arrived.dialect.namesAgents ? grantAny(arrived) : grant(arrived, service.gate.cors)
   }
 }
 
-function grant(arrived: Arrived, cors: Cors | undefined): void {
+function grant(arrived: ArrivedRequest, cors: Cors | undefined): void {
   const { origin } = arrived.message.headers
   if (origin === undefined || !cors?.origins.has(origin)) return
   arrived.cors = cors
@@ -102,7 +102,7 @@ function grant(arrived: Arrived, cors: Cors | undefined): void {
 }
 
 /** Decides again which pages may read the reply, once the project or the agent of the request is known. */
-export function settleOrigin(arrived: Arrived, policies: readonly (Cors | undefined)[]): void {
+export function settleOrigin(arrived: ArrivedRequest, policies: readonly (Cors | undefined)[]): void {
   arrived.cors = undefined
   delete arrived.headers['Access-Control-Allow-Origin']
   delete arrived.headers['Access-Control-Expose-Headers']
@@ -125,18 +125,18 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
  * Whether a page in a browser sent the request, and its origin is not listed. A page of our own on this machine is not
  * foreign. Under any other name it would be: an attacker can let his name lead to our address.
  */
-export function isFromForeignPage({ cors, message: { headers } }: Arrived): boolean {
+export function isFromForeignPage({ cors, message: { headers } }: ArrivedRequest): boolean {
   if (headers.origin === undefined || cors) return false
   const page = URL.parse(headers.origin)
   return !page || page.host !== headers.host || !LOOPBACK.has(page.hostname)
 }
 
 /** Whether this is a browser's preflight request. */
-export function isPreflight({ message: { method, headers } }: Arrived): boolean {
+export function isPreflight({ message: { method, headers } }: ArrivedRequest): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
-export function preflightAnswer(routes: readonly { method: string }[]): (arrived: Arrived) => Rendered {
+export function preflightAnswer(routes: readonly { method: string }[]): (arrived: ArrivedRequest) => RenderedReply {
   const used = new Set<string>(routes.map(({ method }) => method))
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => used.has(method)).join(', ')
   return ({ cors }) => ({

@@ -3,19 +3,19 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { ApiError, forbidden } from '../../../errors.ts'
 import type { Gate } from '../../../security/gate.ts'
-import type { Arrived } from '../request.ts'
+import type { ArrivedRequest } from '../request.ts'
 
 /** Checks what the service, or one agent, asks of a connection: HTTPS, a listed address, a client certificate. */
-export function passGate(arrived: Arrived, gate: Gate, time: number): void {
+export function passGate(arrived: ArrivedRequest, gate: Gate, time: number): void {
   const refusal = refusalOf(arrived, gate, time)
   if (refusal) throw refusal
 }
 
-export function passesGate(arrived: Arrived, gate: Gate, time: number): boolean {
+export function passesGate(arrived: ArrivedRequest, gate: Gate, time: number): boolean {
   return refusalOf(arrived, gate, time) === undefined
 }
 
-function refusalOf(arrived: Arrived, { connection }: Gate, time: number): ApiError | undefined {
+function refusalOf(arrived: ArrivedRequest, { connection }: Gate, time: number): ApiError | undefined {
   if (!connection) return undefined
   const { https, addresses, certificate } = connection
   if (https && !arrived.secure) {
@@ -32,7 +32,7 @@ function refusalOf(arrived: Arrived, { connection }: Gate, time: number): ApiErr
 }
 
 /** Browsers keep one promise for the whole host, so the longer one of the agent's and the service's is sent. */
-export function promiseHttps({ secure, headers }: Arrived, hsts: number): void {
+export function promiseHttps({ secure, headers }: ArrivedRequest, hsts: number): void {
   if (!secure) return
   const name = 'Strict-Transport-Security'
   const promised = Number(/\d+/.exec(headers[name] ?? '')?.[0] ?? 0)

@@ -2,7 +2,7 @@ import { ApiError } from '../../../errors.ts'
 import { type Operation, protectedNames } from '../../../operation.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { AttemptResult } from '../../../security/one-time-code.ts'
-import type { Authorised } from '../request.ts'
+import type { AuthorizedCall } from '../request.ts'
 
 /** Tries and spends a key's one-time code. Returns undefined for a key without a second factor. */
 export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>
@@ -15,13 +15,13 @@ const CODE = /^\d{6}$/
  * provider has asked for a second factor need none. `called` finds the gates of the agents that the input lets another agent call.
  */
 export async function readCode(
-  { arrived, actor, operation }: Authorised,
+  { arrived, actor, operation }: AuthorizedCall,
   body: unknown,
   { gates, called }: { gates: Gate[]; called(): Promise<Gate[]> },
 ): Promise<string | undefined> {
   const { kind, is_strong } = actor
   if (is_strong) return undefined
-  // To find the called agents, what the request is about is read. A request without its code hears nothing of that.
+  // To find the called agents, what the request is about is read. A request without its code receives nothing of that.
   const isInvoking = async () => (await called()).some(({ mfa }) => mfa?.has('invoke'))
   if (!needsCode(operation, body, gates) && !(await isInvoking())) return undefined
   const code = arrived.message.headers[HEADER]

@@ -5,8 +5,8 @@ import type { Parts } from '../../../operation/parts.ts'
 import type { Database } from '../../../storage/database.ts'
 import * as claims from '../../../storage/leases/claims.ts'
 import { keepLeases, LEASE_MS, type Lease } from '../../../storage/leases/lease.ts'
-import type { Rendered } from '../../dialects/dialect.ts'
-import type { Repeatable, RunHeld, RunWithin } from './repeatable.ts'
+import type { RenderedReply } from '../../dialects/dialect.ts'
+import type { Repeatable, RunWithClaim, RunWithin } from './repeatable.ts'
 import { keyInUse, keyReused, replayOf, serviceStops, storedReply } from './replay.ts'
 import { RunningRequests } from './running-requests.ts'
 
@@ -40,7 +40,7 @@ export class Idempotency {
   }
 
   /** For a request that is one transaction: its claim, its work and its reply commit together. */
-  onceWithin(request: Repeatable, run: RunWithin): Promise<Rendered> {
+  onceWithin(request: Repeatable, run: RunWithin): Promise<RenderedReply> {
     const { storage, keyring } = this.#parts
     return this.#untilAnswered(request, async (lease) => {
       const end = this.#requests.begin(lease, request.fingerprint, { isLeased: false })
@@ -60,7 +60,7 @@ export class Idempotency {
   }
 
   /** For a request whose work may take long: its claim is leased while it runs, and ends with what it leaves. */
-  once(request: Repeatable, run: RunHeld): Promise<Rendered> {
+  once(request: Repeatable, run: RunWithClaim): Promise<RenderedReply> {
     const { storage, now, stopping } = this.#parts
     return this.#untilAnswered(request, async (lease, waited) => {
       const claimed = await this.#claim(storage.db, request, lease)
@@ -71,8 +71,8 @@ export class Idempotency {
     })
   }
 
-  /** What was answered to the same request under its key. One that runs, here or on another node, is waited for. */
-  async findAnswer(request: Repeatable): Promise<Rendered | undefined> {
+  /** What was answered to the same request under its key. One that runs, here or on another node, is awaited. */
+  async findAnswer(request: Repeatable): Promise<RenderedReply | undefined> {
     const { storage, now, waitMs } = this.#parts
     const { scope, key, fingerprint } = request
     const id = JSON.stringify([scope, key])
@@ -96,8 +96,8 @@ export class Idempotency {
   /** Tries, and waits while another request with the key runs: `attempt` then returns undefined. */
   async #untilAnswered(
     request: Repeatable,
-    attempt: (lease: Lease, waited: boolean) => Promise<Rendered | undefined>,
-  ): Promise<Rendered> {
+    attempt: (lease: Lease, waited: boolean) => Promise<RenderedReply | undefined>,
+  ): Promise<RenderedReply> {
     const { now, node, leaseMs, waitMs } = this.#parts
     const { scope, key, fingerprint } = request
     const id = JSON.stringify([scope, key])
@@ -116,12 +116,15 @@ export class Idempotency {
     }
   }
 
-  #claim(db: Database, request: Repeatable, lease: Lease): Promise<claims.Claimed> {
+  #claim(db: Database, request: Repeatable, lease: Lease): Promise<claims.ClaimResult> {
     return claims.claim(db, lease, request, this.#parts.now())
   }
 
   /** The stored reply. Undefined when the request runs elsewhere. */
-  #answerOf(found: Exclude<claims.Claimed, { state: 'claimed' }>, { secret }: Repeatable): Rendered | undefined {
+  #answerOf(
+    found: Exclude<claims.ClaimResult, { state: 'claimed' }>,
+    { secret }: Repeatable,
+  ): RenderedReply | undefined {
     if (found.state === 'other') throw keyReused()
     return found.state === 'done' ? replayOf(found.reply, secret, this.#parts.keyring) : undefined
   }
@@ -130,8 +133,8 @@ export class Idempotency {
     { request_id, fingerprint, secret }: Repeatable,
     lease: Lease,
     earlier: string | undefined,
-    run: RunHeld,
-  ): Promise<Rendered> {
+    run: RunWithClaim,
+  ): Promise<RenderedReply> {
     const { storage, keyring, now, log } = this.#parts
     const { db } = storage
     const end = this.#requests.begin(lease, fingerprint, { isLeased: true })
@@ -169,7 +172,7 @@ export class Idempotency {
 }
 
 /**
- * After an answer the request is over, and the next one under its key runs anew. After any other error its work may go
+ * After an answer the request is over, and the next one under its key runs again. After any other error its work may go
  * on without it, and then the next one must find that work.
  */
 function isAnswer(error: unknown): boolean {

@@ -1,9 +1,9 @@
 import { canonicalJson } from '../../../lib/json.ts'
-import type { Repeated } from '../../../operation/context.ts'
+import type { RepeatableRequest } from '../../../operation/context.ts'
 import { sha256 } from '../../../security/digest.ts'
 import type { Database } from '../../../storage/database.ts'
 import type { JournalEntry } from '../../../storage/journal/entry.ts'
-import type { Rendered } from '../../dialects/dialect.ts'
+import type { RenderedReply } from '../../dialects/dialect.ts'
 
 /** A request that may be sent again. */
 export type Repeatable = {
@@ -23,16 +23,16 @@ export function fingerprint(method: string, path: string, query: string, body: u
 }
 
 /** The leased right to run a request. Its reply is stored together with its effects, or neither is. */
-export type Held = Repeated & {
+export type HeldClaim = RepeatableRequest & {
   /** Adds the reply, for repeated requests, to the entry. A run without a reply failed: then the key becomes free. */
-  withReply(entry: JournalEntry, reply: Rendered | undefined): JournalEntry
+  withReply(entry: JournalEntry, reply: RenderedReply | undefined): JournalEntry
   /** Stores the reply of a request that leaves no entry. Returns false when another run has taken over. */
-  complete(reply: Rendered): Promise<boolean>
+  complete(reply: RenderedReply): Promise<boolean>
   isOurs(): Promise<boolean>
 }
 
 /** Does what the request asks for, with the right to do it. */
-export type RunHeld = (held: Held) => Promise<Rendered>
+export type RunWithClaim = (held: HeldClaim) => Promise<RenderedReply>
 
 /** Does what the request asks for in the transaction that claims its key. */
-export type RunWithin = (db: Database, repeated: Repeated) => Promise<Rendered>
+export type RunWithin = (db: Database, repeated: RepeatableRequest) => Promise<RenderedReply>

@@ -1,7 +1,7 @@
 import { ApiError, unavailable } from '../../../errors.ts'
 import type { Keyring } from '../../../security/keyring.ts'
 import type { StoredReply } from '../../../storage/leases/claims.ts'
-import type { Rendered } from '../../dialects/dialect.ts'
+import type { RenderedReply } from '../../dialects/dialect.ts'
 
 const PURPOSE = 'idempotency'
 export const REPLAYED = 'Idempotent-Replayed'
@@ -11,12 +11,12 @@ export function isReplay(headers: Record<string, string>): boolean {
 }
 
 /** The reply as it is stored for retries. One that has a secret in it is encrypted. */
-export function storedReply(reply: Rendered, secret: boolean, keyring: Keyring): StoredReply {
+export function storedReply(reply: RenderedReply, secret: boolean, keyring: Keyring): StoredReply {
   return { ...reply, body: secret ? keyring.encrypt(reply.body, PURPOSE) : reply.body }
 }
 
 /** What a retry gets: the reply to the first request, and a header that says so. */
-export function replayOf({ status, headers, body }: StoredReply, secret: boolean, keyring: Keyring): Rendered {
+export function replayOf({ status, headers, body }: StoredReply, secret: boolean, keyring: Keyring): RenderedReply {
   if (body === '') throw new ApiError('not_found', 'The stored reply for this Idempotency-Key has been erased.')
   return {
     status,

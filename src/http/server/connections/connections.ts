@@ -111,7 +111,7 @@ export class Connections {
 
   /**
    * Makes room for a new connection when there are too many: of the address that has most, one on which no request is
-   * under way is closed. Returns false if no address has more than the one of the newcomer, or if all are busy.
+   * in progress is closed. Returns false if no address has more than the one of the newcomer, or if all are busy.
    */
   makeRoom(newcomer: Socket): boolean {
     const own = this.#byAddress.get(bucketOf(newcomer))?.size ?? 0

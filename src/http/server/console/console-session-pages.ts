@@ -14,7 +14,7 @@ import { mayCall } from '../../pipeline/guards/authorise.ts'
 import { inProject } from '../../pipeline/guards/choose-project.ts'
 import { actorOfCookie, forgetCookie, readCookie, setCookie } from '../../pipeline/guards/console-cookie.ts'
 import { countRequest } from '../../pipeline/pipeline.ts'
-import type { Arrived } from '../../pipeline/request.ts'
+import type { ArrivedRequest } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
 import { publicUrl } from '../protected-resource.ts'
@@ -44,7 +44,7 @@ class SessionPages {
     this.#console = console
   }
 
-  async signIn(arrived: Arrived, response: ServerResponse): Promise<void> {
+  async signIn(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { sessions } = this.#console
     const { config } = this.#front.edge.parts
     arrived.trace.action = 'signIn'
@@ -64,7 +64,7 @@ class SessionPages {
     await this.#describe(arrived, response, 201, signed.actor)
   }
 
-  async show(arrived: Arrived, response: ServerResponse): Promise<void> {
+  async show(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { door } = this.#console
     door.checkHost(arrived)
     if (!door.isOwnPage(arrived)) throw notOurPage()
@@ -77,7 +77,7 @@ class SessionPages {
     await this.#describe(arrived, response, 200, actor)
   }
 
-  async signOut(arrived: Arrived, response: ServerResponse): Promise<void> {
+  async signOut(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     arrived.trace.action = 'signOut'
     checkPage(arrived, this.#console)
     const actor = await this.#findActor(arrived)
@@ -93,7 +93,7 @@ class SessionPages {
   }
 
   /** A page may name a project that is gone, or in which the person has no role any more: then it is told of another. */
-  async #inChosenProject(arrived: Arrived, actor: Actor): Promise<Actor> {
+  async #inChosenProject(arrived: ArrivedRequest, actor: Actor): Promise<Actor> {
     try {
       return await inProject(arrived, actor, this.#front.edge.parts.findProject)
     } catch (error) {
@@ -103,20 +103,20 @@ class SessionPages {
   }
 
   /** A key that is at its limit cannot open sessions either. */
-  async #countKey(arrived: Arrived, key: string): Promise<void> {
+  async #countKey(arrived: ArrivedRequest, key: string): Promise<void> {
     const { edge } = this.#front
     const actor = isWellFormedKey(key) ? (await edge.keys.verify(sha256(key)))?.actor : undefined
     if (!actor) return this.#refuse(arrived)
     await countRequest(edge, { arrived, actor })
   }
 
-  async #refuse({ address }: Arrived): Promise<never> {
+  async #refuse({ address }: ArrivedRequest): Promise<never> {
     await this.#front.steps.countFailure(addressBucket(address))
     throw new ApiError('unauthorized', 'This key or link is invalid or has expired.')
   }
 
   /** Secrets that are guessed count as failures, as guessed keys do. */
-  async #findActor(arrived: Arrived): Promise<Actor | undefined> {
+  async #findActor(arrived: ArrivedRequest): Promise<Actor | undefined> {
     if (readCookie(arrived) === undefined) return undefined
     const actor = await actorOfCookie(arrived, this.#console)
     if (!actor) await this.#front.steps.countFailure(addressBucket(arrived.address))
@@ -124,7 +124,7 @@ class SessionPages {
   }
 
   /** Answers with the session that the console runs in, and what the console may show. */
-  async #describe(arrived: Arrived, response: ServerResponse, status: number, actor: Actor): Promise<void> {
+  async #describe(arrived: ArrivedRequest, response: ServerResponse, status: number, actor: Actor): Promise<void> {
     const { expires_at, has_factor, ...described } = await this.#console.sessions.describe(actor)
     this.#reply(arrived, response, status, {
       signed_in: true,
@@ -141,13 +141,13 @@ class SessionPages {
     })
   }
 
-  #reply(arrived: Arrived, response: ServerResponse, status: number, data: unknown): void {
+  #reply(arrived: ArrivedRequest, response: ServerResponse, status: number, data: unknown): void {
     this.#front.requests.count(arrived, status)
     send(response, arrived.headers, { status, headers: {}, body: JSON.stringify({ success: true, data }) })
   }
 }
 
-export function checkPage(arrived: Arrived, { door }: SignedIn): void {
+export function checkPage(arrived: ArrivedRequest, { door }: SignedIn): void {
   door.checkHost(arrived)
   door.checkSecrecy(arrived)
   if (!door.isOwnPage(arrived)) throw notOurPage()

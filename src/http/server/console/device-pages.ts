@@ -8,7 +8,7 @@ import { IssuerRefusal, IssuerUnavailable, type OidcIssuer } from '../../../secu
 import { checkBodyHeaders, readBody, readBytes } from '../../input/body.ts'
 import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
-import type { Arrived } from '../../pipeline/request.ts'
+import type { ArrivedRequest } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
 import { send } from '../replies/send.ts'
@@ -45,7 +45,7 @@ class DevicePages {
     this.#console = console
   }
 
-  async begin(arrived: Arrived, response: ServerResponse): Promise<void> {
+  async begin(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { keyring } = this.#front.edge.parts
     // A stranger must not make us ask the provider without end.
     await this.#front.steps.countFailure(addressBucket(arrived.address))
@@ -62,8 +62,8 @@ class DevicePages {
     this.#reply(arrived, response, 200, { device, issuer: issuer.settings.name, ...shown })
   }
 
-  /** 202 while no person has signed in; 201 with the key, once. Every question counts: it goes on to the provider. */
-  async finish(arrived: Arrived, response: ServerResponse): Promise<void> {
+  /** 202 while no person has signed in; 201 with the key, once. Every question counts: it continues to the provider. */
+  async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     arrived.trace.action = 'signInDevice'
     await this.#front.steps.countFailure(addressBucket(arrived.address))
     const { device, name, project } = await this.#read(arrived, Finish)
@@ -86,7 +86,7 @@ class DevicePages {
     this.#reply(arrived, response, 201, key)
   }
 
-  async #read<Shape extends z.ZodType>(arrived: Arrived, body: Shape): Promise<z.output<Shape>> {
+  async #read<Shape extends z.ZodType>(arrived: ArrivedRequest, body: Shape): Promise<z.output<Shape>> {
     const { config } = this.#front.edge.parts
     if (!config.console.deviceSignIn) {
       throw forbidden('Signing in from the command line is turned off (console.deviceSignIn). Use an API key.')
@@ -123,7 +123,7 @@ class DevicePages {
     throw invalid({ field: 'device', error: 'is not valid; start the sign-in again' })
   }
 
-  async #asked<T>({ request_id }: Arrived, { settings }: OidcIssuer, ask: () => Promise<T>): Promise<T> {
+  async #asked<T>({ request_id }: ArrivedRequest, { settings }: OidcIssuer, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask()
     } catch (error) {
@@ -140,7 +140,7 @@ class DevicePages {
     }
   }
 
-  #reply(arrived: Arrived, response: ServerResponse, status: number, data: unknown): void {
+  #reply(arrived: ArrivedRequest, response: ServerResponse, status: number, data: unknown): void {
     this.#front.requests.count(arrived, status)
     const headers = { 'Cache-Control': 'no-store' }
     send(response, arrived.headers, { status, headers, body: JSON.stringify({ success: true, data }) })

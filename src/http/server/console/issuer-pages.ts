@@ -8,7 +8,7 @@ import { validate } from '../../input/validate.ts'
 import type { SignedIn } from '../../pipeline/edge.ts'
 import { readCookie, sessionCookie } from '../../pipeline/guards/console-cookie.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
-import type { Arrived } from '../../pipeline/request.ts'
+import type { ArrivedRequest } from '../../pipeline/request.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
 import { publicUrl } from '../protected-resource.ts'
@@ -60,7 +60,7 @@ class IssuerPages {
   }
 
   /** Tells our own page where to send the browser. */
-  async begin(arrived: Arrived, response: ServerResponse): Promise<void> {
+  async begin(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { parts } = this.#front.edge
     checkPage(arrived, this.#console)
     checkBodyHeaders(arrived)
@@ -86,7 +86,7 @@ class IssuerPages {
   }
 
   /** The browser comes back from the provider. Whatever is wrong, the console says it: here is no page of its own. */
-  async finish(arrived: Arrived, response: ServerResponse): Promise<void> {
+  async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { parts } = this.#front.edge
     arrived.trace.action = 'signIn'
     this.#console.door.checkHost(arrived)
@@ -109,7 +109,11 @@ class IssuerPages {
   }
 
   /** Says why not, if the person is not signed in. The session that the browser had before ends. */
-  async #signIn(arrived: Arrived, issuer: OidcIssuer, attempt: SignInAttempt): Promise<{ secret: string } | string> {
+  async #signIn(
+    arrived: ArrivedRequest,
+    issuer: OidcIssuer,
+    attempt: SignInAttempt,
+  ): Promise<{ secret: string } | string> {
     const { request_id, address, secure, message } = arrived
     const callback = new URL(`${this.#callback(arrived, issuer)}?${arrived.query}`)
     try {
@@ -133,7 +137,7 @@ class IssuerPages {
   }
 
   /** OpenID Connect Back-Channel Logout: the provider says that a person has signed out there. */
-  async logout(arrived: Arrived, response: ServerResponse): Promise<void> {
+  async logout(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { parts } = this.#front.edge
     arrived.trace.action = 'signOutByIssuer'
     const issuer = this.#issuerOf(arrived)
@@ -155,17 +159,17 @@ class IssuerPages {
     send(response, arrived.headers, { status: 200, headers: { 'Cache-Control': 'no-store' }, body: '' })
   }
 
-  #issuerOf({ params }: Arrived): OidcIssuer {
+  #issuerOf({ params }: ArrivedRequest): OidcIssuer {
     const issuer = this.#console.sessions.findIssuer(params['issuer'] ?? '')
     if (!issuer) throw new ApiError('not_found', 'There is no such identity provider.')
     return issuer
   }
 
-  #callback(arrived: Arrived, { settings }: OidcIssuer): string {
+  #callback(arrived: ArrivedRequest, { settings }: OidcIssuer): string {
     return `${publicUrl(arrived, this.#front.edge.parts.config.server)}/console/sign-in/${settings.name}/callback`
   }
 
-  #redirect(arrived: Arrived, response: ServerResponse, to: string, cookies: string[]): void {
+  #redirect(arrived: ArrivedRequest, response: ServerResponse, to: string, cookies: string[]): void {
     this.#front.requests.count(arrived, 303)
     const location = publicUrl(arrived, this.#front.edge.parts.config.server) + to
     response.writeHead(303, {
@@ -177,7 +181,7 @@ class IssuerPages {
     response.end()
   }
 
-  #tell({ request_id }: Arrived, { settings }: OidcIssuer, { message }: Error): void {
+  #tell({ request_id }: ArrivedRequest, { settings }: OidcIssuer, { message }: Error): void {
     const { log } = this.#front.edge.parts
     log.warn({ request_id, issuer: settings.name, reason: message }, 'a person could not sign in')
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseIfJson } from '../../../lib/json.ts'
 import type { Keyring } from '../../../security/keyring.ts'
-import type { Arrived } from '../../pipeline/request.ts'
+import type { ArrivedRequest } from '../../pipeline/request.ts'
 
 const PURPOSE = 'console.sign_in'
 const LIFETIME_SECONDS = 600
@@ -21,24 +21,28 @@ const Attempt = z.object({
 /** A sign-in that has begun. The browser that began it holds it in a sealed cookie, so that no other can finish it. */
 export type SignInAttempt = z.output<typeof Attempt>
 
-type Sealing = { keyring: Keyring; now(): number }
+type SealNeeds = { keyring: Keyring; now(): number }
 
 /** The cookie of a sign-in that begins. `Lax`, because the browser brings it when the provider sends it back. */
 export function attemptCookie(
-  arrived: Arrived,
+  arrived: ArrivedRequest,
   attempt: Omit<SignInAttempt, 'expires_at'>,
-  { keyring, now }: Sealing,
+  { keyring, now }: SealNeeds,
 ): string {
   const sealed = keyring.encrypt(JSON.stringify({ ...attempt, expires_at: now() + LIFETIME_SECONDS * 1000 }), PURPOSE)
   return `${nameOf(arrived, attempt.checks.state)}=${sealed}${attributesOf(arrived)}; Max-Age=${LIFETIME_SECONDS}`
 }
 
-export function forgetAttempt(arrived: Arrived, state: string): string {
+export function forgetAttempt(arrived: ArrivedRequest, state: string): string {
   return `${nameOf(arrived, state)}=${attributesOf(arrived)}; Max-Age=0`
 }
 
 /** The sign-in that this browser began with the state that the provider has sent back. */
-export function readAttempt(arrived: Arrived, state: string, { keyring, now }: Sealing): SignInAttempt | undefined {
+export function readAttempt(
+  arrived: ArrivedRequest,
+  state: string,
+  { keyring, now }: SealNeeds,
+): SignInAttempt | undefined {
   if (!STATE.test(state)) return undefined
   const start = `${nameOf(arrived, state)}=`
   const found = (arrived.message.headers.cookie ?? '').split(';').filter((pair) => pair.trimStart().startsWith(start))
@@ -52,11 +56,11 @@ export function readAttempt(arrived: Arrived, state: string, { keyring, now }: S
   }
 }
 
-function attributesOf({ secure }: Arrived): string {
+function attributesOf({ secure }: ArrivedRequest): string {
   return `; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
 }
 
 /** Several tabs may sign in at the same time, so the name has a part of the state. */
-function nameOf({ secure }: Arrived, state: string): string {
+function nameOf({ secure }: ArrivedRequest, state: string): string {
   return `${secure ? '__Host-' : ''}moorage-sign-in-${state.slice(0, 12)}`
 }

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
 import type { Content } from '../../../storage/bytes/content.ts'
-import type { CallRequest, NamedCall, Received, Rendered, Route } from '../../dialects/dialect.ts'
+import type { CallRequest, NamedCall, ReceivedRequest, RenderedReply, Route } from '../../dialects/dialect.ts'
 import { receiveUpload } from '../../input/receive-upload.ts'
 import { authoriseNamed } from '../../pipeline/guards/authorise.ts'
 import { isReplay, REPLAYED } from '../../pipeline/idempotency/replay.ts'
-import type { Authorised } from '../../pipeline/request.ts'
+import type { AuthorizedCall } from '../../pipeline/request.ts'
 import { runAuthorised } from '../../pipeline/run-authorised.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
@@ -18,7 +18,7 @@ import { sendContent } from './send-content.ts'
 /** Reads what the client wants, runs it and sends the answer as the client wants it. */
 export async function answerRequest(
   front: Front,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   bytes: Buffer | undefined,
   response: ServerResponse,
 ): Promise<void> {
@@ -34,7 +34,7 @@ export async function answerRequest(
 /** Answers a call that the request has named, or the call that comes after it. */
 async function answerNamed(
   front: Front,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   call: NamedCall,
   response: ServerResponse,
 ): Promise<void> {
@@ -48,7 +48,7 @@ async function answerNamed(
 /** Sends the answer of one call: as one reply or as a stream of events. */
 async function answerCall(
   front: Front,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   wanted: CallRequest,
   response: ServerResponse,
 ): Promise<void> {
@@ -68,7 +68,7 @@ async function answerCall(
 }
 
 /** Stores the body first, as it comes. What the operation does not keep of it is removed again. */
-export async function answerUpload(front: Front, authorised: Authorised, response: ServerResponse): Promise<void> {
+export async function answerUpload(front: Front, authorised: AuthorizedCall, response: ServerResponse): Promise<void> {
   const { message, params, query, request_id, route } = authorised.arrived
   const { parts } = front.edge
   // What is wrong with the request itself is told before its body is received.
@@ -91,7 +91,7 @@ export async function answerUpload(front: Front, authorised: Authorised, respons
 
 async function answerAsStream(
   front: Front,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   wanted: CallRequest,
   response: ServerResponse,
 ): Promise<void> {
@@ -134,17 +134,17 @@ async function answerAsStream(
 /** A stored reply to work that has gone on since is not given: the client gets the present state of the work. */
 async function atPresent(
   { edge }: Front,
-  authorised: Authorised,
-  rendered: Rendered,
+  authorised: AuthorizedCall,
+  rendered: RenderedReply,
   present: NonNullable<CallRequest['present']>,
-): Promise<Rendered> {
+): Promise<RenderedReply> {
   const call = isReplay(rendered.headers) ? present(rendered) : undefined
   if (!call) return rendered
   const now = await runAuthorised(edge, await authoriseNamed(edge, authorised, call), call, PLAIN_REPLY)
   return { ...now, headers: { ...now.headers, [REPLAYED]: 'true' } }
 }
 
-function replyChannel({ replies }: Front, authorised: Authorised, response: ServerResponse): ReplyChannel {
+function replyChannel({ replies }: Front, authorised: AuthorizedCall, response: ServerResponse): ReplyChannel {
   return {
     ...PLAIN_REPLY,
     // An answer to HEAD ends before the stream that GET would follow, so a listener ends that stream as well.
@@ -170,7 +170,7 @@ function streamChannel(
 
 function answerContent(
   { streams }: Front,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   content: Content,
   response: ServerResponse,
 ): Promise<void> {
@@ -180,8 +180,8 @@ function answerContent(
 
 function answerLines(
   { streams }: Front,
-  authorised: Authorised,
-  rendered: Rendered,
+  authorised: AuthorizedCall,
+  rendered: RenderedReply,
   response: ServerResponse,
 ): Promise<void> {
   streams.watch(authorised, response)
@@ -191,9 +191,9 @@ function answerLines(
 /** The dialect runs the calls of the request and writes the answer itself. */
 async function serve(
   front: Front,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   answer: NonNullable<Route['serve']>,
-  received: Received,
+  received: ReceivedRequest,
   response: ServerResponse,
 ): Promise<void> {
   const { arrived } = authorised

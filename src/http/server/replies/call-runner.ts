@@ -4,7 +4,7 @@ import { authoriseNamed } from '../../pipeline/guards/authorise.ts'
 import { isFromForeignPage } from '../../pipeline/guards/cors.ts'
 import { countRequest } from '../../pipeline/pipeline.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
-import type { Authorised } from '../../pipeline/request.ts'
+import type { AuthorizedCall } from '../../pipeline/request.ts'
 import { runAuthorised } from '../../pipeline/run-authorised.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
@@ -13,7 +13,7 @@ import { publicUrl } from '../protected-resource.ts'
 /** Takes each call of a request through the same steps as a request of its own. */
 export function callRunner(
   { edge, agentChanges }: Front,
-  authorised: Authorised,
+  authorised: AuthorizedCall,
   { onHangUp = () => {}, reserve }: ReplyChannel,
 ): CallRunner {
   const { parts } = edge

@@ -4,7 +4,7 @@ import { type ApiError, unavailable } from '../../../errors.ts'
 import { FairRoom, type Portion } from '../../../lib/work/fair-room.ts'
 import { laneKey } from '../../../lib/work/lane-key.ts'
 import { changes } from '../../../operation.ts'
-import type { Authorised } from '../../pipeline/request.ts'
+import type { AuthorizedCall } from '../../pipeline/request.ts'
 
 /** Smaller replies are not counted. */
 export const LARGE_REPLY = 256 * 1024
@@ -16,7 +16,7 @@ const MOST_BYTES = 512 * 1024 * 1024
 const PATIENCE_MS = 5_000
 const RETRY_AFTER_MS = 2_000
 
-type Asker = Pick<Authorised, 'actor' | 'operation'>
+type Asker = Pick<AuthorizedCall, 'actor' | 'operation'>
 
 /**
  * Room for the bytes of large replies that are made and sent. A short request can ask for megabytes, and a client that does
@@ -37,7 +37,7 @@ export class ReplyRoom {
 
   /**
    * Counts a large reply for which nothing was reserved. Rejects if there is no room for it, unless the request has
-   * changed something: then the client must hear of it.
+   * changed something: then the client must learn of it.
    */
   async count(response: ServerResponse, { actor, operation }: Asker, body: string): Promise<void> {
     if (this.#counted.has(response)) return
@@ -53,7 +53,7 @@ export class ReplyRoom {
   }
 }
 
-function laneOf({ scope, id }: Authorised['actor']): string {
+function laneOf({ scope, id }: AuthorizedCall['actor']): string {
   return laneKey(scope.project_id, id)
 }
 

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Rendered } from '../../dialects/dialect.ts'
+import type { RenderedReply } from '../../dialects/dialect.ts'
 
 /** `headers` are the headers that every reply to this request has. */
 export function send(
   response: ServerResponse,
   headers: Record<string, string>,
-  { status, headers: own, body }: Rendered,
+  { status, headers: own, body }: RenderedReply,
 ): void {
   // 304 stands for a body that the client has, and says nothing of its length.
   const length = status === 304 ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
@@ -25,7 +25,7 @@ const SILENT_MS = 5_000
 export function sendEarly(
   response: ServerResponse,
   headers: Record<string, string>,
-  { status, headers: own, body }: Rendered,
+  { status, headers: own, body }: RenderedReply,
   forMs: number,
 ): void {
   const { req: message } = response
@@ -49,7 +49,7 @@ export function sendEarly(
 export async function sendLines(
   response: ServerResponse,
   headers: Record<string, string>,
-  { status, headers: own, lines = Readable.from([]) }: Rendered,
+  { status, headers: own, lines = Readable.from([]) }: RenderedReply,
 ): Promise<void> {
   const rest = lines[Symbol.asyncIterator]()
   const first = await rest.next()

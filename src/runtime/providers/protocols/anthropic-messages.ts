@@ -8,7 +8,7 @@ import { acceptedArguments } from '../../tools/arguments.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import { type AnthropicNative, readAnthropicAnswer } from './anthropic-answer.ts'
 import { anthropicFormat } from './output-format.ts'
-import { type AskedModel, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
+import { type ModelTarget, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
 const API_VERSION = '2023-06-01'
@@ -59,7 +59,7 @@ function mostTokensOf(model: string): number {
 const UNSTEERABLE = /claude-(?:opus-4-[78]|(?:sonnet|opus|haiku|fable)-(?:[5-9]|\d\d))/
 
 type Block = Record<string, unknown>
-type Writing = { asked: AskedModel; slots: ByteSlots }
+type WriteContext = { asked: ModelTarget; slots: ByteSlots }
 type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
 
 type Conversation = {
@@ -69,7 +69,7 @@ type Conversation = {
   earlier: number
 }
 
-function conversationOf({ input, rounds }: ModelPrompt, instruction: string, writing: Writing): Conversation {
+function conversationOf({ input, rounds }: ModelPrompt, instruction: string, writing: WriteContext): Conversation {
   const system: Block[] = []
   const messages: AnthropicMessage[] = []
   const prompt = buildPrompt(input, instruction)
@@ -124,7 +124,7 @@ function add(messages: AnthropicMessage[], role: AnthropicMessage['role'], block
   else messages.push({ role, content: [...blocks] })
 }
 
-function addRound(messages: AnthropicMessage[], round: Round, input: ModelInput, { asked, slots }: Writing): void {
+function addRound(messages: AnthropicMessage[], round: Round, input: ModelInput, { asked, slots }: WriteContext): void {
   const { calls, results, text, told } = round
   const written = (ownParts(round, asked) as Partial<AnthropicNative> | undefined)?.anthropic?.content
   const blocks = written ?? [

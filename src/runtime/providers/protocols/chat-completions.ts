@@ -9,7 +9,7 @@ import { acceptedArguments } from '../../tools/arguments.ts'
 import type { ByteSlots } from '../byte-slots.ts'
 import { type ChatNative, readChatAnswer } from './chat-answer.ts'
 import { chatFormat } from './output-format.ts'
-import { type AskedModel, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
+import { type ModelTarget, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
 /** `OpenAI` itself has rules of its own for models that reason. */
@@ -54,13 +54,13 @@ function isReasoningModel(model: string): boolean {
 const MIB = 1024 * 1024
 const IMAGES = { each: 20 * MIB, together: 50 * MIB }
 
-type Writing = { asked: AskedModel; slots: ByteSlots }
+type WriteContext = { asked: ModelTarget; slots: ByteSlots }
 
 type ChatMessage = Record<string, unknown> & { role: string }
 
 function messagesOf(
   { input, rounds }: ModelPrompt,
-  { asked, slots, instructor, instruction }: Writing & { instructor: 'system' | 'developer'; instruction: string },
+  { asked, slots, instructor, instruction }: WriteContext & { instructor: 'system' | 'developer'; instruction: string },
 ): ChatMessage[] {
   const messages: ChatMessage[] = []
   const add = (round: Round) => addRound(messages, round, input, { asked, slots })
@@ -82,7 +82,7 @@ function withImages(content: string, images: readonly Attachment[], slots: ByteS
   return content === '' ? shown : [{ type: 'text', text: content }, ...shown]
 }
 
-function addRound(messages: ChatMessage[], round: Round, input: ModelInput, { asked, slots }: Writing): void {
+function addRound(messages: ChatMessage[], round: Round, input: ModelInput, { asked, slots }: WriteContext): void {
   const { calls, results, text = '', told } = round
   const { reasoning = {}, extras = [] } = (ownParts(round, asked) as Partial<ChatNative> | undefined)?.chat ?? {}
   messages.push({

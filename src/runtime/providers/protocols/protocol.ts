@@ -15,7 +15,7 @@ export type Protocol = {
    * What is sent, but for `limit`. Bytes of files go where `slots` says. It depends on nothing else, so that it can be
    * measured before it is sent.
    */
-  body(prompt: ModelPrompt, asked: AskedModel, slots: ByteSlots): Record<string, unknown>
+  body(prompt: ModelPrompt, asked: ModelTarget, slots: ByteSlots): Record<string, unknown>
   /** What the model is told in the body of the JSON that it is to answer with. */
   instruction(output: OutputRequest | undefined): string
   /** The fields of the longest answer, in tokens. Null: what the model itself does. */
@@ -24,7 +24,7 @@ export type Protocol = {
 }
 
 /** The provider that is asked, and its own name of the model. */
-export type AskedModel = {
+export type ModelTarget = {
   provider: string
   model: string
   /** Whether the provider takes marks that say what it should keep in its cache. */
@@ -32,7 +32,7 @@ export type AskedModel = {
 }
 
 /** What an earlier answer has in the format of the provider that is asked. Another one is shown its text and its calls. */
-export function ownParts({ native }: Round, { provider }: AskedModel): unknown {
+export function ownParts({ native }: Round, { provider }: ModelTarget): unknown {
   return native?.provider === provider ? native.parts : undefined
 }
 

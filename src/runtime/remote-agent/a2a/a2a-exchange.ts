@@ -10,11 +10,11 @@ import type { RunInProgress } from '../../run-in-progress.ts'
 import type { A2aRemote } from '../../spec.ts'
 import { type AskedStep, type DoneStep, doneIn } from '../asked-step.ts'
 import type { CallAgent, StepsReply } from '../remote-conversation.ts'
-import type { Heard } from '../remote-exchange.ts'
+import type { RemoteEvent } from '../remote-exchange.ts'
 import { type MessagePlace, messageNumber, messageOf, messageParts, textPart } from './a2a-message.ts'
 import { openPeer, type Peer, type PeerWay } from './a2a-peer.ts'
 import { failureIn, fromPeer, isPassing, peerError } from './peer-failure.ts'
-import { type Standing, TaskAnswer, TaskEnded } from './task-answer.ts'
+import { TaskAnswer, TaskEnded, type TaskProgress } from './task-answer.ts'
 
 type A2aCall = {
   remote: A2aRemote
@@ -27,7 +27,7 @@ type A2aCall = {
 }
 
 /** What is stored of a task as soon as it is known. */
-type KeptTask = { task_id: string; context_id: string }
+type TaskRecord = { task_id: string; context_id: string }
 
 /** How often in a row an agent that works on a task may not be reached. */
 const MAX_LOST = 5
@@ -43,13 +43,13 @@ const WANTS_WORDS = 'The agent needs an answer before it can continue.'
 /**
  * The run has left this call: it waits for a person, or is over. What it has begun is taken up by the next call.
  */
-class Left extends Error {}
+class LeaveExchange extends Error {}
 
 /** A run of an agent that is reached by A2A: its message becomes a task there, which is followed until it has ended. */
 export class A2aExchange {
   readonly #call: A2aCall
   /** The task that the agent works on. */
-  #open: { peer: Peer; task: KeptTask } | undefined
+  #open: { peer: Peer; task: TaskRecord } | undefined
   /** A message is sent, or about to be, and its task is not known yet. */
   #isBeginning = false
   #conversing: Promise<void> = Promise.resolve()
@@ -68,7 +68,7 @@ export class A2aExchange {
     this.#hangUp()
     this.#hangUp = () => requests.abort(signal.reason)
     const stop = () => {
-      // Otherwise `leave` says whether the task of the message is waited for.
+      // Otherwise `leave` says whether the task of the message is awaited.
       if (!this.#isBeginning) this.#hangUp()
       stopped.reject(signal.reason)
     }
@@ -82,7 +82,7 @@ export class A2aExchange {
       await Promise.race([this.#conversing, stopped.promise])
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      if (error instanceof Left) return
+      if (error instanceof LeaveExchange) return
       if (error instanceof TaskEnded) this.#open = undefined
       throw failureIn(error, this.#call.run.now, hasSpoken)
     } finally {
@@ -107,7 +107,7 @@ export class A2aExchange {
     await peer.client.cancelTask({ tenant: '', id: task.task_id, metadata: undefined }, { signal }).catch(() => {})
   }
 
-  async #converse(rounds: readonly Round[], signal: AbortSignal, hear: (heard: Heard) => void): Promise<void> {
+  async #converse(rounds: readonly Round[], signal: AbortSignal, hear: (heard: RemoteEvent) => void): Promise<void> {
     const { remote, run, way } = this.#call
     const wantsValue = run.output !== undefined
     const number = messageNumber(rounds)
@@ -133,7 +133,7 @@ export class A2aExchange {
     /** The question whose answer was sent, while the reply to it is read. */
     let sentFor: string | undefined
     for (let pauses = 0, lost = 0; ; ) {
-      let standing: Standing = { kind: 'working' }
+      let standing: TaskProgress = { kind: 'working' }
       try {
         for await (const event of fromPeer(events)) {
           this.#isBeginning = false
@@ -174,7 +174,7 @@ export class A2aExchange {
   }
 
   /** After this the task is taken up, and its message is not sent again. */
-  async #keep(number: number, peer: Peer, { payload }: StreamResponse): Promise<KeptTask | undefined> {
+  async #keep(number: number, peer: Peer, { payload }: StreamResponse): Promise<TaskRecord | undefined> {
     if (!payload || payload.$case === 'message') return undefined
     const { value } = payload
     const task_id = 'taskId' in value ? value.taskId : value.id
@@ -186,7 +186,7 @@ export class A2aExchange {
   }
 
   /** The question is the task's own, so a run that comes back to it finds the answer. */
-  async #askPerson({ question, key }: Extract<Standing, { kind: 'asks' }>): Promise<{ id: string; words: string }> {
+  async #askPerson({ question, key }: Extract<TaskProgress, { kind: 'asks' }>): Promise<{ id: string; words: string }> {
     const id = `question-${hash('sha256', key).slice(0, 16)}`
     const asked = (question || WANTS_WORDS).slice(0, MAX_QUESTION_CHARACTERS)
     const done = await this.#take({ type: 'ask_person', id, question: asked })
@@ -197,13 +197,13 @@ export class A2aExchange {
   async #take(step: AskedStep): Promise<DoneStep> {
     const reply = await this.#call.take([step])
     const done = reply.status === 'done' ? reply.steps[0] : undefined
-    if (!done) throw new Left()
+    if (!done) throw new LeaveExchange()
     return done
   }
 }
 
 /** How the task stands, and then what comes of it where the agent tells that. */
-async function* tellAgain({ client, streams }: Peer, { task_id: id }: KeptTask, signal: AbortSignal) {
+async function* tellAgain({ client, streams }: Peer, { task_id: id }: TaskRecord, signal: AbortSignal) {
   const task = await client.getTask({ tenant: '', id, historyLength: 0 }, { signal })
   const told: StreamResponse = { payload: { $case: 'task', value: task } }
   yield told
@@ -220,6 +220,6 @@ function nameOf(number: number): string {
   return `task-${number}`
 }
 
-function tasksIn(rounds: readonly Round[]): Map<string, KeptTask> {
-  return new Map(doneIn(rounds).flatMap((done) => ('result' in done ? [[done.id, done.result as KeptTask]] : [])))
+function tasksIn(rounds: readonly Round[]): Map<string, TaskRecord> {
+  return new Map(doneIn(rounds).flatMap((done) => ('result' in done ? [[done.id, done.result as TaskRecord]] : [])))
 }

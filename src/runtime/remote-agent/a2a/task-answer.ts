@@ -11,10 +11,10 @@ import { storable } from '../../../lib/text/text.ts'
 import { MAX_RESPONSE_CHARACTERS } from '../../conversation/ask-model.ts'
 import { AgentFailure } from '../../outcome.ts'
 import { NotAnAnswer } from '../../providers/protocols/read-events.ts'
-import type { Heard } from '../remote-exchange.ts'
+import type { RemoteEvent } from '../remote-exchange.ts'
 
 /** How a task stands: the agent works on it, has answered, or asks the one who sent the message. */
-export type Standing = { kind: 'working' } | { kind: 'answered' } | { kind: 'asks'; question: string; key: string }
+export type TaskProgress = { kind: 'working' } | { kind: 'answered' } | { kind: 'asks'; question: string; key: string }
 
 /** Another artifact, or one that has replaced what was said, is told after an empty line. */
 const BETWEEN = '\n\n'
@@ -27,10 +27,10 @@ export class TaskEnded extends AgentFailure {}
 
 /**
  * Makes an answer of what an A2A agent tells of its task. Text is said as it comes, and once: an agent that is asked
- * again tells all of it anew.
+ * again tells all of it again.
  */
 export class TaskAnswer {
-  readonly #hear: (heard: Heard) => void
+  readonly #hear: (heard: RemoteEvent) => void
   readonly #wantsValue: boolean
   /** What was said, and up to where in it the task has been told since its last beginning. */
   #said: string
@@ -45,14 +45,14 @@ export class TaskAnswer {
   #lastLog = ''
 
   /** `said` is what the run has said of this answer already. `wantsValue`: the answer is to be JSON. */
-  constructor(hear: (heard: Heard) => void, { said, wantsValue }: { said: string; wantsValue: boolean }) {
+  constructor(hear: (heard: RemoteEvent) => void, { said, wantsValue }: { said: string; wantsValue: boolean }) {
     this.#hear = hear
     this.#said = said
     this.#wantsValue = wantsValue
   }
 
   /** Throws an AgentFailure if the agent has given the task up. */
-  take({ payload }: StreamResponse): Standing {
+  take({ payload }: StreamResponse): TaskProgress {
     switch (payload?.$case) {
       case 'message':
         this.#restart()
@@ -78,7 +78,7 @@ export class TaskAnswer {
     this.#hear({ kind: 'done' })
   }
 
-  #takeTask({ artifacts, status }: Task): Standing {
+  #takeTask({ artifacts, status }: Task): TaskProgress {
     this.#restart()
     for (const artifact of artifacts) this.#takeArtifact(artifact, false)
     return this.#standing(status)
@@ -159,7 +159,7 @@ export class TaskAnswer {
     this.#hear({ kind: 'text', text })
   }
 
-  #standing(status: TaskStatus | undefined): Standing {
+  #standing(status: TaskStatus | undefined): TaskProgress {
     const { state = TaskState.TASK_STATE_UNSPECIFIED, message, timestamp = '' } = status ?? {}
     const words = wordsOf(message)
     switch (state) {
@@ -184,7 +184,7 @@ export class TaskAnswer {
   }
 
   /** Some agents put the answer into the last status instead of an artifact. */
-  #answeredWith(message: Message | undefined): Standing {
+  #answeredWith(message: Message | undefined): TaskProgress {
     if (this.#said === '' && this.#value === undefined) this.#add('status', message?.parts ?? [], '\n')
     return { kind: 'answered' }
   }

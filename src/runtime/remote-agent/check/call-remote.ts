@@ -63,13 +63,13 @@ export type TriedRemote = {
   /** The status, if the agent refused the call. */
   status: number | undefined
   said: string
-  asked: AskedTogether[]
+  asked: StepBatch[]
   /** Models that it says it has used. */
   models: Set<string>
 }
 
 /** Steps that were asked for side by side, what came of them, and what had been said before. */
-export type AskedTogether = { steps: AskedStep[]; done: DoneStep[]; said: string }
+export type StepBatch = { steps: AskedStep[]; done: DoneStep[]; said: string }
 
 /** How often, and how long each time, an answer to steps is held back for others that were asked for side by side. */
 const PAUSES = 5
@@ -124,9 +124,9 @@ export async function callRemote(
 
 /** Notes what the agent asks for, and answers it. */
 function hearing(tried: TriedRemote, take: (steps: AskedStep[]) => StepsOutcome, onAsked: () => void): StepsHearer {
-  let open: { asked: AskedTogether; gathered: Promise<void> } | undefined
+  let open: { asked: StepBatch; gathered: Promise<void> } | undefined
   const gather = () => {
-    const asked: AskedTogether = { steps: [], done: [], said: tried.said }
+    const asked: StepBatch = { steps: [], done: [], said: tried.said }
     tried.asked.push(asked)
     return { asked, gathered: othersArrive().then(() => void (open = undefined)) }
   }
@@ -166,12 +166,12 @@ export function wordsOf(error: unknown): string {
     : error.message
 }
 
-type Placed = TrialRun & { steps_url: string; steps_token: string }
+type TrialCall = TrialRun & { steps_url: string; steps_token: string }
 
 function signedCall(
   { url, message, secret, headers: own = {}, told, timeout_ms, sign }: RemoteTrial,
   plan: CallPlan,
-  { request_id, attempt, steps_url, steps_token }: Placed,
+  { request_id, attempt, steps_url, steps_token }: TrialCall,
 ) {
   const { steps = [], said = '', age_ms = 0 } = plan
   const call: RemoteCallBody = {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseIfJson } from '../../../lib/json.ts'
 import { counted } from '../../../lib/text/counted.ts'
 import { type AskedStep, callOf, type DoneStep } from '../asked-step.ts'
-import { type AskedTogether, type CallPlan, callRemote, type RemoteTrial, type TriedRemote } from './call-remote.ts'
+import { type CallPlan, callRemote, type RemoteTrial, type StepBatch, type TriedRemote } from './call-remote.ts'
 
 /** One point of the contract, and whether the agent keeps it. */
 export const CheckedPoint = z
@@ -94,7 +94,7 @@ async function whyNotAgain(call: Call, { request_id, asked }: TriedRemote): Prom
   return anew ? `it requested ${named(anew)}` : again.problem
 }
 
-/** The service has died after the first steps, if there were others after them, and calls the agent anew. */
+/** The service has died after the first steps, if there were others after them, and calls the agent again. */
 async function whyNotInOrder(call: Call, { request_id, asked }: TriedRemote): Promise<string | undefined> {
   const given = asked.length > 1 ? asked.slice(0, 1) : []
   const run = { request_id, attempt: 2 }
@@ -114,7 +114,7 @@ function whyNotEnded({ asked, problem, isLate, said }: TriedRemote): string | un
 }
 
 /** The order among steps that are done side by side means nothing. */
-function namesIn({ steps }: AskedTogether): string[] {
+function namesIn({ steps }: StepBatch): string[] {
   return steps.map(named).toSorted()
 }
 

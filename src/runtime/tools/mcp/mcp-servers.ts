@@ -5,7 +5,7 @@ import type { ToolWorld } from '../tool.ts'
 import { type McpAddress, type McpCall, McpConnection } from './mcp-connection.ts'
 
 /** What a server has told about itself. */
-type Discovered = { tools: Tool[]; prior: PriorDiscovery; until: number }
+type ServerDiscovery = { tools: Tool[]; prior: PriorDiscovery; until: number }
 
 type Idle = { key: string; connection: McpConnection; timer: NodeJS.Timeout }
 
@@ -17,7 +17,7 @@ const MAX_IDLE = 100
 /** The MCP servers that the runs of this process use: their tools, and connections that wait for the next run. */
 export class McpServers {
   readonly #now: () => number
-  readonly #known = new Map<string, Discovered>()
+  readonly #known = new Map<string, ServerDiscovery>()
   readonly #idle = new Set<Idle>()
   #isClosed = false
 
