@@ -24,6 +24,10 @@ const PHRASES: [RegExp, string][] = [
   [/\bwhat (it|they|an? \w+) left\b/, 'name the thing: memories, deliveries'],
   [/\bof all projects\b/, 'with access to all projects'],
   [/\bunder way\b/, 'in progress, active'],
+  [/\b(go|goes|went) on\b/, 'continues, keeps working'],
+  [/\bhears?\b/, 'receives, is notified'],
+  [/\bwhoever\b/, 'the client, the person, anyone who'],
+  [/\bcounts (as|for|with)\b/, 'is counted as, adds to'],
   [/(?<!`)\bdoors?\b(?!`)/, 'channel, or name the client'],
 ]
 
