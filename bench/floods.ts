@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { pdf } from '../test/support/slices/files.ts'
 import { create, fillMemory } from './fill.ts'
 import type { FloodData } from './flood-sender.ts'
-import { type Load, type Measured, measure } from './load.ts'
+import { type Load, type LoadResult, measure } from './load.ts'
 import type { Store, Subject } from './subject.ts'
 
 const FLOODED = 'flooded'
@@ -132,7 +132,7 @@ export function floodSubjects(key: string): Subject[] {
 }
 
 /** Another thread sends the flood: its megabytes must not delay the thread that takes the time of the invokes. */
-async function besideFlood(url: string, loads: Load[], load: Load): Promise<Measured> {
+async function besideFlood(url: string, loads: Load[], load: Load): Promise<LoadResult> {
   const workerData: FloodData = { url, loads, connections: CONNECTIONS_OF_FLOOD }
   const sender = new Worker(new URL('./flood-sender.ts', import.meta.url), { workerData })
   await once(sender, 'online')

@@ -8,7 +8,7 @@ export type Load = {
   body?: string | undefined
 }
 
-export type Measured = { requests: number; seconds: number; p50_ms: number; p99_ms: number; failed: number }
+export type LoadResult = { requests: number; seconds: number; p50_ms: number; p99_ms: number; failed: number }
 
 /**
  * Keeps `connections` requests in progress for `ms`, or until `atMost` were sent. It uses raw sockets, so that the load
@@ -20,7 +20,7 @@ export async function measure(
   connections: number,
   ms: number,
   atMost = Number.POSITIVE_INFINITY,
-): Promise<Measured> {
+): Promise<LoadResult> {
   const nextRequest = requestSource(url, load)
   const { hostname, port } = new URL(url)
   const latencies: number[] = []

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
  */
 const PIECE = 'word '
 
-type Asked = { model: string; stream?: boolean; messages: { role: string }[] }
+type CompletionRequest = { model: string; stream?: boolean; messages: { role: string }[] }
 
 function chunk(delta: object, more: object = {}): string {
   const fields = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_794_700_800, model: 'bench' }
@@ -57,7 +57,7 @@ const server = createServer((request, response) => {
     if (request.url?.startsWith('/tide')) return response.end('{"tide":"low"}')
     const body: unknown = JSON.parse(Buffer.concat(chunks).toString())
     if (request.url?.startsWith('/remote/')) return answerAsRemote(request.url, body as RemoteCall, response)
-    const { model, messages } = body as Asked
+    const { model, messages } = body as CompletionRequest
     const [, callsTool, count = '60', pace] = /^(tool-)?(\d+)(?:-(\d+))?$/.exec(model) ?? []
     response.writeHead(200, { 'Content-Type': 'text/event-stream' })
     if (callsTool && messages.at(-1)?.role !== 'tool') return response.end(toolCall)

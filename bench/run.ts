@@ -13,7 +13,7 @@ import { startPostgres } from '../test/support/stores/postgres.ts'
 import { startRedis } from '../test/support/stores/redis.ts'
 import { storedBytes } from './disk.ts'
 import { fillMemory } from './fill.ts'
-import { type Measured, measure } from './load.ts'
+import { type LoadResult, measure } from './load.ts'
 import { printProfiles } from './profile.ts'
 import { printReport, type Result } from './report.ts'
 import { busyMilliseconds, LOAD_CORE, pinLoad, pinned, type Server, type StoredServer, startServer } from './servers.ts'
@@ -60,7 +60,7 @@ type Measurement = {
   subject: Subject
   server: StoredServer
   disk_bytes: number | null
-  results: (Measured & { cpu_us: number; busy: number; load_busy: number })[]
+  results: (LoadResult & { cpu_us: number; busy: number; load_busy: number })[]
 }
 
 const wanted = subjectsFor(key, Number(options.rows)).filter(
@@ -178,7 +178,7 @@ async function prepareGroup(subjects: Subject[]): Promise<Measurement[]> {
   return measurements
 }
 
-async function measureSubject({ subject, server }: Measurement, ms: number): Promise<Measured> {
+async function measureSubject({ subject, server }: Measurement, ms: number): Promise<LoadResult> {
   const { name, engine, load, connections = CONNECTIONS, brief } = subject
   try {
     if (subject.measure) return await subject.measure(server)

@@ -1,5 +1,5 @@
 import { create } from './fill.ts'
-import { dial, type Load, type Measured, measure, requestSource, sortedAt } from './load.ts'
+import { dial, type Load, type LoadResult, measure, requestSource, sortedAt } from './load.ts'
 import type { Store, Subject } from './subject.ts'
 
 const MESSAGE = 'Tell me about the harbour.'
@@ -68,7 +68,7 @@ export function streamSubjects(key: string): Subject[] {
 }
 
 /** How long the first piece of text takes, for one client that asks again and again. */
-async function firstWords(url: string, load: Load): Promise<Measured> {
+async function firstWords(url: string, load: Load): Promise<LoadResult> {
   const ASKED = 200
   const waits: number[] = []
   const began = performance.now()
@@ -80,14 +80,14 @@ async function firstWords(url: string, load: Load): Promise<Measured> {
 }
 
 /** How long each piece comes after the one before. */
-async function gaps(url: string, load: Load, streams: number): Promise<Measured> {
+async function gaps(url: string, load: Load, streams: number): Promise<LoadResult> {
   const began = performance.now()
   const all = await Promise.all(Array.from({ length: streams }, () => readStream(url, load)))
   const waits = all.flatMap((times) => times.slice(1).map((time, i) => time - (times[i] ?? 0)))
   return summary(waits, began, waits.filter((wait) => wait > MAX_GAP_MS).length)
 }
 
-function summary(waits: number[], began: number, failed: number): Measured {
+function summary(waits: number[], began: number, failed: number): LoadResult {
   waits.sort((a, b) => a - b)
   const seconds = (performance.now() - began) / 1000
   return { requests: waits.length, seconds, p50_ms: sortedAt(waits, 0.5), p99_ms: sortedAt(waits, 0.99), failed }

@@ -1,4 +1,4 @@
-import type { Load, Measured } from './load.ts'
+import type { Load, LoadResult } from './load.ts'
 import type { StoredServer } from './servers.ts'
 
 /** `floor` is no service of ours: `proxy-floor.ts`. */
@@ -22,7 +22,7 @@ export type Subject = {
   /** The name of the same subject with less in its store. */
   grownFrom?: string
   /** Measures it in another way than by repeating the request for some time. */
-  measure?(server: StoredServer): Promise<Measured>
+  measure?(server: StoredServer): Promise<LoadResult>
 }
 
 /** What a server has before anything is measured. If it `restarts`, its start with all of that is measured too. */

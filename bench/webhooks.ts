@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { create } from './fill.ts'
-import { type Load, type Measured, measure, sortedAt } from './load.ts'
+import { type Load, type LoadResult, measure, sortedAt } from './load.ts'
 import type { Store, Subject } from './subject.ts'
 
 const EVENTS = 1_000
@@ -39,7 +39,7 @@ export function webhookSubjects(key: string): Subject[] {
     engine,
     load,
     store,
-    async measure({ url }): Promise<Measured> {
+    async measure({ url }): Promise<LoadResult> {
       waits.length = 0
       const began = performance.now()
       const { failed } = await measure(url, load, CONNECTIONS, LIMIT_MS, EVENTS)

@@ -6,7 +6,7 @@ import { inProject, onAnyEngine } from '../support/service/service.ts'
 import { decide, refundingAgent, startTill, type Till } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-type Deployed = { created_by_name: string | null }
+type DeploymentItem = { created_by_name: string | null }
 
 onAnyEngine(
   'replies name the keys that did something',
@@ -43,7 +43,7 @@ onAnyEngine(
       await project.call('POST', path, { body: { environment: 'production', version: 'v1' } })
       const { secret } = await createKey(project, { role: 'viewer' })
       const namesFor = async (key: string) =>
-        (await project.call('GET', path, { key })).body.data.map((one: Deployed) => one.created_by_name)
+        (await project.call('GET', path, { key })).body.data.map((one: DeploymentItem) => one.created_by_name)
       assert.deepEqual(await namesFor(secret), [null])
       assert.deepEqual(await namesFor(service().admin), ['first admin key'])
     })

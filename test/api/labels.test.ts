@@ -126,10 +126,10 @@ onAnyEngine(
   { ...SAMPLE_SETTINGS, ...JWT_SETTINGS },
 )
 
-type Found = { path: string; schema: Schema }
+type FoundLabel = { path: string; schema: Schema }
 
 /** Every place in a schema that takes a text of the client's choice; items of lists stand for themselves. */
-function textsIn(given: Schema, path = ''): Found[] {
+function textsIn(given: Schema, path = ''): FoundLabel[] {
   const schema = resolve(given)
   const variants = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => (list ?? []) as Schema[])
   const inner = Object.entries((schema.properties ?? {}) as Record<string, Schema>).flatMap(([name, field]) =>

@@ -15,7 +15,7 @@ import { checkReply } from '../support/clients/openapi.ts'
 import { approve } from '../support/running/approved.ts'
 import { type Service, startService, withService } from '../support/service/service.ts'
 
-type Described = {
+type DocumentedOperation = {
   operationId: string
   parameters: { name: string; in: string; required: boolean }[]
   requestBody?: { content: { 'application/json': { schema: Schema } } }
@@ -25,7 +25,11 @@ type Schema = { [name: string]: unknown }
 
 describe('the OpenAPI document', () => {
   let service: Service
-  let document: { openapi: string; paths: Record<string, Record<string, Described>>; components: { schemas: Schema } }
+  let document: {
+    openapi: string
+    paths: Record<string, Record<string, DocumentedOperation>>
+    components: { schemas: Schema }
+  }
   before(async () => {
     service = await startService('sqlite')
     document = (await service.call('GET', '/v1/openapi.json', { key: null })).body
@@ -86,7 +90,7 @@ describe('the OpenAPI document', () => {
       const { status: success = 200, errors = [] } = answer
       const { parameters, responses } = (document.paths[path] as Record<string, unknown>)[
         method.toLowerCase()
-      ] as Described
+      ] as DocumentedOperation
       const inPath = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
       assert.deepEqual(
         inPath,
@@ -171,7 +175,7 @@ function* walk(value: unknown): Generator<Schema> {
 }
 
 /** Of the refusals, which are alike, only the codes. */
-function withoutRefusals<D extends { paths: Record<string, Record<string, Described>> }>(document: D): D {
+function withoutRefusals<D extends { paths: Record<string, Record<string, DocumentedOperation>> }>(document: D): D {
   const shorter = structuredClone(document)
   for (const described of Object.values(shorter.paths).flatMap((methods) => Object.values(methods))) {
     for (const status of Object.keys(described.responses)) {

@@ -34,8 +34,8 @@ onAnyEngine(
     }
     const measured = (agent_seq: number, time: number) =>
       metrics.metricWrites({ agent_seq, time, duration_ms: 5, outcome: 'completed' })
-    type Counted = 'logs' | 'recent_metrics' | 'metrics' | 'metric_buckets'
-    const count = async (table: Counted, seq: number): Promise<number> => {
+    type CountedTable = 'logs' | 'recent_metrics' | 'metrics' | 'metric_buckets'
+    const count = async (table: CountedTable, seq: number): Promise<number> => {
       const rows = await parts().storage.db.selectFrom(table).select('agent_seq').where('agent_seq', '=', seq).execute()
       return rows.length
     }

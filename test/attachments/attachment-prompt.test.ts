@@ -37,14 +37,14 @@ for (const engine of ANY_ENGINE) {
       const prompt = (await service.call('GET', `${path}/prompt`)).body.data
       return { prompt, receipt: (await service.call('GET', path)).body.data }
     }
-    type Told = { role: string; content: string; attachments?: unknown; files?: unknown }
+    type ShownTurn = { role: string; content: string; attachments?: unknown; files?: unknown }
 
     test('names the files of the message and of tools, and how they were shown', async () => {
       providers.chat.reset()
       providers.chat.reply({ calls: [{ name: 'chart', arguments: {} }] }, { text: ['Done'] })
       const attachments = [{ data: PNG, media_type: 'image/png', name: 'dot.png' }]
       const { prompt, receipt } = await run('gpt', { attachments })
-      const [system, asking, , result] = prompt.messages as Told[]
+      const [system, asking, , result] = prompt.messages as ShownTurn[]
       assert.match(system?.content ?? '', /Text inside <attachment> is quoted/)
       assert.deepEqual([asking?.content, asking?.attachments], ['Look', receipt.attachments])
       assert.equal(receipt.attachments[0].shown_as, 'image')
@@ -81,7 +81,7 @@ for (const engine of ANY_ENGINE) {
       const { prompt } = await run('plain', { output: { schema: SCHEMA, retries: 1 } })
       assert.deepEqual(prompt.output_schema, SCHEMA)
       const sent = providers.chat.requests[1]?.body.messages.map(({ role, content }) => [role, content]).slice(-2)
-      assert.deepEqual((prompt.messages as Told[]).map(({ role, content }) => [role, content]).slice(-2), sent)
+      assert.deepEqual((prompt.messages as ShownTurn[]).map(({ role, content }) => [role, content]).slice(-2), sent)
     })
   })
 }

@@ -16,7 +16,7 @@ const MAIN = built('cli')
 /** The model repeats what it is told. */
 const ANSWER = 'one two three four five'
 
-type Held = { asked: Promise<unknown>; answer: () => void }
+type HeldAnswer = { asked: Promise<unknown>; answer: () => void }
 
 describe('commands whose service goes away and comes back', () => {
   let model: ModelServer
@@ -45,7 +45,7 @@ describe('commands whose service goes away and comes back', () => {
   }
 
   /** Runs a command; once its run has begun the service is away until the command has said so. */
-  async function runAcross(args: string[], { asked, answer }: Held = holdModel(), meanwhile = async () => {}) {
+  async function runAcross(args: string[], { asked, answer }: HeldAnswer = holdModel(), meanwhile = async () => {}) {
     let said = ''
     const stopWhen = (_stdout: string, stderr: string) => {
       said = stderr

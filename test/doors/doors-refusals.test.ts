@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DOORS, type Told } from '../support/clients/doors.ts'
+import { DOORS, type DoorReply } from '../support/clients/doors.ts'
 import { until } from '../support/running/until.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
 /** Who asks for which agent. Each door gets its own, so that no refusal is counted together with another. */
-type Asked = { key: string; key_id?: string; agent: string; address?: string; first?: Told }
+type DoorAttempt = { key: string; key_id?: string; agent: string; address?: string; first?: DoorReply }
 
 type Case = {
-  told: Told
+  told: DoorReply
   audit: { action: string | null; code: string } | null
-  ask(s: Service, n: number): Promise<Asked>
+  ask(s: Service, n: number): Promise<DoorAttempt>
 }
 
-const refused = (code: string, status: number): Told => ({ code, status })
+const refused = (code: string, status: number): DoorReply => ({ code, status })
 const invoking = (code: string) => ({ action: 'invokeAgent', code })
 
 async function newKey(service: Service, body: object): Promise<{ key: string; key_id: string }> {

@@ -221,11 +221,12 @@ function made({ id, method }: Operation): Doors {
   const flags = required.map((field) => `${fieldOption(field).long} ${field.choices?.[0] ?? given[field.type]}`)
   const command = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   const words = [group, command, ...params.map(() => 'x'), ...flags, ...(method === 'DELETE' ? ['--yes'] : [])]
-  const methodOf = (client: Client) => (client[group as keyof Client] as unknown as Record<string, Made>)[name] as Made
+  const methodOf = (client: Client) =>
+    (client[group as keyof Client] as unknown as Record<string, DoorMethod>)[name] as DoorMethod
   return { sdk: (client) => methodOf(client)(...params.map(() => 'x'), {}), cli: words.join(' ') }
 }
 
-type Made = (...input: unknown[]) => Promise<unknown>
+type DoorMethod = (...input: unknown[]) => Promise<unknown>
 
 const DOORS = Object.fromEntries(operations.map((operation) => [operation.id, NAMED[operation.id] ?? made(operation)]))
 

@@ -31,11 +31,11 @@ async function connect(t: TestContext, service: Service, path: string, key = ser
   return client
 }
 
-type Told = { kinds: string[]; taskId: string; statuses: string[]; text: string | undefined }
+type TaskOutcome = { kinds: string[]; taskId: string; statuses: string[]; text: string | undefined }
 
 /** Calls the tool as a task and follows it to its end. */
-async function callAsTask(client: Client, name: string, message: string): Promise<Told> {
-  const told: Told = { kinds: [], taskId: '', statuses: [], text: undefined }
+async function callAsTask(client: Client, name: string, message: string): Promise<TaskOutcome> {
+  const told: TaskOutcome = { kinds: [], taskId: '', statuses: [], text: undefined }
   const called = { name, arguments: { message } }
   const stream = client.experimental.tasks.callToolStream(called, CallToolResultSchema, { task: { ttl: 60_000 } })
   for await (const event of stream) {

@@ -7,13 +7,13 @@ import { checkEvents, gathered, openaiClient } from '../support/clients/openai.t
 import { watchWorld } from '../support/outside/watched-world.ts'
 import { startChildService } from '../support/service/child-service.ts'
 
-type Told = { type: string; sequence_number: number; delta?: string; text?: string }
+type StreamedEvent = { type: string; sequence_number: number; delta?: string; text?: string }
 
 test('the stream of a response whose run begins again tells its text once, with rising numbers', () => {
   const request_id = 'req_01KA0000000000000000000000'
   const writer = new ResponsesWriter({ request_id, background: true, given: null, created_at: 0 })
   writer.begin('agt_01KA0000000000000000000000')
-  const told: Told[] = []
+  const told: StreamedEvent[] = []
   const tell = (event: StreamEvent) => {
     const written = writer.event(event)
     for (const [, data] of written.matchAll(/^data: (.*)$/gm)) told.push(JSON.parse(data as string))
@@ -25,7 +25,7 @@ test('the stream of a response whose run begins again tells its text once, with 
   tell({ id: '2.0.0', event: 'restart', data: {} })
   delta('2.4.0', 'one ')
   delta('2.13.0', 'two three')
-  const [created] = told as [Told & { response: object }]
+  const [created] = told as [StreamedEvent & { response: object }]
   const done = { ...created.response, status: 'completed', output: [{ type: 'message' }] }
   tell({ id: 'done', event: 'done', data: JSON.stringify(done) })
 

@@ -222,14 +222,14 @@ for (const engine of ANY_ENGINE) {
       const { body: response } = await respond({ input, instructions: 'Be kind.' })
       const path = `/v1/responses/${response.id}/input_items`
       const { body: all } = await service.call('GET', `${path}?order=asc`)
-      type Listed = {
+      type ListedItem = {
         id: string
         type: string
         role?: string
         content?: { type: string; text: string }[]
         output?: string
       }
-      const told = all.data.map(({ type, role, content, output }: Listed) => [
+      const told = all.data.map(({ type, role, content, output }: ListedItem) => [
         role ?? type,
         content?.[0]?.text ?? output,
       ])
@@ -242,7 +242,7 @@ for (const engine of ANY_ENGINE) {
         ['function_call_output', 'rain'],
       ])
       assert.deepEqual(all.data[2].content, [{ type: 'output_text', text: 'two', annotations: [], logprobs: [] }])
-      const ids = all.data.map(({ id }: Listed) => id)
+      const ids = all.data.map(({ id }: ListedItem) => id)
       assert.match(ids.join(' '), /^msg_\S+ msg_\S+ msg_\S+ msg_\S+ fc_\S+ fco_\S+$/)
       const listed: string[] = []
       for await (const { id } of openai.responses.inputItems.list(response.id, { limit: 4 })) listed.push(id ?? '')

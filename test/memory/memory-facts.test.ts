@@ -12,7 +12,7 @@ const MODEL = 'local/test-model'
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-type Listed = { id: string; content: string; superseded_by: string | null; metadata: Record<string, unknown> }
+type ListedFact = { id: string; content: string; superseded_by: string | null; metadata: Record<string, unknown> }
 
 for (const engine of ANY_ENGINE) {
   describe(`facts and retention of memory, on ${engine}`, () => {
@@ -24,7 +24,7 @@ for (const engine of ANY_ENGINE) {
     })
     after(() => stop())
 
-    const list = async (agent: string, query: string): Promise<Listed[]> =>
+    const list = async (agent: string, query: string): Promise<ListedFact[]> =>
       (await service.call('GET', `/v1/agents/${agent}/memory?limit=100&sort=created_at&${query}`)).body.data
 
     /** Says something and lets the session fall silent. */

@@ -12,10 +12,10 @@ import { anyCharacter } from '../support/running/arbitrary.ts'
 import { cpuTimeBelow } from '../support/running/cpu-time.ts'
 import { fc } from '../support/running/property.ts'
 
-type Said = Partial<PostingRow> & { said: string }
+type SpokenRow = Partial<PostingRow> & { said: string }
 
 /** What was said in one session, in this order, unless a row says otherwise. */
-function remembered(...said: (string | Said)[]): Postings {
+function remembered(...said: (string | SpokenRow)[]): Postings {
   const postings = new Postings()
   for (const [i, item] of said.entries()) {
     const { said: content, ...row } = typeof item === 'string' ? { said: item } : item
@@ -123,7 +123,7 @@ describe('a score', () => {
       [2, 0, 4, 1, 3],
       [1, 0, 2, 4, 3],
     ]) {
-      const shuffled = places.map((seq) => ({ ...(said[seq] as Said), seq }))
+      const shuffled = places.map((seq) => ({ ...(said[seq] as SpokenRow), seq }))
       assert.deepEqual(order(remembered(...shuffled), 'telephone'), expected)
     }
   })
@@ -450,7 +450,7 @@ test('no query holds the event loop: rare words are looked up first, of common o
 })
 
 test('what is scored in part is what the whole scores best, also when its words are everywhere', () => {
-  const rows: Said[] = Array.from({ length: 3000 }, (_, i) => ({
+  const rows: SpokenRow[] = Array.from({ length: 3000 }, (_, i) => ({
     said: `${i % 3 === 0 ? 'river' : 'meadow'} ${i % 7 === 0 ? 'stone' : 'brick'} ${i % 401 === 0 ? 'lantern' : 'lamp'} today`,
     session_id: `s${Math.floor(i / 10)}`,
   }))

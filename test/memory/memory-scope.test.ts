@@ -53,7 +53,7 @@ const said = fc.record({
   content: fc.array(fc.constantFrom(...vocabulary), { minLength: 1, maxLength: 5 }).map((chosen) => chosen.join(' ')),
   created_at: fc.integer({ min: 1, max: 5 }),
 })
-type Said = Omit<Memory, 'id' | 'user_id' | 'metadata'> & { by: number }
+type StoryMemory = Omit<Memory, 'id' | 'user_id' | 'metadata'> & { by: number }
 
 const stories = fc.record({
   users: fc.constantFrom(...pairsOfUsers),
@@ -81,7 +81,7 @@ function countLetters(text: string): Float32Array {
 let agents = 0
 
 /** A new agent that remembers these; its seq. */
-async function remember(storage: Storage, users: (string | null)[], items: Said[]): Promise<number> {
+async function remember(storage: Storage, users: (string | null)[], items: StoryMemory[]): Promise<number> {
   agents += 1
   const agent_seq = agents
   await storage.transaction((db) =>

@@ -6,7 +6,7 @@ import { type LocalServer, readBody, startLocalServer } from '../support/outside
 import { ANTHROPIC_STREAMS, CHAT_STREAMS, type ProviderStream } from '../support/outside/provider-streams.ts'
 import { localRuntime, runOf } from '../support/service/run-agent.ts'
 
-type Sent = { messages: Record<string, unknown>[] }
+type SentPrompt = { messages: Record<string, unknown>[] }
 
 const DONE = {
   chat: {
@@ -29,7 +29,7 @@ const WARNINGS = {
 
 let server: LocalServer
 let runtime: Runtime
-let requests: Sent[] = []
+let requests: SentPrompt[] = []
 /** The first reply of a run, and in pieces of how many bytes it is sent. After the calls of tools the model is done. */
 let reply: { stream: ProviderStream; bytes: number }
 

@@ -5,7 +5,7 @@ import { HttpTool } from '../../src/runtime/spec.ts'
 import { type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { localRuntime, runOf } from '../support/service/run-agent.ts'
 
-type Sent = { messages: { role: string; content: unknown }[]; [field: string]: unknown }
+type AnthropicBody = { messages: { role: string; content: unknown }[]; [field: string]: unknown }
 
 const START = {
   type: 'message_start',
@@ -56,7 +56,7 @@ const ANSWERS = [
 let anthropic: LocalServer
 let weather: LocalServer
 let runtime: Runtime
-const sent: { body: Sent; key: unknown }[] = []
+const sent: { body: AnthropicBody; key: unknown }[] = []
 
 before(async () => {
   anthropic = await startLocalServer(async (request, response) => {

@@ -12,14 +12,14 @@ import { limitsOf, localRuntime, runOf, toolCalls } from '../support/service/run
 
 const SECRET = 'p@ss/word "7"'
 
-type Seen = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
+type ReceivedCall = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
 
 let model: ModelServer
 let api: LocalServer
 let other: LocalServer
 let runtime: Runtime
-const seen: Seen[] = []
-const seenElsewhere: Seen[] = []
+const seen: ReceivedCall[] = []
+const seenElsewhere: ReceivedCall[] = []
 
 before(async () => {
   model = await startModelServer()

@@ -13,7 +13,7 @@ import { createAgent } from '../support/slices/resources.ts'
 const HOUR = 3_600_000
 const PLAN = Buffer.from('the plan').toString('base64')
 
-type Named = { file_id: string; name: string }
+type NamedFile = { file_id: string; name: string }
 
 for (const engine of ENGINES) {
   describe(`files of schedules, on ${engine}`, () => {
@@ -37,7 +37,7 @@ for (const engine of ENGINES) {
       const body = { every: '24h', message: 'Anything new?', attachments, ...more }
       return service.call('POST', `/v1/agents/${agent}/schedules`, { body })
     }
-    const created = async (...given: Parameters<typeof create>): Promise<{ id: string; attachments: Named[] }> => {
+    const created = async (...given: Parameters<typeof create>): Promise<{ id: string; attachments: NamedFile[] }> => {
       const reply = await create(...given)
       assert.equal(reply.status, 201, reply.text)
       return reply.body.data

@@ -14,7 +14,7 @@ const PRICES = JSON.stringify([
   { model: 'local/cheap', input: 0.0375, output: 0.15 },
 ])
 
-type Reported = Record<string, unknown>
+type ReportedUsage = Record<string, unknown>
 
 /** A stream of one answer that reports its usage in these chunks. */
 const stream = (...chunks: object[]) =>
@@ -44,7 +44,7 @@ for (const engine of ENGINES) {
     }
     const usageOf = async (query: string) => (await service.call('GET', `/v1/usage?${query}`)).body.data
 
-    const cases: [string, string, Reported][] = [
+    const cases: [string, string, ReportedUsage][] = [
       [
         'in the last chunk, without choices',
         stream(said('Calm.'), ended(), { choices: [], usage: { prompt_tokens: 100, completion_tokens: 10 } }),
@@ -152,7 +152,7 @@ for (const engine of ENGINES) {
         [5, null, 0.01045, 4],
       )
       assert.deepEqual(
-        rows.map(({ model: name, calls, cost_usd }: Reported) => [name, calls, cost_usd]),
+        rows.map(({ model: name, calls, cost_usd }: ReportedUsage) => [name, calls, cost_usd]),
         [
           ['local/priced', 1, 0.01045],
           ['local/unknown', 4, null],
@@ -169,7 +169,7 @@ for (const engine of ENGINES) {
       await ask(agent, { user_id: 'ada' })
       for (const name of ['version', 'user']) {
         const { rows } = await usageOf(`group_by=${name}&agent_id=${agent}`)
-        const values = rows.map((row: Reported) => row['version'] ?? row['user_id'] ?? null)
+        const values = rows.map((row: ReportedUsage) => row['version'] ?? row['user_id'] ?? null)
         assert.deepEqual(values, [name === 'user' ? 'ada' : 'v1', null], name)
       }
     })

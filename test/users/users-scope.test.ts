@@ -35,13 +35,13 @@ const said = fc.record({
   content: fc.array(fc.constantFrom(...VOCABULARY), { minLength: 1, maxLength: 4 }).map((words) => words.join(' ')),
   created_at: fc.integer({ min: 1, max: 5 }).map((minute) => `2026-01-01T00:0${minute}:00.000Z`),
 })
-type Said = typeof said extends fc.Arbitrary<infer T> ? T : never
+type StoryItem = typeof said extends fc.Arbitrary<infer T> ? T : never
 
 const stories = fc.record({
   users: fc.constantFrom(...PAIRS),
   items: fc
     .tuple(fc.array(said, { minLength: 2, maxLength: 8 }), said, said)
-    .map(([some, one, two]): Said[] => [...some, { ...one, by: 0 }, { ...two, by: 1 }]),
+    .map(([some, one, two]): StoryItem[] => [...some, { ...one, by: 0 }, { ...two, by: 1 }]),
 })
 
 for (const engine of ANY_ENGINE) {
@@ -72,7 +72,7 @@ for (const engine of ANY_ENGINE) {
     const exportPath = (user_id: string) => `/v1/users/${encodeURIComponent(user_id)}/export`
 
     /** A new agent that remembers these. */
-    const remember = async (users: [string, string], items: Said[]): Promise<string> => {
+    const remember = async (users: [string, string], items: StoryItem[]): Promise<string> => {
       const agent = await newAgent(service)
       const rows = items.map(({ by, kind, session_id, ...item }) => ({
         ...item,

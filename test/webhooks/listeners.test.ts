@@ -22,13 +22,13 @@ import { createWebhook, listDeliveries } from '../support/slices/webhooks.ts'
 
 const LIFE_MS = 120_000
 
-type Heard = { id: string; event_id: string; event: string; body: string }
+type ListenedEvent = { id: string; event_id: string; event: string; body: string }
 
 const create = (service: Service, body: object, key = service.admin) =>
   service.call('POST', '/v1/listeners', { body: { events: ['*'], ...body }, key })
 const ask = (service: Service, id: string, query = '', key = service.admin) =>
   service.call('GET', `/v1/listeners/${id}${query}`, { key })
-const heardBy = ({ body }: Reply): Heard[] => body.data.deliveries
+const heardBy = ({ body }: Reply): ListenedEvent[] => body.data.deliveries
 const invoke = async (service: Service, agent: string, message = 'hi') => {
   const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message } })
   return body.data.request_id as string
@@ -188,10 +188,10 @@ test('409 for one listener too many, until one has ended', () =>
     assert.equal((await later(service, LIFE_MS + 1, () => create(service, {}))).status, 201)
   }))
 
-type Delivered = { headers: Record<string, string>; body: string }
+type DeliveredEvent = { headers: Record<string, string>; body: string }
 
-async function startReceiver(status = 200): Promise<LocalServer & { taken: Delivered[] }> {
-  const taken: Delivered[] = []
+async function startReceiver(status = 200): Promise<LocalServer & { taken: DeliveredEvent[] }> {
+  const taken: DeliveredEvent[] = []
   const server = await startLocalServer(async (request, response) => {
     taken.push({ headers: request.headers as Record<string, string>, body: await readBody(request) })
     response.writeHead(status).end()
@@ -207,17 +207,17 @@ betweenNodes('postgres')('no more listeners than may be are made at once', () =>
 )
 
 onAnyEngine('moorage webhooks listen', (service) => {
-  type Told = { stdout: string; stderr: string }
+  type CommandOutput = { stdout: string; stderr: string }
 
   /** Runs it while `work` is done, then presses Ctrl-C. */
   const whileListening = async (
     args: string[],
     env: Record<string, string>,
-    work: (told: () => Told) => Promise<unknown>,
+    work: (told: () => CommandOutput) => Promise<unknown>,
   ) => {
     const shell = newShell(service())
     const stop = new AbortController()
-    let told: Told = { stdout: '', stderr: '' }
+    let told: CommandOutput = { stdout: '', stderr: '' }
     const stopWhen = (stdout: string, stderr: string) => {
       told = { stdout, stderr }
       return false
@@ -247,7 +247,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
     )
     await receiver.close()
     assert.equal(code, 130)
-    const [{ headers, body }] = receiver.taken as [Delivered]
+    const [{ headers, body }] = receiver.taken as [DeliveredEvent]
     const secret = /whsec_\S+/.exec(stderr)?.[0] ?? assert.fail(stderr)
     new Webhook(secret).verify(body, headers)
     assert.ok(await verifySignature(body, headers['x-service-signature'] ?? '', secret))
@@ -265,7 +265,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
       await until('it is told', () => told().stdout !== '')
     })
     await receiver.close()
-    const [{ headers, body }] = receiver.taken as [Delivered]
+    const [{ headers, body }] = receiver.taken as [DeliveredEvent]
     new Webhook(secret).verify(body, headers)
     assert.ok(!(stdout + stderr).includes(secret))
     const { event, status, error } = JSON.parse(stdout.split('\n')[0] ?? '')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ClusterNode, startCluster } from '../support/chaos/cluster.ts'
-import { DOORS, type DoorCall, type Told } from '../support/clients/doors.ts'
+import { DOORS, type DoorCall, type DoorReply } from '../support/clients/doors.ts'
 import { type CountingModel, startCountingModel } from '../support/outside/counting-model.ts'
 import { IS_LONG } from '../support/running/long.ts'
 import { until } from '../support/running/until.ts'
@@ -109,7 +109,7 @@ async function askAll(count: number, atOnce: number, nodeOf: (i: number) => Chil
   return told
 }
 
-async function inBackground(service: Service, { message }: DoorCall): Promise<Told> {
+async function inBackground(service: Service, { message }: DoorCall): Promise<DoorReply> {
   const headers = { Prefer: 'respond-async', 'Idempotency-Key': message.replaceAll(' ', '-') }
   const { status } = await service.call('POST', '/v1/agents/dear/invoke', { body: { message }, headers })
   return status === 202 ? { response: 'queued' } : { code: 'refused', status }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Cluster, type ClusterNode, startCluster } from '../support/chaos/cluster.ts'
-import { type Seen, startLoad } from '../support/chaos/load.ts'
+import { type LoadLog, startLoad } from '../support/chaos/load.ts'
 import { readBody, startLocalServer } from '../support/outside/local-server.ts'
 import { IS_LONG } from '../support/running/long.ts'
 import { until } from '../support/running/until.ts'
@@ -58,7 +58,7 @@ test('three nodes under load lose nothing, whatever is killed, stopped or restar
 })
 
 /** What the clients were promised, held against what is stored; each list should be empty. */
-async function examine({ db }: Cluster, seen: Seen, world: { delivered: Set<string> }) {
+async function examine({ db }: Cluster, seen: LoadLog, world: { delivered: Set<string> }) {
   const rows = await db.selectFrom('all_invocations').select(['id', 'status', 'message']).execute()
   const statusOf = new Map(rows.map(({ id, status }) => [id, status]))
   const completed = rows.filter(({ status }) => status === 'completed')

@@ -114,7 +114,7 @@ const LONG: Record<string, Case[]> = {
   ],
 }
 
-type Shown = { id?: string; request_id?: string; message?: string }
+type ShownItem = { id?: string; request_id?: string; message?: string }
 
 /** Lists in which each filter leaves more than a thousand rows. */
 const FAR_PAGES: readonly [id: string, query: string, as?: 'caller'][] = [
@@ -222,7 +222,7 @@ onBothEngines('a list of many rows', (service) => {
           const path = `${pathOf(id)}?limit=${limit}&offset=${offset}&sort=${sort}${query && `&${query}`}`
           const { status, text, body } = await service().call('GET', path, as && { key: caller.secret })
           assert.equal(status, 200, text)
-          const ids: string[] = body.data.map((row: Shown) => row.id ?? row.request_id ?? row.message)
+          const ids: string[] = body.data.map((row: ShownItem) => row.id ?? row.request_id ?? row.message)
           return { ids, total: Number(body.pagination.total) }
         }
         const [near, far] = await Promise.all([page(80, 960), page(20, 1020)])
@@ -306,7 +306,7 @@ async function statementsOf({ engine }: Service, table: string, work: () => Prom
   const target = engine === 'postgres' ? pg.Client.prototype : Worker.prototype
   const method = engine === 'postgres' ? 'query' : 'postMessage'
   const original = Reflect.get(target, method) as (...args: unknown[]) => unknown
-  Reflect.set(target, method, function seeing(this: unknown, ...args: [Asked?, unknown[]?]) {
+  Reflect.set(target, method, function seeing(this: unknown, ...args: [AskedStatement?, unknown[]?]) {
     const statement = statementIn(args)
     const isAboutTable = new RegExp(`from "?(all_)?${table}\\b`).test(statement.sql)
     if (isAboutTable && !OF_NODES.test(statement.sql)) seen.push(statement)
@@ -320,10 +320,10 @@ async function statementsOf({ engine }: Service, table: string, work: () => Prom
   return seen
 }
 
-type Asked = string | { sql?: string; text?: string; values?: unknown[] }
+type AskedStatement = string | { sql?: string; text?: string; values?: unknown[] }
 
 /** SQLite's threads are sent `sql`, PostgreSQL is asked by a text alone or by one with its values. */
-function statementIn([asked = '', values = []]: [Asked?, unknown[]?]): Statement {
+function statementIn([asked = '', values = []]: [AskedStatement?, unknown[]?]): Statement {
   if (typeof asked === 'string') return { sql: asked, values }
   return { sql: asked.sql ?? asked.text ?? '', values: asked.values ?? [] }
 }

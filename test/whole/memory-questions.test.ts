@@ -11,7 +11,7 @@ import { Scorer } from '../../src/memory/ranking/score.ts'
 import { WarmRecall } from '../../src/memory/search/warm-recall.ts'
 import * as memories from '../../src/memory/store.ts'
 import { FREE_METER } from '../support/service/free-meter.ts'
-import { type Asked, readStories, type Story } from '../support/slices/conversations.ts'
+import { readStories, type Story, type StoryQuestion } from '../support/slices/conversations.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 /** Of the held-back questions, asked within the user's own memory, in percent. A little below what there was last. */
@@ -111,7 +111,7 @@ function searcher(among: typeof rows, by?: WordVectors): (query: string, now: nu
 }
 
 /** Where the first answer stands, from 0; -1 if it is not among the hits. */
-function placeOf({ name }: Story, { answers }: Asked, hits: Hit[]): number {
+function placeOf({ name }: Story, { answers }: StoryQuestion, hits: Hit[]): number {
   return hits.findIndex(({ content, user_id }) => user_id === name && answers.includes(content))
 }
 

@@ -14,9 +14,9 @@ const STEP_MS = 30
 /** A node looks for the runs of dead nodes every few seconds. */
 const TAKEN_OVER_MS = 20_000
 
-type Made = { agent: string; ids: string[] }
+type CreatedSchedules = { agent: string; ids: string[] }
 
-async function createSchedules(service: ChildService): Promise<Made> {
+async function createSchedules(service: ChildService): Promise<CreatedSchedules> {
   for (let within = FIRST_MS; ; within *= 2) {
     const agent = `worker-${within}`
     await service.call('POST', '/v1/agents', { name: agent })
@@ -44,7 +44,7 @@ async function countRuns(service: ChildService, agent: string): Promise<Map<stri
   return counts
 }
 
-async function assertOnce(service: ChildService, { agent, ids }: Made): Promise<void> {
+async function assertOnce(service: ChildService, { agent, ids }: CreatedSchedules): Promise<void> {
   await until('the runs', async () => (await countRuns(service, agent)).size === SCHEDULES, TAKEN_OVER_MS)
   assert.deepEqual(await countRuns(service, agent), new Map(ids.map((id) => [id, 1])))
   const { pagination } = await service.call('GET', `/v1/agents/${agent}/invocations`)

@@ -7,7 +7,7 @@ const STUCK_MS = 60_000
 export type Answer = { status: number; text: string }
 
 /** What the clients were told, and everything that they should not have seen. */
-export type Seen = {
+export type LoadLog = {
   /** Request ids, by what the client was promised of them. */
   answered: Set<string>
   accepted: Set<string>
@@ -20,10 +20,10 @@ export type Seen = {
   counts: Map<string, number>
 }
 
-export type Load = { seen: Seen; total(): number; stop(): Promise<void> }
+export type Load = { seen: LoadLog; total(): number; stop(): Promise<void> }
 
 type Random = () => number
-type Client = (ask: Ask, random: Random, seen: Seen, isOver: () => boolean) => Promise<void>
+type Client = (ask: Ask, random: Random, seen: LoadLog, isOver: () => boolean) => Promise<void>
 type Ask = (method: string, path: string, options?: AskOptions) => Promise<Answer | undefined>
 type AskOptions = { body?: unknown; headers?: { [name: string]: string }; key?: string; expect?: readonly number[] }
 
@@ -34,7 +34,7 @@ type Pace = { pause: number; patience: number }
 
 /** Clients of every kind, each with one request in progress at a time, on nodes that they choose by chance. */
 export function startLoad(cluster: Cluster, names: Names, random: Random, { patience, pause }: Pace): Load {
-  const seen: Seen = {
+  const seen: LoadLog = {
     answered: new Set(),
     accepted: new Set(),
     byKey: new Map(),
@@ -69,7 +69,7 @@ export function startLoad(cluster: Cluster, names: Names, random: Random, { pati
 }
 
 /** Sends one request to one node. Undefined when there is nobody there. */
-function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: Seen, goneHome: AbortSignal): Ask {
+function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: LoadLog, goneHome: AbortSignal): Ask {
   return async (method, path, { body, headers = {}, key = admin, expect = [200, 201, 202] } = {}) => {
     // As behind a load balancer: nobody sends new requests to a node that says that it leaves.
     const staying = nodes.filter(({ isUp, wasKilled }) => isUp || wasKilled)
@@ -105,7 +105,7 @@ function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: Se
   }
 }
 
-function count({ counts }: Seen, what: string): void {
+function count({ counts }: LoadLog, what: string): void {
   counts.set(what, (counts.get(what) ?? 0) + 1)
 }
 

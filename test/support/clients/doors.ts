@@ -1,14 +1,14 @@
 import type { Service } from '../service/service.ts'
 
 /** What a client is told: nothing but the answer's text, or why there is none. */
-export type Told = { response: string } | { code: string; status: number }
+export type DoorReply = { response: string } | { code: string; status: number }
 
 export type DoorCall = { agent: string; message: string; key: string; headers?: Record<string, string> }
 
 type Reply = Awaited<ReturnType<Service['call']>>
 
 /** The ways to invoke an agent over HTTP, each in its own dialect. */
-export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise<Told>> = {
+export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise<DoorReply>> = {
   async api(service, { agent, message, key, headers = {} }) {
     const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { key, headers, body: { message } })
     if (reply.status === 200) return { response: reply.body.data.response }
@@ -53,7 +53,7 @@ async function askOpenai(
   path: string,
   { key, headers = {} }: Pick<DoorCall, 'key' | 'headers'>,
   { body, answer }: { body: object; answer(reply: Reply['body']): string },
-): Promise<Told> {
+): Promise<DoorReply> {
   const reply = await service.call('POST', path, { key, headers, body })
   if (reply.status === 200) return { response: answer(reply.body) }
   const { code } = reply.body.error
@@ -61,7 +61,11 @@ async function askOpenai(
 }
 
 /** A call in revision 2025-11-25, which needs no handshake here. */
-async function askMcp(service: Service, path: string, { agent, message, key, headers = {} }: DoorCall): Promise<Told> {
+async function askMcp(
+  service: Service,
+  path: string,
+  { agent, message, key, headers = {} }: DoorCall,
+): Promise<DoorReply> {
   const params = { name: agent, arguments: { message } }
   const reply = await service.call('POST', path, {
     key,

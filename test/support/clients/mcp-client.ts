@@ -5,7 +5,7 @@ import type { Service } from '../service/service.ts'
 export const REVISIONS = ['2026-07-28', '2025-11-25'] as const
 export type Revision = (typeof REVISIONS)[number]
 
-type Wanted = {
+type ConnectOptions = {
   path?: string
   key?: string
   headers?: Record<string, string>
@@ -19,7 +19,7 @@ export async function connectMcp(
   t: TestContext,
   service: Service,
   revision: Revision,
-  { path = '/v1/mcp', key = service.admin, headers = {}, options = {}, onListening = () => {} }: Wanted = {},
+  { path = '/v1/mcp', key = service.admin, headers = {}, options = {}, onListening = () => {} }: ConnectOptions = {},
 ): Promise<Client> {
   const mode = revision === '2025-11-25' ? 'legacy' : { pin: revision }
   const client = new Client({ name: 'test', version: '1' }, { ...options, versionNegotiation: { mode } })

@@ -7,9 +7,9 @@ import { asHost, authenticator } from './mfa.ts'
 
 export type Params = Record<string, string>
 
-type Told = { params: Params; query?: string; body?: Record<string, unknown> }
+type StoryInput = { params: Params; query?: string; body?: Record<string, unknown> }
 
-type Story = (service: Service, name: string) => Promise<Told>
+type Story = (service: Service, name: string) => Promise<StoryInput>
 
 /** Operations that succeed only after something has happened: what leads to it, and with what they succeed then. */
 export const STORIES: Record<string, Story> = {

@@ -7,7 +7,7 @@ export const ROOT = new URL('../../../', import.meta.url).pathname
 
 export type Answer = { when: RegExp; send: string }
 
-export type Told = { code: number; stdout: string; stderr: string }
+export type TerminalResult = { code: number; stdout: string; stderr: string }
 
 type Options = {
   cwd: string
@@ -18,7 +18,7 @@ type Options = {
 }
 
 /** How somebody, or a script, runs a command. */
-export type Way = (args: string[], options: Options) => Promise<Told>
+export type Way = (args: string[], options: Options) => Promise<TerminalResult>
 
 /** In a pseudo-terminal: what is asked is answered, and both outputs are one. */
 export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = false }) => {

@@ -10,7 +10,11 @@ import { type HarbourWorld, startHarbourWorld } from './harbour-world.ts'
 import { recordRequests, seenPage, steadyPage } from './seen-page.ts'
 
 /** What a reader does: `press` a button, `open` what has this text, `fill` or `choose` in a field, `check` a box. */
-export type Deed = ['press' | 'open' | 'fill' | 'choose' | 'check' | 'look' | 'sent', name: string, value?: string]
+export type ReaderAction = [
+  'press' | 'open' | 'fill' | 'choose' | 'check' | 'look' | 'sent',
+  name: string,
+  value?: string,
+]
 
 /** A window whose reader writes down what they see and what is sent for them. */
 export class ConsoleScene {
@@ -58,7 +62,7 @@ export class ConsoleScene {
   }
 
   /** Does one thing after the other. What is written down has a title of its own. */
-  async act(deeds: readonly Deed[]): Promise<void> {
+  async act(deeds: readonly ReaderAction[]): Promise<void> {
     const within = async () => ((await this.page.locator('dialog[open]').count()) > 0 ? 'dialog[open]' : 'body')
     for (const [what, name, value = ''] of deeds) {
       const around = this.page.locator(await within()).last()
@@ -109,12 +113,12 @@ export class ConsoleScene {
 /** Long enough that what was drawn has asked for what it needs. */
 const FRAMES = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 60))))`
 
-type Open = (path: string, options?: VisitOptions) => Promise<ConsoleScene>
+type OpenScene = (path: string, options?: VisitOptions) => Promise<ConsoleScene>
 
 /** A story of a filled service, told at a time that is the same in every run. */
 export function inHarbour(
   name: string,
-  story: (open: Open, harbour: () => Harbour, service: () => Service, world: () => HarbourWorld) => void,
+  story: (open: OpenScene, harbour: () => Harbour, service: () => Service, world: () => HarbourWorld) => void,
 ): void {
   let world: HarbourWorld
   let harbour: Harbour
@@ -125,7 +129,7 @@ export function inHarbour(
         harbour = await fillHarbour(service(), world)
       })
       after(() => world.close())
-      const open: Open = async (path, options) => {
+      const open: OpenScene = async (path, options) => {
         const at = world.clock.now()
         const window = await visit(path, { isStill: true, timezone: 'Europe/Berlin', at, ...options })
         await window.settled()

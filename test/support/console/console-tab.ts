@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { checkReply } from '../clients/openapi.ts'
 import type { Reply, Service } from '../service/service.ts'
 
-type Asked = { body?: unknown; headers?: Record<string, string | undefined> }
+type TabRequest = { body?: unknown; headers?: Record<string, string | undefined> }
 
 /** Each value of each header: a reply may set several cookies. */
 function allOf({ headersDistinct }: IncomingMessage): [string, string][] {
@@ -28,7 +28,7 @@ export class ConsoleTab {
     this.headers = { 'Sec-Fetch-Site': 'same-origin', 'X-Moorage-Console': '1', ...headers }
   }
 
-  async ask(method: string, path: string, { body, headers = {} }: Asked = {}): Promise<Reply> {
+  async ask(method: string, path: string, { body, headers = {} }: TabRequest = {}): Promise<Reply> {
     const url = new URL(path, this.#service().url)
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const all = {

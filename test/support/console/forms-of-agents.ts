@@ -1,8 +1,8 @@
-import type { Deed } from './console-scene.ts'
+import type { ReaderAction } from './console-scene.ts'
 import type { Harbour } from './harbour-seed.ts'
 
 /** Paths of pages, and what a reader does there, by the name of the approved text. */
-export type Forms = Record<string, (harbour: Harbour) => [path: string, deeds: Deed[]][]>
+export type Forms = Record<string, (harbour: Harbour) => [path: string, deeds: ReaderAction[]][]>
 
 /** Each dialog of an agent as it opens, and what is sent when it is filled. */
 export const FORMS_OF_AGENTS: Forms = {

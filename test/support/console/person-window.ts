@@ -5,10 +5,10 @@ import type { Visit, VisitOptions } from './console-visit.ts'
 /** The provider is at 127.0.0.1, so for the browser it is another site than this one. */
 export const consoleUrl = (service: Service) => service.url.replace('127.0.0.1', 'localhost')
 
-type Open = (path: string, options?: VisitOptions) => Promise<Visit>
+type OpenWindow = (path: string, options?: VisitOptions) => Promise<Visit>
 
 /** Windows in which people sign in with an identity provider. */
-export function personWindows(visit: Open, service: () => Service, issuer: () => OidcIssuer) {
+export function personWindows(visit: OpenWindow, service: () => Service, issuer: () => OidcIssuer) {
   const open = async (path: string, options: VisitOptions = {}) => {
     const window = await visit(path, { key: null, url: consoleUrl(service()), ...options })
     window.expect(new RegExp(issuer().url))

@@ -32,14 +32,14 @@ export function variablesOf(assignments: string): Record<string, string> {
   return Object.fromEntries(assignments.split(/\s+/).map((pair) => pair.split(/=(.*)/s).slice(0, 2)))
 }
 
-export type Started = { url: string; key: string; printed(): string; stop(): Promise<number | null> }
+export type StartedDeploy = { url: string; key: string; printed(): string; stop(): Promise<number | null> }
 
 /** Starts the service by a command of a deployment file; resolves with the address that it prints. */
 export async function startByCommand(
   t: TestContext,
   [program = '', ...args]: string[],
   options: { cwd: string; env: Record<string, string> },
-): Promise<Started> {
+): Promise<StartedDeploy> {
   const child = startChild(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   const exited = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))

@@ -9,7 +9,7 @@ export type CountingModel = {
   close(): Promise<void>
 }
 
-type Asked = { stream?: boolean; model: string; messages: { role: string; content: string }[] }
+type CompletionRequest = { stream?: boolean; model: string; messages: { role: string; content: string }[] }
 
 /** Every seventh request fails. An answer takes between `ms` and twice that. */
 export async function startCountingModel(
@@ -19,7 +19,7 @@ export async function startCountingModel(
   const answered: string[] = []
   let requests = 0
   const server = await startLocalServer(async (request, response) => {
-    const { stream, model, messages } = JSON.parse(await readBody(request)) as Asked
+    const { stream, model, messages } = JSON.parse(await readBody(request)) as CompletionRequest
     const message = messages.findLast(({ role }) => role === 'user')?.content ?? ''
     requests++
     if (requests % 7 === 0) {

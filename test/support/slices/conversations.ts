@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
 /** Something said or noted, as `POST …/memory` takes it apart from whose it is. */
-export type Said = {
+export type StoryMemory = {
   content: string
   kind: 'turn' | 'note' | 'fact'
   role: 'user' | 'assistant' | null
@@ -12,9 +12,9 @@ export type Said = {
 }
 
 /** `answers` are contents: one of them is to be found. */
-export type Asked = { question: string; answers: string[] }
+export type StoryQuestion = { question: string; answers: string[] }
 
-export type Story = { name: string; style: string; now: number; said: Said[]; questions: Asked[] }
+export type Story = { name: string; style: string; now: number; said: StoryMemory[]; questions: StoryQuestion[] }
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/memory')
 const MINUTE = 60_000
@@ -46,7 +46,7 @@ function readStory(name: string, text: string): Story {
 }
 
 /** Its first line is when it began; each further line came a minute later. */
-function readSession(name: string, text: string): Said[] {
+function readSession(name: string, text: string): StoryMemory[] {
   const [began = '', ...lines] = text.trimEnd().split('\n')
   const start = Date.parse(`${began.replace(' ', 'T')}:00Z`)
   assert.ok(Number.isFinite(start), `${name}: ${began} is no time`)
@@ -62,14 +62,14 @@ function readSession(name: string, text: string): Said[] {
   })
 }
 
-function readQuestions(name: string, text: string, said: Said[]): Asked[] {
+function readQuestions(name: string, text: string, said: StoryMemory[]): StoryQuestion[] {
   const blocks = text.split(/^\? /m).slice(1)
   return blocks.map((block) => {
     const [question = '', ...lines] = block.trim().split('\n')
     const answers = lines.map((line) => {
       const fits = said.filter(({ content }) => content.includes(line.slice(2)))
       assert.equal(fits.length, 1, `${name}: ${fits.length} have "${line.slice(2)}"`)
-      return (fits[0] as Said).content
+      return (fits[0] as StoryMemory).content
     })
     assert.ok(answers.length > 0, `${name}: no answer to ${question}`)
     return { question, answers }

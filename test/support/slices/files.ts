@@ -8,10 +8,16 @@ import type { Reply, Service } from '../service/service.ts'
 
 type UploadBody = NonNullable<RequestInit['body']>
 
-type Sent = { key?: string; type?: string | null; query?: string; headers?: Record<string, string>; project?: string }
+type UploadInput = {
+  key?: string
+  type?: string | null
+  query?: string
+  headers?: Record<string, string>
+  project?: string
+}
 
 /** Uploads bytes as a client does. */
-export async function upload(service: Service, body: UploadBody, options: Sent = {}): Promise<Reply> {
+export async function upload(service: Service, body: UploadBody, options: UploadInput = {}): Promise<Reply> {
   const { key = service.admin, type = 'application/octet-stream', query = '', headers = {} } = options
   const { project = service.project } = options
   const { response, text } = await fetchSoon(`${service.url}/v1/files${query}`, {
@@ -28,7 +34,7 @@ export async function upload(service: Service, body: UploadBody, options: Sent =
 }
 
 /** Uploads bytes and returns the id of the file. */
-export async function uploaded(service: Service, body: UploadBody, options: Sent = {}): Promise<string> {
+export async function uploaded(service: Service, body: UploadBody, options: UploadInput = {}): Promise<string> {
   const reply = await upload(service, body, options)
   assert.equal(reply.status, 201, reply.text)
   return reply.body.data.id

@@ -12,10 +12,10 @@ export const FORMS = ['data', 'typescript', 'python'] as const
 const QUESTION = { question: 'Which berth?' }
 const REFUND = { order: 'A-1', amount: 1 }
 
-type Asked = { messages: { role: string; content: string | null }[]; tools?: unknown }
+type CompletionRequest = { messages: { role: string; content: string | null }[]; tools?: unknown }
 
 /** What the model says. A program that asks it gives no tools, and tells results of tools as messages. */
-export function thinkSame({ messages, tools }: Asked): ModelReply {
+export function thinkSame({ messages, tools }: CompletionRequest): ModelReply {
   const { role, content } = messages.at(-1) ?? { role: '', content: '' }
   const words = content ?? ''
   if (role === 'tool') return { text: ['Said: ', words] }

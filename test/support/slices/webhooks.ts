@@ -63,10 +63,10 @@ export function uniqueName(): string {
   return `a${randomBytes(6).toString('hex')}`
 }
 
-type Happened = Partial<Omit<NewEvent, 'data'>> & { agent_id: string; data?: object }
+type EventInput = Partial<Omit<NewEvent, 'data'>> & { agent_id: string; data?: object }
 
 /** Lets something happen: the events commit as they would with what causes them. */
-export async function happen(service: Service, ...happened: Happened[]) {
+export async function happen(service: Service, ...happened: EventInput[]) {
   const { now } = service
   const { events, journal } = partsOf(service)
   for (const { data = { request_id: 'req_1' }, ...event } of happened) {

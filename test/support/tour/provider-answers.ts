@@ -1,10 +1,10 @@
-type Said = { text: string; call?: { name: string; arguments: object } }
+type ModelWords = { text: string; call?: { name: string; arguments: object } }
 
 const lines = (events: readonly (object | string)[]) =>
   events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('')
 
 /** An answer as Chat Completions stream it. */
-export function chatStream({ text, call }: Said): { body: string } {
+export function chatStream({ text, call }: ModelWords): { body: string } {
   const chunk = (delta: object, finish_reason: string | null = null) => ({
     id: 'c1',
     model: 'answered-by',
@@ -36,7 +36,7 @@ export function chatStream({ text, call }: Said): { body: string } {
 }
 
 /** The same as Anthropic's Messages stream it. */
-export function claudeStream({ text, call }: Said): { body: string } {
+export function claudeStream({ text, call }: ModelWords): { body: string } {
   const usage = { input_tokens: 60, cache_read_input_tokens: 25, cache_creation_input_tokens: 5, output_tokens: 1 }
   const blocks = [
     { type: 'thinking', thinking: 'Hm.', signature: 'signed' },

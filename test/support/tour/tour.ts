@@ -36,7 +36,7 @@ const USUAL: Record<string, RegExp> = {
 /** Comes every 15 seconds, which is never on a fast machine. */
 const PING = ': ping\n\n'
 
-type Told = CallOptions & {
+type StopOptions = CallOptions & {
   /** Print the names of these fields of each item instead of the whole reply. */
   only?: readonly string[]
   /** Print every header. */
@@ -58,7 +58,7 @@ export class Tour {
   }
 
   /** One request, told with its reply. */
-  async tell(method: string, path: string, { only, headersToo, ...options }: Told = {}): Promise<Reply> {
+  async tell(method: string, path: string, { only, headersToo, ...options }: StopOptions = {}): Promise<Reply> {
     this.time += SECOND
     const reply = await this.service.call(method, path, options)
     this.#request(method, path, options)

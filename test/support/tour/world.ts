@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../outside/local-server.ts'
 import { type ModelReply, type ModelServer, startModelServer } from '../outside/model-server.ts'
 
-export type Arrived = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
+export type ArrivedCall = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
 
 export type PlaceAnswer = { status?: number; body: string }
 
@@ -11,7 +11,7 @@ export type World = {
   model: ModelServer
   /** Tools, and whatever else is called at one address: its path says what it answers. */
   place: LocalServer
-  arrived: Arrived[]
+  arrived: ArrivedCall[]
   /** Lines up answers of the place to requests of this path. */
   answer(path: string, ...answers: PlaceAnswer[]): void
   settings: Record<string, string>
@@ -25,7 +25,7 @@ const PRICES = [
 
 export async function openWorld(clock: { time: number }): Promise<World> {
   const model = await startModelServer()
-  const arrived: Arrived[] = []
+  const arrived: ArrivedCall[] = []
   const answers = new Map<string, PlaceAnswer[]>()
   const place = await startLocalServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request

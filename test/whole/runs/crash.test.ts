@@ -118,7 +118,7 @@ test('a store from before the first release: the start ends with one sentence an
   await assert.rejects(start, /ended with 1:\nmoorage: the database is older than the first release/)
 })
 
-type Listed = {
+type ListedItem = {
   id: string
   name?: string
   action?: string
@@ -129,8 +129,8 @@ type Listed = {
 }
 
 /** Every page of a list. */
-async function listAll(service: ChildService, path: string): Promise<Listed[]> {
-  const all: Listed[] = []
+async function listAll(service: ChildService, path: string): Promise<ListedItem[]> {
+  const all: ListedItem[] = []
   for (;;) {
     const { data, pagination } = await service.call('GET', `${path}&limit=100&offset=${all.length}`)
     all.push(...data)

@@ -53,7 +53,7 @@ for (const engine of ENGINES) {
     assert.equal(ofLines.totals.lost_calls, 1)
     const { data: logs } = await service.call('GET', `/v1/agents/${agent}/logs?level=warn`)
     assert.deepEqual(
-      logs.map(({ message, metadata }: Logged) => [message, metadata.cost_usd]),
+      logs.map(({ message, metadata }: LogLine) => [message, metadata.cost_usd]),
       [[LOST, totals.cost_usd]],
     )
     // Nothing tells whether the call was answered, so the receipt has nothing of it.
@@ -77,7 +77,7 @@ for (const engine of ENGINES) {
   })
 }
 
-type Logged = { message: string; metadata: { cost_usd: number } }
+type LogLine = { message: string; metadata: { cost_usd: number } }
 
 describe('budgets between two nodes', () => {
   let one: Service

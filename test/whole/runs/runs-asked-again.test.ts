@@ -6,19 +6,19 @@ import { startChildService } from '../../support/service/child-service.ts'
 import { endLeases } from '../../support/service/end-leases.ts'
 import { ANY_ENGINE, type Reply } from '../../support/service/service.ts'
 
-type Asking = { path: string; body: object; headers?: Record<string, string> }
+type RepeatedRequest = { path: string; body: object; headers?: Record<string, string> }
 
 type Way = {
   name: string
-  first: Asking
+  first: RepeatedRequest
   /** The same request, which this time does not want to wait for the answer. */
-  retry: Asking
+  retry: RepeatedRequest
   /** What the retry is told. */
   check(reply: Reply, request_id: string): void
 }
 
 const message = { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'go' }] }
-const rpc = (params: object): Asking => ({
+const rpc = (params: object): RepeatedRequest => ({
   path: '/v1/agents/clerk/a2a',
   body: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params },
   headers: { 'A2A-Version': '1.0' },
@@ -56,7 +56,7 @@ for (const engine of ANY_ENGINE) {
         const service = await startChildService(t, engine, world.settings)
         const tools = [{ type: 'http', name: 'write', method: 'POST', url: `${world.url}/write` }]
         await service.call('POST', '/v1/agents', { name: 'clerk', model: 'local/tiny', tools })
-        const send = ({ path, body, headers }: Asking) =>
+        const send = ({ path, body, headers }: RepeatedRequest) =>
           service.send('POST', path, body, { 'Idempotency-Key': 'order-1', ...headers })
         const held = world.hold('write')
         const answer = send(first)

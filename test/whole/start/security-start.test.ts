@@ -11,10 +11,10 @@ import { childEnv, startChild } from '../../support/service/child.ts'
 
 const MAIN = built('main')
 
-type Ended = { code: number | null; stdout: string; stderr: string; folder: string }
+type StartResult = { code: number | null; stdout: string; stderr: string; folder: string }
 
 /** Starts the service in a folder of its own with this configuration, and waits until it has ended. */
-async function start(t: TestContext, yaml: string, env: Record<string, string> = {}): Promise<Ended> {
+async function start(t: TestContext, yaml: string, env: Record<string, string> = {}): Promise<StartResult> {
   const folder = mkdtempSync(join(tmpdir(), 'moorage-start-'))
   t.after(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'moorage.yaml'), yaml)

@@ -10,7 +10,7 @@ import { createAgent } from '../../support/slices/resources.ts'
 
 const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? 12)
 
-type Sent = { path: string; body: string | undefined; headers: Record<string, string> }
+type SentRequest = { path: string; body: string | undefined; headers: Record<string, string> }
 
 onOneEngine(
   'no input gives a 5xx',
@@ -69,7 +69,7 @@ describe('the generator', () => {
 })
 
 /** Right and wrong bodies, queries and headers, to what exists and to what does not. */
-function anyRequest(operation: Operation, agent_id: string): fc.Arbitrary<Sent> {
+function anyRequest(operation: Operation, agent_id: string): fc.Arbitrary<SentRequest> {
   const schema = bodySchema(operation)
   const body = schema
     ? fc.oneof(fitting(schema), breaking(schema)).map((value) => JSON.stringify(value) ?? 'undefined')
