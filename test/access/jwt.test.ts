@@ -29,7 +29,7 @@ async function permissionsFor(claims: Json) {
 }
 
 describe('a JWT that is accepted', () => {
-  test('reports who calls, as viewer when nothing more is said', async () => {
+  test('reports the caller, as a viewer if the token says nothing more', async () => {
     assert.deepEqual(await verify(hmacToken(good)), {
       ok: true,
       user_id: 'ada',

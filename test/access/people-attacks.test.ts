@@ -51,7 +51,7 @@ for (const engine of ANY_ENGINE) {
     )
   })
 
-  test(`a right that ends by itself gives no role and makes no invitation, on ${engine}`, async (t) => {
+  test(`a right that expires can't grant roles or create invitations, on ${engine}`, async (t) => {
     const issuer = await issuerOf(t)
     issuer.accounts.set('ada', ada)
     const [tokens, signing] = [await startIdentityProvider(), await newSigningKey('one')]

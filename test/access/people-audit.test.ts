@@ -127,7 +127,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('who signs out at the provider is signed out here', async (t) => {
+    test('a person who signs out at the provider is signed out here', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       await withIssuers(engine, [{ issuer, entry: { roles }, backchannel: true }], async (service) => {
@@ -198,7 +198,7 @@ for (const engine of ANY_ENGINE) {
   })
 }
 
-test('the log tells at start which lines of the settings give nothing', async (t) => {
+test('at startup, the log names the settings that grant nothing', async (t) => {
   const issuer = await issuerOf(t)
   const idle = { group: 'shop', project: 'no-such', role: 'viewer' }
   await withIssuers('sqlite', [{ issuer, entry: { roles: [...roles, idle] } }], async (service) => {

@@ -47,7 +47,7 @@ for (const engine of ANY_ENGINE) {
       return { tab, keyStatus: async () => (await service.call('GET', '/v1/keys/self', { key })).status }
     }
 
-    test('an address and a name that only UserInfo tells: who is invited comes in', () =>
+    test('an invited person can sign in if only UserInfo has their address and name', () =>
       withTold({}, async (service) => {
         const { sub, groups: _groups, ...atUserInfo } = ADA
         Object.assign(issuer, { idToken: { sub }, userinfo: { sub, ...atUserInfo } })
@@ -57,13 +57,13 @@ for (const engine of ANY_ENGINE) {
         assert.deepEqual(await personOf(service), told)
       }))
 
-    test('UserInfo is not asked for what the ID token tells', () =>
+    test('UserInfo is not asked for what the ID token contains', () =>
       withTold({ roles: DEVELOPERS }, async (service) => {
         assert.equal(await issuer.signIn(new PersonTab(() => service)), '/')
         assert.equal(issuer.seen['/userinfo'], undefined)
       }))
 
-    test('a refresh that tells the subject alone leaves name, address, role and keys as they are', () =>
+    test('a refresh that contains only the subject leaves name, address, role and keys unchanged', () =>
       withTold({ roles: DEVELOPERS, keepRoles: '2d' }, async (service) => {
         const { tab, keyStatus } = await personIn(service)
         const known = { name: ADA.name, email: ADA.email, email_verified: true, roles: ['developer'] }

@@ -18,7 +18,7 @@ onAnyEngine('a client of one project', (service) => {
   }
 
   for (const revision of REVISIONS) {
-    test(`is told over MCP ${revision} when its agents change, and not when others do`, async (t) => {
+    test(`is notified over MCP ${revision} when its agents change, and not when others do`, async (t) => {
       const [own, other] = [await newProject(), await newProject()]
       const listen = async (project: Service, name: string, limit: object = {}) => {
         const heard = { changes: 0 }

@@ -42,7 +42,7 @@ onAnyEngine(
     for (const operation of operationsForKeys) {
       const { id, method, path } = operation
       describe(`${method} ${path} (${id})`, () => {
-        test('tells a key of another project nothing, changes nothing for it, and succeeds afterwards', async () => {
+        test('reveals nothing to a key of another project, changes nothing for it, and succeeds afterwards', async () => {
           const { path: target, body, headers } = await sampleRequest(one, operation)
           for (const mark of marksIn(JSON.stringify([target, body ?? null]))) said.add(mark)
           const reply = await service().call(method, target, { key: stranger, body, headers })

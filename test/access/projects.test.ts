@@ -223,7 +223,7 @@ onAnyEngine(
       assert.equal(deleted.status, 200, deleted.text)
     })
 
-    test('is deleted with all it has once its name is typed, and an event tells it', async (t) => {
+    test('is deleted with everything in it once its name is typed, and an event is sent', async (t) => {
       const doomed = await newProject(service(), 'doomed')
       const agent = await createAgent(doomed, 'goner')
       const { secret } = await createKey(doomed, { role: 'admin' })

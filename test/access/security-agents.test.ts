@@ -177,7 +177,7 @@ onManyNodes(
         assert.equal((await ask('busy')).status, 200)
       })
 
-      test('of several limits the headers tell the one nearest to its end', async () => {
+      test('of several limits, the headers report the one with the least left', async () => {
         await create('roomy', { rateLimit: { enabled: true, requests: 1_000_000, window: '1s' } })
         const { headers } = await service().call('GET', '/v1/agents/roomy')
         assert.equal(headers.get('x-ratelimit-limit'), '10000')

@@ -186,7 +186,7 @@ onAnyEngine(
         }
       })
 
-      test('is told of the user alone', async () => {
+      test('sees only the user', async () => {
         assert.deepEqual(await sumsOf(meg, 'hello'), { performance: [2, 0], throughput: 2, overview: [2, 0, 2] })
         assert.deepEqual(await sumsOf(meg, 'failing'), { performance: [1, 1], throughput: 1, overview: [1, 1, 1] })
         assert.deepEqual(await sumsOf(ada, 'failing'), { performance: [2, 2], throughput: 2, overview: [2, 2, 2] })

@@ -199,7 +199,7 @@ describe('two nodes on one PostgreSQL', () => {
     await until('its key went with it', async () => (await call(second, busy, secret)).status === 401)
   })
 
-  test('one that was cut off has forgotten everything when it hears again', async (t) => {
+  test('one that was cut off has forgotten everything when it is connected again', async (t) => {
     const database = await freshPostgres()
     const open = () => openStorage({ data: '', database: { url: database.url, poolSize: 2 } })
     const storage = await open()

@@ -135,7 +135,7 @@ onOneEngine(
 )
 
 describe('the list of operations', () => {
-  test('ids, summaries and routes are said once', () => {
+  test('ids, summaries and routes are unique', () => {
     for (const of of [
       ({ id }: Operation) => id,
       ({ summary }: Operation) => summary,

@@ -130,7 +130,7 @@ onAnyEngine(
       assert.deepEqual(await isThere(), [404, 404])
     })
 
-    test('what a day has used is told until the whole day is old enough', async () => {
+    test("a day's usage is kept until the whole day is old enough", async () => {
       const { id } = await newAgent('spender')
       await service().call('POST', `/v1/agents/${id}/invoke`, { body: { message: 'hi' } })
       const { now, storage } = parts()

@@ -109,7 +109,7 @@ onAnyEngine(
       assert.equal((await decide(service(), approval, body.data.secret, APPROVE)).status, 200)
     })
 
-    test('who made or rotated the key that started a run may not decide for it', async () => {
+    test('the creator of the key that started a run, or whoever rotated it, may not decide for it', async () => {
       const hostMade = async () =>
         (await asHost(service(), 'POST', '/v1/keys', { name: 'boss', role: 'admin', tier: 'enterprise' })).body.data
           .secret as string
@@ -224,7 +224,7 @@ onAnyEngine(
       assert.equal((await decide(service(), adas.approval, ada, { decision: 'reject' })).status, 200)
     })
 
-    test('who decides sees what the tool gets, even what looks like a secret', async () => {
+    test('an approver sees what the tool gets, even what looks like a secret', async () => {
       const agent = await newAgent(service(), refundingAgent(till))
       const order = `${TOKEN} -----BEGIN PRIVATE KEY----- and all the others`
       const { approval } = await startWaiting(service(), agent, order)

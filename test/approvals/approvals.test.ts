@@ -161,7 +161,7 @@ onAnyEngine(
         assert.deepEqual(receipt.steps[2].arguments, changed)
       })
 
-      test('a rejection is told to the model with its note, and nothing is called', async () => {
+      test('the model gets a rejection with its note, and nothing is called', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'rejected-1')
         const reply = await decide(service(), approval, key, { decision: 'reject', note: 'Ask me tomorrow' })

@@ -75,7 +75,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('shows the schema, answers that do not fit, and what the model was told of them', async () => {
+    test('shows the schema, answers that do not fit, and the errors that the model got', async () => {
       providers.chat.reset()
       providers.chat.reply({ text: ['{"total":"many"}'] }, { text: ['{"total":2}'] })
       const { prompt } = await run('plain', { output: { schema: SCHEMA, retries: 1 } })

@@ -89,7 +89,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await service.call('GET', `/v1/files/${file.file_id}`)).status, 404)
     })
 
-    test('a text without a type stays text, an error stays words, and too large a file is told', async () => {
+    test('a text without a type stays text, an error stays words, and a file that is too large is named', async () => {
       assert.equal((await ask('gpt', 'json')).step.result, '{"plain":true}')
       assert.equal((await ask('gpt', 'broken')).step.error, 'HTTP 500: no')
       const { step } = await ask('gpt', 'huge')
@@ -148,7 +148,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('a model without vision is told of it in words', async () => {
+    test('a model without vision gets a text about it', async () => {
       const { step } = await ask('blind', 'chart')
       assert.equal(
         providers.chat.requests[1]?.body.messages.at(-1)?.content,

@@ -127,7 +127,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await eventsOf(agent), [])
     })
 
-    test('a limit that was raised is told of again', async () => {
+    test('a limit that was raised is announced again', async () => {
       const agent = await agentWith(1000)
       await service.call('POST', '/v1/webhooks', {
         body: { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold', 'budget.exceeded'] },

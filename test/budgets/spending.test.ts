@@ -86,7 +86,7 @@ for (const engine of ENGINES) {
       )
     })
 
-    test('the longest answer is told to the provider, because the estimate counts on it', async () => {
+    test('the provider gets the longest answer as a limit, because the estimate relies on it', async () => {
       const agent = await agentWith()
       await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 100_000 } })
       await invoke(agent)
@@ -115,7 +115,7 @@ for (const engine of ENGINES) {
       assert.equal(model.requests.length, 0)
     })
 
-    test('a budget of the service tells projects neither its name nor what all of them have spent', async () => {
+    test('a budget of the service reveals to projects neither its name nor what all of them have spent', async () => {
       const agent = await agentWith()
       const id = await budget({ name: 'secret', scope: { type: 'service' }, limit: { runs: 1 } })
       assert.equal((await invoke(agent)).status, 200)

@@ -72,7 +72,7 @@ onAnyEngine(
         assert.equal((await answer(parent, 'My tea is cold')).response, 'Said: {"kind":"complaint"}')
       })
 
-      test('one that fails, is paused or is gone is an error that the model is told', async () => {
+      test('the model gets an error for an agent that fails, is paused or was deleted', async () => {
         const script = { rules: [{ fail: 'out of ink' }] }
         const clerk = await named(service(), 'failing', { model: 'builtin/script', script })
         const parent = await newAgent(service(), callerOf('failing'))
@@ -411,7 +411,7 @@ onAnyEngine(
     })
 
     describe('streams', () => {
-      test('report the call and its result, which names the run, and none of what the other agent says', async () => {
+      test('report the call and its result, which names the run, and nothing that the other agent says', async () => {
         await named(service(), 'speaker')
         const parent = await newAgent(service(), callerOf('speaker'))
         const response = await fetch(`${service().url}/v1/agents/${parent}/invoke`, {

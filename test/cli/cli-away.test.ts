@@ -121,7 +121,7 @@ describe('commands whose service goes away and comes back', () => {
   })
 })
 
-test('a wait for the rate limit is said, with its length', async () => {
+test('a wait for the rate limit is shown, with its length', async () => {
   let refusals = 1
   const server = await startLocalServer((_request, response) => {
     if (refusals-- > 0) {

@@ -62,7 +62,7 @@ describe('moorage chat in a terminal', () => {
     assert.deepEqual(told, { code: 0, screen: '› slow\nhere at last\n' })
   })
 
-  test('what is typed during an answer is kept: whole lines are said in turn, the rest stands at the prompt', async () => {
+  test('what is typed during an answer is kept: whole lines are sent in turn, the rest stays at the prompt', async () => {
     const told = await chat(
       { when: /›/, send: 'slow\r' },
       { when: /slow/, send: 'second\rthird\rfour' },

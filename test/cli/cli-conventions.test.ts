@@ -60,7 +60,7 @@ describe('moorage and its exit codes', () => {
     assert.match(request_id, /^req_/)
   })
 
-  test('no guess where nothing is near, and none for whoever may not list agents', async () => {
+  test('no suggestion where nothing is similar, and none without the permission to list agents', async () => {
     assert.doesNotMatch((await shell().moorage(['agents', 'get', 'quite-another'])).stderr, /Did you mean/)
     const agents = await Promise.all(
       ['allowed', 'allowes'].map((name) => service().call('POST', '/v1/agents', { body: { name } })),

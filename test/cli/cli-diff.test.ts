@@ -106,7 +106,7 @@ model: builtin/echo
     assert.equal(stdout.match(/^\+ {2}new/gm)?.length, 5_000)
   })
 
-  test('a mistake in the file is reported as deploy tells it', async () => {
+  test('a mistake in the file is reported as deploy reports it', async () => {
     write('name: poet\nmodle: x\n')
     const told = await shell().moorage(['diff'])
     assert.equal(told.code, 2)

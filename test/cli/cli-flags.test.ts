@@ -75,7 +75,7 @@ describe('the flags of every command', () => {
 describe('--limit', () => {
   const { shell } = shellOfAdmin()
 
-  test('0 shows nothing and is told so; only logs that continue may begin with none', async () => {
+  test('0 is refused; only followed logs can start with no entries', async () => {
     for (const list of [
       ['agents', 'list'],
       ['keys', 'list'],

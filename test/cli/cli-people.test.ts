@@ -22,7 +22,7 @@ async function printed(service: Service, command: string): Promise<string> {
   return stdout + stderr
 }
 
-test('people are named by address, with projects by name, and what they lose is told', async (t) => {
+test('people are named by address, projects by name, and the keys that people lose are listed', async (t) => {
   const issuer = await issuerOf(t)
   issuer.accounts.set('ada', ada)
   issuer.accounts.set('eve', { name: 'Eve', email: 'eve@example.com', email_verified: false, groups: ['all'] })

@@ -124,7 +124,7 @@ describe('moorage remote check', () => {
     assert.equal(told.length, 4)
   })
 
-  test('an agent that asks for nothing: what cannot be tried is said', async () => {
+  test('an agent that requests nothing: the points that cannot be tried are named', async () => {
     const points = await checkServer(await startPlain(() => ({ response: 'Hello' })))
     assert.deepEqual(points, [
       { point: ANSWERED, status: 'ok', detail: '0 steps requested' },

@@ -73,7 +73,7 @@ onBothEngines("moorage keys on the server's own machine", (service, engine) => {
 
   const status = async (key: string) => (await service().call('GET', '/v1/keys/self', { key })).status
 
-  test('a second factor as docs/security.md tells it, beside a key that is configured', async () => {
+  test('a second factor as in docs/security.md, next to a key that is configured', async () => {
     const { body } = await service().call('GET', '/v1/keys/self')
     const { id } = body.data
     const configured = { ...env, MOORAGE_URL: service().url, MOORAGE_API_KEY: service().admin }

@@ -5,7 +5,7 @@ import { startLocalServer } from '../support/outside/local-server.ts'
 import { approve } from '../support/running/approved.ts'
 import { type Service, startService } from '../support/service/service.ts'
 
-describe('what commands print that cannot do what they are told', () => {
+describe('what commands print when they fail', () => {
   let service: Service
   let shell: Shell
   let viewer: string

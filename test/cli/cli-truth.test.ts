@@ -144,7 +144,7 @@ describe('an answer that a restart of the service took back', () => {
     assert.match(stderr, /The output above is not the whole answer/)
   })
 
-  test('a person at a terminal is told', async () => {
+  test('a person at a terminal sees a note', async () => {
     const { code, stderr } = await invoke([], true)
     assert.equal(code, 0)
     assert.match(stderr, /The answer starts again/)

@@ -118,7 +118,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await shell.moorage(['resume', '--all-projects'])).code, 0)
     })
 
-    test('a run in the background waits for a budget if it is told to', async () => {
+    test('a background run waits for a budget if requested', async () => {
       const made = await shell.moorage(['invoke', 'teller', 'Go', '--background', '--on-budget', 'wait'])
       assert.equal(made.code, 0, made.stderr)
       const refused = await shell.moorage(['invoke', 'teller', 'Go', '--on-budget', 'wait'])

@@ -79,7 +79,7 @@ onOneEngine(
       assert.equal(decided.code, 0, decided.stderr)
     })
 
-    test('arguments that are given and are none do not approve the call as it is', async () => {
+    test('invalid arguments do not approve the call unchanged', async () => {
       const agent = await newAgent(service(), { ...refundingAgent(till), approvals: { self: true } })
       const { request_id, path } = await startWaiting(service(), agent, 'order-5')
       for (const given of ['', 'null', '0', 'false']) {
@@ -117,7 +117,7 @@ onOneEngine(
   LOCAL_TOOLS,
 )
 
-test('moorage approvals: of a run that asks again the pending call is meant, and no other need be named', async () => {
+test('moorage approvals: if a run asks again, the pending call is decided without naming it', async () => {
   const till = await startTill()
   const { service, model, stop } = await startWithModel('sqlite', LOCAL_TOOLS)
   const shell = newShell(service)

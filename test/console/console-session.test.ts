@@ -53,7 +53,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.deepEqual(again.body.data, body.data)
   })
 
-  test('a key of all projects is told which there are, the default one first, if it may read', async () => {
+  test('a key with access to all projects sees them, the default one first, if it may read', async () => {
     const { body } = await service().call('POST', '/v1/projects', { body: { name: 'annex' } })
     const sessionOf = async (permissions: string[]) => {
       const { tab } = await signedIn({ permissions, all_projects: true })

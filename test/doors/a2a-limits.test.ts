@@ -60,7 +60,7 @@ onAnyEngine(
     for (const isStreamed of [false, true]) {
       const how = isStreamed ? 'in a stream' : 'in the reply'
 
-      test(`a task that has begun is told ${how}, so that its client does not begin it again`, async (t) => {
+      test(`a task that has begun is reported ${how}, so that its client does not begin it again`, async (t) => {
         const inbox = await openInbox(t)
         const { client, leave } = await connect('pilot')
         const push = { tenant: '', id: '', taskId: '', url: `${inbox.url}hook`, token: '', authentication: undefined }
@@ -77,7 +77,7 @@ onAnyEngine(
         assert.equal((await service().call('GET', path)).body.pagination.total, 1)
       })
 
-      test(`a task whose question is answered is told ${how}`, async () => {
+      test(`a task whose question is answered is reported ${how}`, async () => {
         for (const returnImmediately of isStreamed ? [false] : [false, true]) {
           const { client, leave } = await connect('harbour')
           const asking = (await client.sendMessage(saying('ahoy'))) as Task

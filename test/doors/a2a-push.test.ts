@@ -40,7 +40,7 @@ onAnyEngine(
       await createAgent(service(), 'pilot', { model: 'builtin/script', script: { rules: RULES } })
     })
 
-    test('a message brings its configuration: its end is told, with the token and the credentials of the client', async (t) => {
+    test("a message brings its configuration: its end is reported, with the client's token and credentials", async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       assert.equal((await client.getAgentCard()).capabilities?.pushNotifications, true)
@@ -128,7 +128,7 @@ onAnyEngine(
       await service().call('POST', `${path.replace('/callbacks', '')}/cancel`)
     })
 
-    test('a stream and a task in the background tell their end too, and a failure why', async (t) => {
+    test('a stream and a background task report their end too, and a failure its reason', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const kinds: unknown[] = []
@@ -215,7 +215,7 @@ onAnyEngine(
       assert.deepEqual(configs, [])
     })
 
-    test('one that is made in the moment in which its task ends is told by the next look around, once', async (t) => {
+    test('one that is created in the moment in which its task ends is notified by the next sweep, once', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: request_id } = (await client.sendMessage(saying('ahoy'))) as Task

@@ -91,7 +91,7 @@ onAnyEngine(
       assert.deepEqual(told(await client.getTask({ tenant: '', id })), DONE)
     })
 
-    test('tells every follower the same, with the same times', async () => {
+    test('sends every follower the same, with the same times', async () => {
       const client = await connectA2a(service(), 'harbour')
       const { id } = (await client.sendMessage(saying('ahoy'))) as Task
       const follow = async () => {

@@ -107,7 +107,7 @@ onAnyEngine(
       assert.ok(statuses.includes(429), 'nothing limits a stranger')
     })
 
-    test('a request that cannot be read is said to be so, not in the words of the runtime', async () => {
+    test("a request that cannot be read gets a plain error, not the runtime's message", async () => {
       for (const parts of [[null], [5], ['text']]) {
         const message = { messageId: '1', role: 'ROLE_USER', parts }
         for (const method of ['SendMessage', 'SendStreamingMessage']) {
@@ -154,7 +154,7 @@ onAnyEngine(
       assert.equal(alone.contextId, alone.id)
     })
 
-    test('a stream tells the task, the answer piece by piece, and the end', async () => {
+    test('a stream sends the task, the answer piece by piece, and the end', async () => {
       const client = await connectA2a(service(), 'pilot')
       const { states, text } = await gather(client.sendMessageStream(saying('slowly')))
       assert.deepEqual(states, [TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_COMPLETED])
@@ -194,7 +194,7 @@ onAnyEngine(
       })
     })
 
-    test('a task that waits for a person says so, whoever asks, and its follower hears the rest', async () => {
+    test('a task that waits for a person says so to every client, and its follower gets the rest', async () => {
       const rule = { call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Berth {{result}}' }
       const tools = [{ type: 'ask_person' }]
       await createAgent(service(), 'harbour', { model: 'builtin/script', script: { rules: [rule] }, tools })
@@ -238,7 +238,7 @@ onAnyEngine(
       assert.equal(text, 'one two three')
     })
 
-    test('a run that begins again tells its text again: what the dead attempt said is replaced', async (t) => {
+    test("a run that begins again sends its text again: the dead attempt's text is replaced", async (t) => {
       const model = await startSpeakingModel()
       t.after(model.close)
       const provider = await service().call('PUT', '/v1/providers/spoken', { body: { base_url: model.url } })

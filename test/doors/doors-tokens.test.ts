@@ -25,7 +25,7 @@ onOneEngine("an agent's own tokens and pages, through every door", (service) => 
   })
 
   for (const [door, invoke] of Object.entries(DOORS)) {
-    test(`${door}: takes them for that agent, and tells no one whether another exists`, async () => {
+    test(`${door}: accepts them for that agent, and reveals to no one whether another exists`, async () => {
       const ask = (agent: string, key: string) => invoke(service(), { agent, message: 'ahoy', key })
       assert.deepEqual(await ask('shop', token), { response: 'ahoy' })
       const forged = await signJwt({ permissions: ['invoke'] }, { secret: 'another secret that is just as long' })

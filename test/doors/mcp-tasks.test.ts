@@ -156,7 +156,7 @@ onAnyEngine(
       await stream.return()
     })
 
-    test('a task that has begun is told, even if its caller may ask nothing more now', async (t) => {
+    test('a task that has begun is reported, even if its caller may request nothing more now', async (t) => {
       const { secret } = await createKey(service(), { role: 'caller', tier: 'small' })
       for (const path of ['/v1/mcp', '/v1/agents/pilot/mcp']) {
         const client = await connect(t, service(), path, secret)

@@ -122,7 +122,7 @@ onAnyEngine('the MCP door', (service) => {
       )
     })
 
-    test(`${revision}: clients hear when the list of agents changes`, async (t) => {
+    test(`${revision}: clients are notified when the list of agents changes`, async (t) => {
       let changes = 0
       const onChanged = () => {
         changes += 1

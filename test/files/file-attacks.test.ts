@@ -200,10 +200,10 @@ onOneEngine(
         })
         assert.match(await response.text(), /Files can be at most 102400 bytes/)
       })
-      test('a client that sends 20 MB too many hears why, while it still sends', async () => {
+      test('a client that sends 20 MB too many gets the reason while it still sends', async () => {
         assert.deepEqual(error(await upload(service(), Buffer.alloc(20_000_000))), LARGE)
       })
-      test('a client that reads no answer before it has sent everything hears why, though it sends for more than two seconds', async () => {
+      test('a client that reads no answer before it has sent everything gets the reason, though it sends for more than two seconds', async () => {
         const socket = await begin(service(), 'Content-Length: 2000000\r\nContent-Type: text/plain')
         socket.pause().on('error', () => {})
         for (let sent = 0; sent < 2_000_000; sent += 80_000) {

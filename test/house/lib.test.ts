@@ -22,7 +22,7 @@ describe('idSource', () => {
     assert.match(ids[0] as string, /^req_[0-9A-HJKMNP-TV-Z]{26}$/)
   })
 
-  test('an id tells when it was made', () => {
+  test('an id contains its time of creation', () => {
     const newId = idSource()
     for (const time of [0, 31, 1_794_700_800_123, 2 ** 48 - 1]) assert.equal(timeOf(newId('req', time)), time)
   })

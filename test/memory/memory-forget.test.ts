@@ -60,7 +60,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
       assert.equal(await indexed(), 0)
     })
 
-    test('400 for a filter that is none', async () => {
+    test('400 for an invalid filter', async () => {
       const agent = await newAgent(service())
       await writeMemory(service(), agent, [{ content: 'stays here' }])
       const wrong = ['user_id=', 'before=yesterday', 'before=2026-02-30T00:00:00Z', 'user=anna', 'user_id=a&user_id=b']

@@ -58,7 +58,7 @@ onBothEngines('memories one by one', (service, engine) => {
       })
     })
 
-    test('400 for a filter that is none', async () => {
+    test('400 for an invalid filter', async () => {
       const agent = await newAgent(service())
       for (const query of ['kind=story', 'before=yesterday', 'user_id=', 'sort=content', 'limit=0']) {
         assert.equal((await call('GET', `${agent}/memory?${query}`)).status, 400, query)

@@ -255,7 +255,7 @@ describe('what it means', () => {
     return postings
   }
 
-  test('finds what has none of the words, in English', () => {
+  test('finds texts with none of the words, in English', () => {
     const apartSaid = (query: string) => {
       const postings = new Postings(words)
       for (const [i, content] of said.entries()) {

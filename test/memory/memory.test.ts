@@ -207,7 +207,7 @@ onBothEngines('memory', (service) => {
       )
     })
 
-    test('a time in the query finds what was said then, and each hit tells how it was found', async () => {
+    test('a time in the query finds what was said then, and each hit says how it was found', async () => {
       const agent = await newAgent(service())
       const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
       const say = (content: string, days: number) => {

@@ -18,7 +18,7 @@ describe("the database's clock", () => {
     assert.ok(Math.abs(time - Date.now()) < HOUR / 10, `${time - Date.now()} ms away`)
   })
 
-  test('hears when the clock of the node is moved, and leaves small differences alone', async () => {
+  test('notices when the clock of the node is moved, and ignores small differences', async () => {
     let [own, told] = [1_000, 1_100]
     const clock = new DatabaseClock(() => own)
     const ask = () => clock.ask(async () => ({ rows: [{ time: told }] }))

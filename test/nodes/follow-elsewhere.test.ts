@@ -71,7 +71,7 @@ describe('a run of another node', () => {
   const open = ({ url, admin }: Service, path: string, headers: Record<string, string> = {}) =>
     fetch(url + path, { headers: { Authorization: `Bearer ${admin}`, ...headers } })
 
-  test('is followed: each piece as it is said, also long ones, and the end', async (t) => {
+  test('is followed: each chunk as it is sent, also long ones, and the end', async (t) => {
     const { path, runner, follower } = await begin()
     const clock = stopClock(t)
     const { heard, ended } = hear(await open(follower, path))
@@ -100,7 +100,7 @@ describe('a run of another node', () => {
     )
   })
 
-  test('is heard from its first word on by clients that came before it began', async (t) => {
+  test('is followed from its first word by clients that connected before it began', async (t) => {
     await here.call('POST', '/v1/agents', {
       body: { name: 'single', model: 'local/tiny', limits: { max_concurrency: 1 } },
     })
@@ -199,7 +199,7 @@ describe('a run of another node', () => {
 })
 
 describe('nodes that follow runs of each other', () => {
-  test('send all that was said once, and then only what is new or was lost', async (t) => {
+  test('send everything once, and then only what is new or was lost', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let passed = 0
     const clock = performance.now.bind(performance)

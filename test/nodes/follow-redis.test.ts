@@ -27,7 +27,7 @@ describe('what runs say, with Redis', () => {
   })
   after(() => redis.close())
 
-  test('is heard on another node, and the database carries nothing of it', async (t) => {
+  test('is followed on another node, and nothing of it passes through the database', async (t) => {
     const here = await startService('postgres', { ...LOCAL_TOOLS, REDIS_URL: redis.url })
     const there = await here.beside()
     try {
@@ -44,7 +44,7 @@ describe('what runs say, with Redis', () => {
     }
   })
 
-  test('is sealed, and nothing that others say is heard', async (t) => {
+  test('is encrypted, and messages of others are ignored', async (t) => {
     const here = await startService('postgres', { ...LOCAL_TOOLS, REDIS_URL: redis.url })
     const there = await here.beside()
     const client = new Redis(redis.url)
@@ -74,7 +74,7 @@ describe('what runs say, with Redis', () => {
     }
   })
 
-  test('is told from the receipt while Redis is away, and heard again when it is back', async (t) => {
+  test('is read from the receipt while Redis is away, and followed again when it is back', async (t) => {
     const here = await startService('postgres', { ...LOCAL_TOOLS, REDIS_URL: redis.url })
     const there = await here.beside()
     try {

@@ -86,7 +86,7 @@ describe('structured answers in the SDK, the command line and webhooks', () => {
     assert.match(words.stderr, /The answer contains no structured output/)
   })
 
-  test('webhooks hear the value', async (t) => {
+  test('webhooks receive the value', async (t) => {
     const heard: string[] = []
     const receiver = await receive(t, async (request, response) => {
       heard.push(await readBody(request))

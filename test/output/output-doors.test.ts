@@ -48,7 +48,7 @@ for (const engine of ANY_ENGINE) {
         assert.deepEqual([name, strict, model.requests.length], ['receipt', true, 2])
       })
 
-      test('chat.completions.stream: only the answer that fits is told', async () => {
+      test('chat.completions.stream: only the answer that matches is sent', async () => {
         model.reset()
         model.reply(WRONG, FITS)
         const stream = openaiClient(service).chat.completions.stream({
@@ -92,7 +92,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(completion.choices[0]?.message.content, SAID)
       })
 
-      test('what does not fit, and a schema that is none, are errors in their words', async () => {
+      test("an answer that does not match and an invalid schema are errors in OpenAI's words", async () => {
         model.reset()
         model.reply(WRONG, WRONG, WRONG)
         const body = { model: 'clerk', messages }

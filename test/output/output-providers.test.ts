@@ -94,7 +94,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(systemOf(2) ?? '', /^Answer with one JSON object/)
     })
 
-    test('a compatible server gets it too, and its model is told: such servers may ignore the field', async () => {
+    test('a compatible server gets it too, and so does its model, because the server might ignore the field', async () => {
       model.reset()
       model.reply(FITS)
       await invoke('tiny', CLOSED)
@@ -102,7 +102,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(systemOf(0) ?? '', /^Answer with JSON and nothing else: one value that fits this JSON Schema/)
     })
 
-    test('one that refuses the field is told the schema in words, and remembered for a while', async () => {
+    test('one that refuses the field gets the schema in words, and is remembered for a while', async () => {
       model.reset()
       const message = "This model does not support response_format of type 'json_schema'"
       const refusal = { status: 400, body: { error: { message, param: 'response_format' } } }

@@ -29,7 +29,7 @@ for (const engine of ANY_ENGINE) {
     const receiptOf = async (agent: string, request_id: string) =>
       (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
 
-    test('has a card or an address, and what is wrong is told for the one that was meant', async () => {
+    test('has a card or a URL, and errors are reported for the one that is set', async () => {
       const errors = []
       for (const remote of [
         { a2a: 'ftp://far' },
@@ -62,7 +62,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(remote, { a2a: far.card, headers: {}, timeout_ms: null })
     })
 
-    test('the answer comes as it is told, and what the agent says of its work is logged', async () => {
+    test('the answer arrives as it is sent, and what the agent says about its work is logged', async () => {
       const agent = await agentAt(far.card, { remote: { a2a: far.card, headers: { 'X-Berth': '7' } } })
       far.answer(async (task) => {
         task.work('Looking out of the window')

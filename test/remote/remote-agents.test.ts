@@ -49,7 +49,7 @@ for (const engine of ANY_ENGINE) {
       })
     const look = () => ({ type: 'http', name: 'look', url: tool.url, method: 'POST' })
 
-    test('answers as any other agent does, and is told what a model would be', async () => {
+    test('answers like any other agent, and gets what a model would get', async () => {
       const agent = await newRemoteAgent(service, remote.url, { instructions: 'Be brief.' })
       const context = { user_id: 'ada', session_id: 'harbour' }
       remote.answer(() => 'It is calm.')

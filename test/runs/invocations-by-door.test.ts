@@ -72,7 +72,7 @@ onAnyEngine('invocations by the door through which they came', (service) => {
     assert.deepEqual(await list('door=api&status=completed&agent_id=pilot'), { messages: ['api 1'], total: 1 })
   })
 
-  test('400 that names the doors for one that is none', async () => {
+  test('400 that names the channels for an unknown one', async () => {
     const { status, body } = await service().call('GET', '/v1/invocations?door=window')
     assert.equal(status, 400)
     assert.equal(body.error.details[0].field, 'door')

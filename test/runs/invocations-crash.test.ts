@@ -96,7 +96,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(pagination.total, 1)
     })
 
-    test('a stream that is taken up again says that the answer began again, and tells it whole', async () => {
+    test('a stream that is resumed says that the answer started again, and sends all of it', async () => {
       for (const when of ['while it runs or soon after', 'afterwards']) {
         const events = await allEvents(await service.open(`${told}/stream`, { 'Last-Event-ID': '1.15.0' }))
         const heard = events.map(({ event, data: said }) => [event, (said as { text?: string }).text ?? ''])

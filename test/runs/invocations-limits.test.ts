@@ -75,7 +75,7 @@ onAnyEngine(
         assert.equal(events.at(-1)?.event, 'error')
       })
 
-      test('of a failed run ends as the run itself did, and tells nothing more', async () => {
+      test('of a failed run ends as the run itself did, and sends nothing more', async () => {
         const agent = await newAgent(service(), {
           model: 'builtin/script',
           script: { rules: [{ fail: 'no coal left' }] },

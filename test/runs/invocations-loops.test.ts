@@ -48,7 +48,7 @@ for (const engine of ENGINES) {
       return { status, error: body.error, receipt: receipts.body.data[0], asked: model.requests.length, calls }
     }
 
-    test('the third call in a row is not made and the model hears why, the fifth ends the run', async () => {
+    test('the third call in a row is not made and the model learns why, the fifth ends the run', async () => {
       const told = await run({}, [
         { text: ['Let me see'], ...asking(7) },
         ...Array.from({ length: 6 }, () => asking(7)),

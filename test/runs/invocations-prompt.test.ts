@@ -105,7 +105,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(refused.body.error.details, [{ field: 'step', error: 'is not a model step of this invocation' }])
     })
 
-    test('what did not fit is told, on the receipt too, and the messages are those that the model received', async () => {
+    test('what did not fit is listed, on the receipt too, and the messages are those that the model received', async () => {
       model.reset()
       const agent = await newAgent(service, { model: 'local/tiny', limits: { max_input_tokens: 900 } })
       const context = { session_id: 'long' }
@@ -119,7 +119,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(!('room' in step.left_out))
     })
 
-    test('a run without memory: it is put together from the definition, and a change of the working copy is told', async () => {
+    test('a run without memory: it is put together from the definition, and a change of the draft is noted', async () => {
       model.reset()
       const agent = await newAgent(service, { model: 'local/test-model', instructions: 'Be kind.' })
       const request_id = await say(agent, 'x'.repeat(30_000))

@@ -56,7 +56,7 @@ for (const engine of ANY_ENGINE) {
       return receiptOf(path)
     }
 
-    test('are told by the receipt, with the attempt, the times and what they cost', async () => {
+    test('are in the receipt, with the attempt, the times and the cost', async () => {
       await newAgent('teller')
       seen.length = 0
       model.reply(

@@ -46,7 +46,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(events.at(-1)?.event, 'done')
     })
 
-    test('while the run continues, tells neither text nor tool events twice', async () => {
+    test('while the run continues, sends neither text nor tool events twice', async () => {
       const agent = await newAgent(service, { model: 'local/tiny' })
       const called = { text: ['Let me ', 'look.'], calls: [{ name: 'clock', arguments: {} }] }
       model.reply(called, { text: ['It is ', 'noon'], breaks: 'silence' })
@@ -115,7 +115,7 @@ for (const engine of ANY_ENGINE) {
       await reading
     })
 
-    test('after its end tells only that, and an id that is none is refused', async () => {
+    test('after its end sends only the end, and an unknown id is refused', async () => {
       const agent = await newAgent(service)
       const request_id = await start(agent)
       await until('the end', async () => {

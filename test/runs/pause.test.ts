@@ -126,7 +126,7 @@ for (const engine of ANY_ENGINE) {
         return took
       }))
 
-    test('a stream learns that its run waits, and is told all of the answer when it is followed', async () => {
+    test('a stream learns that its run waits, and gets all of the answer when it is followed', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       model.reply(SILENCE, WHOLE)
       const asked = model.nextRequest()

@@ -70,7 +70,7 @@ const PROTOCOLS = ['chat', 'claude'] as const
 
 describe('a tool call that was cut off at the output limit', () => {
   for (const name of PROTOCOLS) {
-    test(`is not made, and the model hears why (${name})`, async () => {
+    test(`is not made, and the model learns why (${name})`, async () => {
       answers = [(response) => response.end(CUT[name]), (response) => response.end(SAID[name])]
       const tool = HttpTool.parse({
         type: 'http',
@@ -87,7 +87,7 @@ describe('a tool call that was cut off at the output limit', () => {
       assert.match(JSON.stringify(asked[1]?.messages.at(-1)), /The call was not made, because the answer was cut off/)
     })
 
-    test(`of the caller is not handed over, and the model hears why (${name})`, async () => {
+    test(`of the caller is not handed over, and the model learns why (${name})`, async () => {
       answers = [(response) => response.end(CUT[name]), (response) => response.end(SAID[name])]
       const tools = [{ name: 'remove', description: 'Removes', input_schema: { type: 'object' } }]
       const outcome = await runtime.run(runOf({ model: `${name}/model` }, { given: { tools } }))
@@ -147,7 +147,7 @@ describe('interim responses', () => {
   }
 })
 
-describe('overload that is told inside a reply with 200', () => {
+describe('overload that is reported inside a reply with 200', () => {
   for (const [name, said] of [
     ['claude', event({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })],
     ['chat', `data: ${JSON.stringify({ error: { message: 'No capacity', code: 503 } })}\n\n`],
@@ -225,7 +225,7 @@ describe('an answer that breaks off', () => {
   }
 
   for (const name of PROTOCOLS) {
-    test(`costs what was heard, whatever was reported when it began (${name})`, async () => {
+    test(`costs what was received, whatever was reported when it began (${name})`, async () => {
       const [spent = 0, ...others] = await spentOn(name, begun[name] + text[name])
       assert.ok(spent >= HEARD, `${spent} tokens`)
       assert.deepEqual(others, [])

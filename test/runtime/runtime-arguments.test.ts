@@ -279,7 +279,7 @@ describe('a check that takes long', () => {
     for (const answer of answers) assert.deepEqual(answer, { outcome: 'undecided', why: 'time' })
   })
 
-  test('all errors are told to those who want them', async () => {
+  test('all errors are returned on request', async () => {
     const both = { type: 'object', required: ['a'], properties: { b: { type: 'string' } } }
     assert.deepEqual(await check.check(both, { b: 1 }, OWNER), {
       outcome: 'errors',

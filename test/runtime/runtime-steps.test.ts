@@ -132,7 +132,7 @@ describe('what ends a run', () => {
     }
   })
 
-  test('calls of tools: none of an answer is made that wants more than there may be', () => {
+  test('tool calls: an answer with more calls than allowed makes none of them', () => {
     const limits = { max_tool_calls: 2 }
     assert.deepEqual(limited([...rounds(1), model('a', 'b')], limits), {
       kind: 'over',

@@ -188,7 +188,7 @@ describe('the tool loop', () => {
     ['an unknown tool', { name: 'wether', arguments: '{}' }, /There is no tool wether/],
   ]
   for (const [what, call, error] of bad) {
-    test(`${what} is told to the model, which may continue`, async () => {
+    test(`${what} is reported to the model, which may continue`, async () => {
       model.reply({ calls: [call] }, { text: ['Sorry.'] })
       const outcome = completed(await runtime.run(runOf(agent())))
       assert.equal(outcome.response, 'Sorry.')
@@ -252,7 +252,7 @@ describe('the tool loop', () => {
     assert.equal(last && 'error' in last && last.error, 'The tool results of this run exceed 4 MiB in total.')
   })
 
-  test('what tools have done is told also of a run that is cancelled while another is in progress', async () => {
+  test('tool results are also reported for a run that is cancelled while another call is in progress', async () => {
     const cancellation = new Cancellation()
     const tools = [weather(), loose({ name: 'slow', url: `${api.url}/slow` })]
     model.reply({

@@ -51,7 +51,7 @@ describe('a run that is followed', () => {
     assert.deepEqual(heard(events), WHOLE)
   })
 
-  test('from any event on, joined at any moment, tells the rest once: nothing missing, nothing twice', () => {
+  test('from any event on, joined at any moment, sends the rest once: nothing missing, nothing twice', () => {
     const first = new Transcript(2)
     const ids = ['2.0.0', ...SAID.map((event) => first.add(event).id)]
     for (const [heardCount, id] of ids.entries()) {
@@ -70,7 +70,7 @@ describe('a run that is followed', () => {
     }
   })
 
-  test('in the middle of a piece of text tells the rest of the piece', () => {
+  test('partway through a piece of text, sends the rest of the piece', () => {
     const run = liveRun()
     const events: StreamEvent[] = []
     run.follow({ characters: 4, tools: 0 }, (event) => events.push(event))

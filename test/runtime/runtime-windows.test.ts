@@ -91,7 +91,7 @@ describe('a session longer than its model takes', () => {
     assert.deepEqual(shownTurns(), [11, 12, 13, 14, 15])
   })
 
-  test('a refusal within the stream is heard too', async () => {
+  test('a refusal within the stream is recognized too', async () => {
     const error = {
       code: 500,
       message: 'the request exceeds the available context size',

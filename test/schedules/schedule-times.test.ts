@@ -240,7 +240,7 @@ describe('what comes of a tick', () => {
     }
   })
 
-  test('later it is missed, and that is told', async () => {
+  test('later it is missed, and reported as missed', async () => {
     const { after, runs_for, told } = await decide(25 * MINUTE)
     assert.equal(runs_for, undefined)
     assert.deepEqual(

@@ -263,7 +263,7 @@ onAnyEngine('schedules', (service, engine) => {
     assert.deepEqual([passed.status, passed.body.data.at, passed.body.data.next_at], [200, at, null], passed.text)
   })
 
-  test('what a paused agent has missed is told, also if its times were sent back meanwhile', async () => {
+  test('the runs that a paused agent missed are reported, also if its times were changed meanwhile', async () => {
     await createAgent(service(), 'waiting')
     const timings = [{ every: '1h' }, halfAnHourLater(service())]
     const made = await Promise.all(timings.map((timing) => createSchedule(service(), 'waiting', timing)))
@@ -283,7 +283,7 @@ onAnyEngine('schedules', (service, engine) => {
     }
   })
 
-  test('a pause of the agent pauses them; what passed meanwhile is told and not made up for', async () => {
+  test('a pause of the agent pauses them; missed runs are reported and not made up for', async () => {
     await createAgent(service(), 'resting')
     const { id } = await createSchedule(service(), 'resting', { every: '1h', catch_up: 'one' })
     await pause('resting', 'paused')
@@ -304,7 +304,7 @@ onAnyEngine('schedules', (service, engine) => {
     await untilEnded(service(), 'resting', id, 1)
   })
 
-  test('run begins one now, for whoever asks, and changes no tick', async () => {
+  test("run starts one now, with the caller's permissions, and changes no scheduled time", async () => {
     await createAgent(service(), 'tried')
     await service().call('POST', '/v1/listeners', { body: { events: ['agent.completed'] } })
     const schedule = await createSchedule(service(), 'tried', { every: '1h', enabled: false })
@@ -397,7 +397,7 @@ onAnyEngine('schedules', (service, engine) => {
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`schedules over a restart on ${engine}`, () => {
-    test('missed ticks are told; catch_up makes one run of them', () =>
+    test('missed runs are reported; catch_up makes one run of them', () =>
       withService(engine, async (service) => {
         await createAgent(service, 'away')
         const none = await createSchedule(service, 'away', { every: '1h' })

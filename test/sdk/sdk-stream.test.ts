@@ -38,7 +38,7 @@ describe('the SDK and an agent that talks', () => {
     assert.equal((await client.invocations.get('hello', request_id)).status, 'completed')
   })
 
-  test('start runs in the background; follow tells it from the beginning', async () => {
+  test('start runs in the background; follow streams it from the beginning', async () => {
     const { request_id, status } = await client.agents.start('talker', { message: 'go' })
     assert.equal(status, 'queued')
     const events = await collect(client.invocations.follow('talker', request_id))
@@ -48,7 +48,7 @@ describe('the SDK and an agent that talks', () => {
     assert.ok(listed.data.some((invocation) => invocation.request_id === request_id))
   })
 
-  test('stream tells the answer as it comes, and the result', async () => {
+  test('stream yields the answer as it arrives, and the result', async () => {
     const events = await collect(client.agents.stream('talker', { message: 'go' }))
     assert.equal(textOf(events), SENTENCE)
     const last = events.at(-1)
@@ -191,7 +191,7 @@ describe('the SDK and an agent that talks', () => {
     await pinging.close()
   })
 
-  test('a service that goes away and comes back is found again; who waits is told', async () => {
+  test('a service that goes away and comes back is found again, and the caller is notified', async () => {
     const answers = ['event: error\ndata: {"error":{"code":"unavailable","message":"stopping"}}', 503, 'cut', 'end']
     const asked: (string | undefined)[] = []
     const server = await startLocalServer((request, response) => {

@@ -111,14 +111,14 @@ describe('the SDK and pages that move while they are read', () => {
   }
 
   for (const limit of [1, 2, 3]) {
-    test(`pages of ${limit}: ends, and tells everything that was there once`, async () => {
+    test(`pages of ${limit}: ends, and yields everything that was there once`, async () => {
       const { seen, requests } = await readMoving(limit, 6)
       assert.deepEqual(seen, [0, 1, 2, 3, 4, 5])
       assert.ok(requests <= 14, String(requests))
     })
   }
 
-  test('nothing is told twice, also if more is added at once than a page has', async () => {
+  test('nothing is yielded twice, even if more is added at once than a page has', async () => {
     const ids = Array.from({ length: 10 }, (_, index) => index)
     let requests = 0
     const server = await startLocalServer((request, response) => {
@@ -134,7 +134,7 @@ describe('the SDK and pages that move while they are read', () => {
     assert.deepEqual(seen, [0, 1, 2, 3, -1, 4, 5, 6, 7, 8, 9])
   })
 
-  test('a server that tells the same page for ever does not hold anybody', async () => {
+  test('a server that sends the same page forever does not block the client', async () => {
     let requests = 0
     const server = await startLocalServer((_request, response) => {
       const pagination = { limit: 1, offset: 0, total: 9, has_more: ++requests < 50 }
@@ -365,7 +365,7 @@ describe('the SDK and a service that is not well', () => {
     await assert.rejects(client.agents.get('a', { timeoutMs: 100, retries: 0 }), { code: 'unreachable' })
   })
 
-  test('waits are told, with their reason', async () => {
+  test('waits are reported, with their reason', async () => {
     const told: [string, number][] = []
     given(status(429, '', { 'retry-after': '1' }), hangUp)
     const telling = createClient({

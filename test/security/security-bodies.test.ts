@@ -53,7 +53,7 @@ describe('bodies on the wire', () => {
     assert.equal(status, 413)
   })
 
-  describe('a client that reads no answer before it has sent everything hears', () => {
+  describe('a client that reads no answer before it has sent everything gets the answer', () => {
     const LENGTH = { 'Content-Length': '20000000' }
     for (const [told, headers] of [
       ['413 Payload Too Large', () => ({ ...auth, ...json })],

@@ -262,7 +262,7 @@ describe('the HTTP layer', () => {
       })
     }
 
-    test('a forged Host and X-Forwarded-Host change nothing that is said', async () => {
+    test('a forged Host and X-Forwarded-Host change no reply', async () => {
       const body = '{"name":"forged-host"}'
       const forged = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example' }
       const json = { 'Content-Type': 'application/json', 'Content-Length': String(body.length) }

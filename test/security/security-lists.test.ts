@@ -106,7 +106,7 @@ onBothEngines(
         assert.deepEqual(pages.toSorted(), [hooks.open, hooks.everywhere].toSorted())
       })
 
-      test('a webhook that learns of all agents: not what it was told of the closed one', async () => {
+      test('a webhook of all agents: not the deliveries of the closed one', async () => {
         const path = `/v1/webhooks/${hooks.everywhere}/deliveries`
         assert.equal((await all(path, INSIDE)).length, 2)
         assert.equal((await all(path, OUTSIDE)).length, 1)

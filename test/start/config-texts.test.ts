@@ -39,7 +39,7 @@ const SECTIONS = Map.groupBy(
   ({ path }) => (path.length === 1 ? 'the rest' : String(path[0])),
 )
 
-describe('what an operator is told of the configuration', () => {
+describe('what an operator sees of the configuration', () => {
   test('every variable and its setting', (t) => {
     const rows = SETTINGS.map((setting) => {
       const { path, kind, default: fallback, description } = setting

@@ -44,7 +44,7 @@ describe('refusals of one minute', () => {
     assert.deepEqual(summary(), [1, 1, 1, 1])
   })
 
-  test('those who are known are told apart by what they asked for', () => {
+  test('known callers are listed separately by what they requested', () => {
     const { add, summary } = newTally()
     const actor = { kind: 'key', id: 'key_1' } as const
     for (const action of ['deleteAgent', 'updateAgent', 'deleteAgent']) add(refusal({ actor, action }), 0)

@@ -86,7 +86,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     assert.deepEqual(ids, (await read(agent, 'sort=timestamp')).data.map(({ id }) => id).slice(-3))
   })
 
-  test('is followed by the SDK from its first look on, unless it is told where to begin', async () => {
+  test('is followed by the SDK from now on, unless a position is given', async () => {
     const agent = await newAgent(service())
     await say(agent)
     const looked = Promise.withResolvers<void>()

@@ -286,7 +286,7 @@ describe('deploy/grafana/moorage.json', () => {
   /** The series in an expression. Prometheus makes `up` itself. */
   const seriesIn = (expr: string) => expr.match(/\b(?:(?:moorage|process|nodejs)_\w+|up(?=\{))/g) ?? []
 
-  test('asks only for what the service tells', async (t) => {
+  test('uses only metrics that the service exports', async (t) => {
     const redis = await startRedis()
     t.after(() => redis.close())
     await withService(

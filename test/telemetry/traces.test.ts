@@ -170,7 +170,7 @@ describe('OpenTelemetry', () => {
     assert.equal(attempts.length, 2, 'it goes on in the same trace')
   })
 
-  test('contents are told where the operator asks for it', async () => {
+  test('traces contain messages if the operator asks for it', async () => {
     model.reset()
     const collector = await told({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }, async (service) => {
       await createAgent(service, 'pilot', sounding())
@@ -230,7 +230,7 @@ describe('OpenTelemetry', () => {
     assert.deepEqual(collector.spans(), [])
   })
 
-  test('a collector that is gone, or a traceparent that is none, harms no one', async () => {
+  test('an unreachable collector or an invalid traceparent does no harm', async () => {
     const service = await startService('sqlite', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
     for (const traceparent of ['nonsense', `00-${'0'.repeat(32)}-${CALLER}-01`, '']) {
       const { status } = await service.call('POST', '/v1/agents/hello/invoke', {

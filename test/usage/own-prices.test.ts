@@ -91,7 +91,7 @@ for (const engine of ENGINES) {
       )
     })
 
-    test('400 for rates that are none', async () => {
+    test('400 for invalid rates', async () => {
       for (const body of [{}, { input: -1, output: 1 }, { input: 1 }, { ...RATES, other: 1 }]) {
         assert.equal((await set(PATH, body)).status, 400)
       }

@@ -330,7 +330,7 @@ describe('what a call costs', () => {
     assert.equal(costOf({ ...rates, request: 0.001 }, { input_tokens: 0, output_tokens: 0 }, 'failed'), 0)
   })
 
-  test('days and months begin when they do in the place that is meant', () => {
+  test('days and months begin as in the given time zone', () => {
     const at = (zone: string, time: string, length: 'hour' | 'day' | 'month') => {
       const { start, end } = new TimeZone(zone).periodAt(Date.parse(time), length)
       return [new Date(start).toISOString(), new Date(end).toISOString()]

@@ -61,7 +61,7 @@ onManyNodes('listeners', (service, engine) => {
       assert.deepEqual(types.toSorted(), ['agent.completed', 'agent.completed', 'deployment.created'])
     })
 
-    test('400 for an agent that is not there and for events that are none', async () => {
+    test('400 for an unknown agent and for unknown events', async () => {
       assert.equal((await create(service(), { agent_id: 'nobody' })).body.error.details[0].field, 'agent_id')
       assert.equal((await create(service(), { events: ['agent.slept'] })).status, 400)
       assert.equal((await create(service(), { events: [] })).status, 400)
@@ -234,7 +234,7 @@ onAnyEngine('moorage webhooks listen', (service) => {
     return running
   }
 
-  test('forwards events to a local server, signed like a delivery, and tells how each was received', async () => {
+  test('forwards events to a local server, signed like a delivery, and shows how each was received', async () => {
     const receiver = await startReceiver()
     const forwardTo = `${receiver.host}/hooks?x=1`
     const { code, stdout, stderr } = await whileListening(

@@ -79,7 +79,7 @@ onAnyEngine(
           assert.equal(inbox.arrivals.length, 1)
         })
 
-        test('that closes later: a listener does not hear what it has not fetched', async () => {
+        test('that closes later: a listener does not get events that it has not fetched', async () => {
           const [closing, open] = [await newAgent(null), await newAgent(null)]
           const ear = await listener()
           await ask(closing)
@@ -91,7 +91,7 @@ onAnyEngine(
       })
     }
 
-    test('its own webhooks learn of it, and a new address for one of all agents does not change what that hears', async (t) => {
+    test('its own webhooks get its events, and a new URL for a webhook of all agents does not change what it gets', async (t) => {
       const [own, taken] = [await openInbox(t), await openInbox(t)]
       const closed = await newAgent(ADDRESSES)
       await hookOf(own.url, closed, INSIDE)

@@ -79,7 +79,7 @@ describe('the examples', () => {
     assert.equal((await run(process.execPath, [file])).stdout, shown)
   })
 
-  test('structured-answers gets a record, and hears why there is none', async () => {
+  test('structured-answers gets a record, or the reason why there is none', async () => {
     const file = join(root, 'examples/structured-answers/structured-answers.ts')
     const { stdout } = await run(process.execPath, [file])
     assert.equal(
@@ -117,7 +117,7 @@ No record: /total must be a number
     ])
   })
 
-  test('approvals are asked for, and what the lead decides is what the customer hears', async () => {
+  test('approvals are requested, and the customer gets what the lead decides', async () => {
     const file = join(root, 'examples/approvals/approvals.ts')
     const { stdout } = await run(process.execPath, [file])
     assert.equal(

@@ -175,7 +175,7 @@ for (const engine of ENGINES) {
       })
     })
 
-    test('it is told what was said before, and knows the user again', async () => {
+    test('it gets the history, and recognizes the user', async () => {
       const ask = async (agent: string, message: string, session_id: string) => {
         const body = { message, context: { user_id: 'ada', session_id } }
         const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body })

@@ -54,7 +54,7 @@ inConsole(
       await leave()
     })
 
-    test('roles are those of the service; what is wrong stands at its field, and what was done is told', async () => {
+    test('roles are those of the service; errors are shown at their field, and success in a toast', async () => {
       const { page, leave, expect } = await visit('/keys')
       await page.getByRole('button', { name: 'New key' }).click()
       const dialog = page.getByRole('dialog', { name: 'New key' })

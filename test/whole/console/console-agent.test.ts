@@ -152,7 +152,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await leave()
   })
 
-  test('settings: an agent becomes one that runs elsewhere, and is told what that needs', async () => {
+  test('settings: an agent becomes a remote agent, and missing fields are named', async () => {
     await createAgent(service(), 'abroad')
     const { page, expect, leave } = await visit('/agents/abroad/settings')
     await page.getByLabel('Runs as').selectOption('remote')
@@ -177,7 +177,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await leave()
   })
 
-  test('settings: the form and the YAML change the same agent, and wrong values are told', async () => {
+  test('settings: the form and the YAML change the same agent, and invalid values are reported', async () => {
     await createAgent(service(), 'pupil', { metadata: { team: 'a' }, memory: { summarize: true } })
     const { page, expect, leave } = await visit('/agents/pupil/settings')
     // What the form says in other words stays as it was.

@@ -106,7 +106,7 @@ inConsole(
       await leave()
     })
 
-    test('who comes second learns that it was decided', async () => {
+    test('the second approver learns that it was decided', async () => {
       const { secret } = await createKey(service(), { name: 'slow', permissions: ['read', 'approve'] })
       const other = await createKey(service(), { name: 'quick', permissions: ['read', 'approve'] })
       const request_id = await invoke('more money')

@@ -147,7 +147,7 @@ inConsole(
       await leave()
     })
 
-    test('an upload tells how far it is, and is cancelled; another user gets a file of their own', async () => {
+    test('an upload shows its progress, and is cancelled; another user gets a file of their own', async () => {
       const { page, expect, context, leave } = await visit('/agents/eye?user=bob')
       expect(/ERR_FAILED|ERR_ABORTED/)
       let isHeld = true

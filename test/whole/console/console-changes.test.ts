@@ -183,7 +183,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('who discards their changes after a clash sees what the other person has saved', async () => {
+  test('after a clash, discarding the changes shows what the other person has saved', async () => {
     await createAgent(service(), 'clashing', { description: 'old' })
     const { page, leave } = await visit('/agents/clashing/settings')
     const description = page.getByLabel('Description', { exact: true })

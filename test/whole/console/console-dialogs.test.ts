@@ -146,7 +146,7 @@ inConsole(
       await leave()
     })
 
-    test('a provider: another address asks for the key, an untouched key stays, and what is tested is told', async () => {
+    test("a provider: a new URL requires the key, an untouched key stays, and the test's result is shown", async () => {
       await call('PUT', '/v1/providers/gateway', { base_url: strict.url, api_key: KEY })
       const { page, expect, leave } = await visit('/connections')
       expect(/400/)

@@ -142,7 +142,7 @@ inConsole('unsaved settings in the console', (visit, service) => {
     await leave()
   })
 
-  test('a change elsewhere is told, and only own changes are saved over it', async () => {
+  test('a change elsewhere is reported, and only own changes are saved over it', async () => {
     await createAgent(service(), 'shared')
     const { page, leave } = await visit('/agents/shared/settings')
     page.on('dialog', (dialog) => void dialog.accept())

@@ -79,7 +79,7 @@ inConsole(
       await leave()
     })
 
-    test('who cannot set secrets is not offered the remote agent', async () => {
+    test('a reader who cannot set secrets is not offered the remote agent', async () => {
       const { secret } = await createKey(service(), { role: 'developer' })
       const { page, leave } = await visit('/?open=agent', { key: secret })
       const dialog = page.getByRole('dialog')

@@ -63,7 +63,7 @@ inConsole(
 )
 
 inConsole('the first page of a service in use', (visit, service) => {
-  test('steps that are dismissed stay away, and what needs someone comes before the agents', async () => {
+  test('dismissed steps stay away, and what needs attention comes before the agents', async () => {
     const rules = [{ match: { contains: 'reef' }, fail: 'aground' }]
     await createAgent(service(), 'pilot', { model: 'builtin/script', script: { rules, fallback: 'Aye.' } })
     const call = { tool: 'ask_person', arguments: { question: 'Which berth?' } }
@@ -102,7 +102,7 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
-  test('who has no first steps sees at the first visit what needs someone', async () => {
+  test('a reader without first steps sees what needs attention at the first visit', async () => {
     const { secret } = await createKey(service(), { role: 'viewer' })
     const { page, leave } = await visit('/', { key: secret })
     await page
@@ -134,7 +134,7 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
-  test('what needs someone is shown, too, if it cannot be known which steps are done', async () => {
+  test('what needs attention is also shown if it is unknown which steps are done', async () => {
     const { page, context, expect, leave } = await visit('/', { isStill: true })
     await context.route(/v1[/]providers/, (route) => route.abort())
     expect(/ERR_FAILED/)

@@ -93,7 +93,7 @@ inConsole(
       checkWell()
     })
 
-    test('the first paint is told, and a page that is not there says so', async (t) => {
+    test('the first paint is measured, and an unknown page says so', async (t) => {
       const { page, leave } = await visit('/agents/support/nonsense')
       await page.getByText('Page not found').waitFor()
       await page.goto(`${service().url}/`)

@@ -8,7 +8,7 @@ import { createAgent, createKey } from '../../support/slices/resources.ts'
 inConsole('pausing everything in the console', (visit, service) => {
   const paused = async () => (await service().call('GET', '/v1/pause')).body.data
 
-  test('the red button asks why, a banner tells it on every page, and Resume continues', async () => {
+  test('Pause everything asks for a reason, a banner shows it on every page, and Resume ends the pause', async () => {
     await createAgent(service(), 'bosun')
     const { page, go, leave } = await visit('/', { isHurried: true })
     // What stops everything is not beside what is done every day.

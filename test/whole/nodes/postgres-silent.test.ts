@@ -36,7 +36,7 @@ describe('a network to PostgreSQL that falls silent', () => {
     await until('changes are heard of again', () => storage.hears())
   })
 
-  test('nothing is answered from memory until changes are heard of again', async (t) => {
+  test('caches are not used until change notifications arrive again', async (t) => {
     const { storage, other, network } = await openBehindProxy(t)
     const memo = openMemo(storage)
     let revoked = false
