@@ -57,7 +57,7 @@ model: builtin/echo
     const { body } = await service().call('GET', '/v1/agents/poet')
     assert.match(body.data.instructions, /Line two/)
     assert.equal((await service().call('GET', '/v1/agents/poet/deployments')).body.pagination.total, 1)
-    assert.match((await moorage('diff', '-e', 'staging')).stdout, /^--- staging \(the working copy\)\n/)
+    assert.match((await moorage('diff', '-e', 'staging')).stdout, /^--- staging \(the draft\)\n/)
   })
 
   test('deploy --dry-run refuses a label that is taken, as deploy would', async () => {

@@ -29,7 +29,7 @@ onAnyEngine('moorage projects', (service) => {
     await shell.moorage([...update, '--retention-days', 'none'])
     assert.deepEqual(await limits(), { ...three, retention_days: null })
     const { stdout } = await shell.moorage(['projects', 'list'])
-    assert.match(stdout, /shop +prj_\w+ +- +600 +5 +9000 +8000 +as the service/)
+    assert.match(stdout, /shop +prj_\w+ +- +600 +5 +9000 +8000 +service default/)
     const zero = await shell.moorage([...update, '--concurrent-runs', '0'])
     assert.deepEqual([zero.code, zero.stdout], [2, ''])
     const nothing = await shell.moorage(update)

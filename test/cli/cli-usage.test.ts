@@ -101,7 +101,7 @@ for (const engine of ANY_ENGINE) {
       const { id } = JSON.parse((await shell.moorage(['budgets', 'get', 'small', '--json'])).stdout)
       assert.match((await shell.moorage(['budgets', 'get', id])).stdout, /^name +small$/m)
       const none = await shell.moorage(['budgets', 'get', 'smaller'])
-      assert.deepEqual([none.code, none.stderr], [3, 'error: There is no budget "smaller"\n'])
+      assert.deepEqual([none.code, none.stderr], [3, 'error: There is no budget "smaller".\n'])
       await shell.moorage(['budgets', 'create', 'small', '--runs', '9'])
       const two = await shell.moorage(['budgets', 'delete', 'small', '--yes'])
       assert.equal(two.code, 2)
