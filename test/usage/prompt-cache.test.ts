@@ -100,6 +100,25 @@ for (const engine of ENGINES) {
       assert.equal(usage.cache_write_tokens, sum('cache_write_tokens'))
     })
 
+    test('after five minutes the prefix is written anew, and the ledger still equals the bill', async () => {
+      const { bill, pass } = claudes.marked
+      const agent = await newClerk('marked')
+      const first = { ...bill }
+      await say(agent, 'Is berth 1 free?')
+      pass(299_000)
+      const kept = { ...bill }
+      await say(agent, 'Is berth 2 free?')
+      assert.ok(bill.read - kept.read > 2_000, 'both requests read the instructions')
+      pass(301_000)
+      const late = { ...bill }
+      await say(agent, 'Is berth 3 free?')
+      assert.ok(bill.written - late.written > 1_000, 'the first request wrote them again')
+      const { input_tokens, cached_tokens, cache_write_tokens } = await usageOf(agent)
+      const since = { read: bill.read - first.read, written: bill.written - first.written }
+      assert.deepEqual([cached_tokens, cache_write_tokens], [since.read, since.written])
+      assert.equal(input_tokens, bill.input - first.input + since.read + since.written)
+    })
+
     test('what an earlier answer of the model contained is sent as it came', async () => {
       const agent = await newClerk('marked')
       const known = claudes.marked.requests.length

@@ -14,6 +14,8 @@ type Bill = { input: number; read: number; written: number; output: number }
 const MOST_MARKS = 4
 /** A shorter prefix is not kept. */
 const LEAST_TOKENS = 1024
+/** How long a prefix is kept that is not read. */
+const KEPT_MS = 5 * 60_000
 /** How many blocks before a mark are looked up. */
 const LOOK_BACK = 20
 
@@ -22,13 +24,15 @@ const LOOK_BACK = 20
  * the tool `look_up`, and is answered when its result is there.
  */
 export async function startCachingClaude() {
-  const kept = new Set<string>()
+  /** When each prefix was last written or read. */
+  const kept = new Map<string, number>()
+  let now = 0
   const requests: ClaudeRequest[] = []
   const bill: Bill = { input: 0, read: 0, written: 0, output: 0 }
   const server = await startLocalServer(async (request, response) => {
     const body = JSON.parse(await readBody(request)) as ClaudeRequest
     requests.push(body)
-    const usage = readPrompt(body, kept)
+    const usage = readPrompt(body, kept, now)
     if (usage === undefined) {
       response.writeHead(400, { 'content-type': 'application/json' })
       const error = {
@@ -61,11 +65,18 @@ export async function startCachingClaude() {
       }),
     )
   })
-  return { url: server.url, requests, bill, close: () => server.close() }
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { url: server.url, requests, bill, pass, close: () => server.close() }
 }
 
 /** What of the prompt was kept, is kept now, and is neither. Undefined if it has too many marks. */
-function readPrompt({ tools = [], system = [], messages, tool_choice }: ClaudeRequest, kept: Set<string>) {
+function readPrompt(
+  { tools = [], system = [], messages, tool_choice }: ClaudeRequest,
+  kept: Map<string, number>,
+  now: number,
+) {
   const parts = [
     ...tools,
     ...system,
@@ -85,11 +96,14 @@ function readPrompt({ tools = [], system = [], messages, tool_choice }: ClaudeRe
   const marks = prefixes.flatMap(({ isMarked }, index) => (isMarked ? [index] : []))
   if (marks.length > MOST_MARKS) return undefined
   const known = marks.flatMap((mark) =>
-    prefixes.slice(Math.max(0, mark - LOOK_BACK), mark + 1).filter((prefix) => kept.has(prefix.key)),
+    prefixes
+      .slice(Math.max(0, mark - LOOK_BACK), mark + 1)
+      .filter((prefix) => now - (kept.get(prefix.key) ?? Number.NEGATIVE_INFINITY) < KEPT_MS),
   )
+  for (const prefix of known) kept.set(prefix.key, now)
   const read = Math.max(0, ...known.map((prefix) => prefix.tokens))
   const marked = marks.flatMap((mark) => prefixes[mark] ?? []).filter((prefix) => prefix.tokens >= LEAST_TOKENS)
-  for (const prefix of marked) kept.add(prefix.key)
+  for (const prefix of marked) kept.set(prefix.key, now)
   const upTo = Math.max(read, ...marked.map((prefix) => prefix.tokens))
   return { read, written: upTo - read, input: tokens - upTo }
 }
