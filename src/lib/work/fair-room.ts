@@ -57,6 +57,16 @@ export class FairRoom {
     return portion
   }
 
+  /** Does a piece of work that uses one of the places. */
+  async during<T>(lane: string, work: () => Promise<T>): Promise<T> {
+    const place = await this.take(lane, 1)
+    try {
+      return await work()
+    } finally {
+      place?.release()
+    }
+  }
+
   /** Takes a part that is in use already, however much is left. Others wait until it fits again. */
   add(lane: string, amount: number): Portion {
     return this.#give(lane, amount)

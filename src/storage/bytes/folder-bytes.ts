@@ -1,20 +1,29 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { FairRoom } from '../../lib/work/fair-room.ts'
+import { laneKey } from '../../lib/work/lane-key.ts'
 import { type ByteStore, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
 
 /** The disk is full or broken: the operator has to act, and until then clients may try again. */
 const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE'])
 
+/** Pieces that all uploads write at the same time. Node.js has four threads for the disk, and others need them too. */
+const WRITES_AT_ONCE = 4
+
+type InTurn = <T>(work: () => Promise<T>) => Promise<T>
+
 /** Keeps each blob in a file of its own, which only the service may read. */
 export function folderBytes(folder: string): ByteStore {
   const pathOf = (id: string) => join(folder, id)
+  const places = new FairRoom(WRITES_AT_ONCE)
   return {
-    async write({ id }, pieces) {
+    async write({ id, project_id }, pieces) {
+      const inTurn: InTurn = (work) => places.during(laneKey(project_id, id), work)
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 })
-        await writeDurably(pathOf(id), pieces)
-        await syncFolder(folder)
+        await writeDurably(pathOf(id), pieces, inTurn)
+        await inTurn(() => syncFolder(folder))
       } catch (error) {
         throw isPassing(error) ? new BytesUnavailableError(`${folder} is not writable`, { cause: error }) : error
       }
@@ -30,11 +39,12 @@ export function folderBytes(folder: string): ByteStore {
   }
 }
 
-async function writeDurably(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+/** Each piece is written in its turn, so a slow client delays only itself. */
+async function writeDurably(path: string, pieces: AsyncIterable<Uint8Array>, inTurn: InTurn): Promise<void> {
   const file = await open(path, 'wx', 0o600)
   try {
-    for await (const piece of pieces) await file.appendFile(piece)
-    await file.sync()
+    for await (const piece of pieces) await inTurn(() => file.appendFile(piece))
+    await inTurn(() => file.sync())
   } finally {
     await file.close()
   }

@@ -10,14 +10,10 @@ const UPLOADS_AT_ONCE = 3
 /** Keeps blobs in the database, in chunks: every node has them, and none holds more than a chunk of one in memory. */
 export function postgresBytes(db: Database): ByteStore {
   const places = new FairRoom(UPLOADS_AT_ONCE)
-  const insert = async ({ id, project_id }: NewBytes, part: number, bytes: Uint8Array) => {
-    const place = await places.take(laneKey(project_id, id), 1)
-    await db
-      .insertInto('blob_chunks')
-      .values({ blob_id: id, part, bytes })
-      .execute()
-      .finally(() => place?.release())
-  }
+  const insert = ({ id, project_id }: NewBytes, part: number, bytes: Uint8Array) =>
+    places.during(laneKey(project_id, id), () =>
+      db.insertInto('blob_chunks').values({ blob_id: id, part, bytes }).execute(),
+    )
   return {
     async write(blob, pieces) {
       let part = 0
