@@ -36,7 +36,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   idempotent?: boolean
   /**
    * A mutation runs in one transaction unless this is false: then only a call for the background does. Otherwise `run`
-   * may write what it leaves together with its reply: see `CommitReply`.
+   * may write its effects together with its reply: see `CommitReply`.
    */
   transaction?: boolean
   input?: RequestShape<P, Q, B>

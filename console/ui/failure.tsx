@@ -10,7 +10,7 @@ const told = new WeakMap<MoorageError, Set<string>>()
 export function Failure({ error, retry }: { error: MoorageError | undefined; retry?: (() => void) | undefined }) {
   if (!error) return null
   const { code, message, request_id } = error
-  // Each mistake is told once. The fields of a form are made before the failure at its end is.
+  // Each error is shown once. The fields of a form are made before the failure at its end is.
   const isRefused = code === 'budget_exceeded'
   const details = isRefused ? [] : (error.details ?? []).filter(({ field }) => !told.get(error)?.has(field))
   if (!isRefused && error.details?.length && details.length === 0) return null

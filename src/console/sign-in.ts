@@ -23,7 +23,7 @@ export function newSecret(): string {
 
 export type SignInParts = Pick<Parts, 'audit' | 'config' | 'newId' | 'now' | 'storage'>
 
-/** The secret is told here and nowhere else. */
+/** The secret is returned only here. */
 export type OpenedSession = { actor: Actor; secret: string }
 
 /** A session with an id and a secret of its own, whatever the browser had before. */

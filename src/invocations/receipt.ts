@@ -181,7 +181,7 @@ const SOON_SECONDS = 60
 
 /**
  * Another try would call the tools again, or would be paid again and most likely end as this one. The SDK and the clients
- * of OpenAI and Anthropic try again by themselves unless they are told.
+ * of OpenAI and Anthropic retry on their own unless the reply says not to.
  */
 const NOT_AGAIN = { 'X-Should-Retry': 'false' }
 

@@ -6,7 +6,7 @@ type WithKeyName<Field extends string> = { [F in Field as `${F}_name`]: string |
 
 /**
  * Adds the names of keys to items that have their ids: `created_by` gets `created_by_name` beside it. The name is null if
- * it was no key, if the key is gone, or if it is one of another project. A token that speaks for one user is told no names.
+ * it was no key, if the key is gone, or if it is one of another project. A token of one user gets no names.
  */
 export async function withKeyNames<Field extends string, Item extends { [F in Field]: string | null }>(
   db: Database,

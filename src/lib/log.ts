@@ -27,7 +27,7 @@ export class Logger {
     this.#from = level === 'silent' ? LEVELS.length : LEVELS.indexOf(level)
   }
 
-  /** The same log without the lines whose fields are told elsewhere. */
+  /** The same log without the lines whose fields are logged elsewhere. */
   except(isToldElsewhere: (fields: LogFields) => boolean): Logger {
     const log = new Logger(LEVELS[this.#from] ?? 'silent', this.#destination)
     log.#isToldElsewhere = isToldElsewhere
@@ -58,7 +58,7 @@ export class Logger {
     const severity = LEVELS.indexOf(level)
     if (severity < this.#from) return
     const [fields, message] = typeof first === 'string' ? [undefined, first] : [first, second]
-    // Only failures are told elsewhere.
+    // Only failures are logged elsewhere.
     const isFailure = severity >= WARN || fields?.['err'] !== undefined
     if (fields && isFailure && this.#isToldElsewhere(fields)) return
     const time = Date.now()

@@ -14,7 +14,7 @@ type FollowQuery = LogsQuery & { after: string }
 
 /**
  * Entries in the order in which they were stored; each is told once, and no request waits for a transaction that is under
- * way. What such a transaction stores is told when it has committed.
+ * way. What such a transaction stores is sent when it has committed.
  */
 export async function followLog(
   db: Database,

@@ -44,7 +44,7 @@ export function isInReach({ reach, scope }: ReachingActor, { project_id }: Pick<
   return project_id === null ? reach === 'service' : project_id === scope.project_id
 }
 
-/** The state of the service itself is told to actors of the service, and in the default project. */
+/** The state of the service itself is returned to actors of the service, and in the default project. */
 export function requireOperator(actor: ReachingActor): void {
   requireScope(actor, null)
   if (actor.reach === 'service' || actor.scope.project_id === DEFAULT_PROJECT) return

@@ -42,7 +42,7 @@ export type RunLimit =
   | { name: 'max_cost_per_run'; most: number; cost: Cost }
   | { name: 'repeats'; tool: string; most: number }
 
-/** From this time on in a row, the same call is not made, and the model is told so. */
+/** From this repetition on, the same call is not made, and the model learns that. */
 export const MOST_REPEATS = 3
 /** With this time in a row, the run ends. */
 const END_AT_REPEATS = 5

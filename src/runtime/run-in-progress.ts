@@ -63,7 +63,7 @@ export type RunOutput = {
   draft: string
 }
 
-/** What a run leaves. It is filled while the run continues. */
+/** The record of a run, filled while the run continues. */
 export type RunRecord = {
   response: string
   /** There when the answer was wanted as JSON, and fits. */

@@ -5,7 +5,7 @@ import type { LogEntry } from './outcome.ts'
 import type { RunRecord } from './run-in-progress.ts'
 import type { SchemaProblem } from './schemas/schema-errors.ts'
 
-/** How a run ended and what it left. `response` is what was said, even if the run did not complete. */
+/** How a run ended, with its record. `response` is the text so far, even if the run did not complete. */
 export type RunOutcome =
   /** `rounds` are there if the model called tools of the caller, whose results it waits for. */
   (

@@ -11,7 +11,7 @@ import type { AgentTool } from './tools/called-agent.ts'
 import type { Redact } from './tools/fill-secrets.ts'
 import type { AskAgent } from './tools/tool.ts'
 
-/** The input of a run, and who is told about it. */
+/** The input of a run, and who gets its events. */
 export type RunRequest = RunInput & {
   request_id: string
   /** The project whose providers and secrets the run may use. */

@@ -241,7 +241,7 @@ export class Runtime {
 
 /** A check takes at most as long as a run may. */
 const LONGEST_CHECK_MS = 600_000
-/** Characters of what is told of one point. */
+/** The most characters of one point's detail. */
 const MAX_DETAIL = 1_000
 
 const CALLED_TOO_LATE = "The agent did not answer in the time that its caller's run had left."
@@ -264,7 +264,7 @@ function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log
     return { ...failed, reason: 'timeout' as const, message: late }
   }
   if (error instanceof AgentFailure) {
-    // Which budget has no room, and what was used of it, is in the message, and that is told when the run ends.
+    // Which budget has no room, and what was used of it, is in the message, which is returned when the run ends.
     if (!(error instanceof SpendingRefused)) log('error', error.message, error.detail)
     if (error instanceof ModelFailure && error.detail['status'] === TOO_MANY_REQUESTS) {
       const after_ms = error.retry?.after_ms

@@ -253,7 +253,7 @@ export type Script = z.infer<typeof Script>
  * What the runtime needs to know about an agent. An agent's record and a deployed version both have these fields.
  */
 export type AgentSpec = {
-  /** `model`: a model answers. `remote`: it runs elsewhere, and its instructions and its model are told to it. */
+  /** `model`: a model answers. `remote`: it runs elsewhere, and gets its instructions and its model with each call. */
   kind: 'model' | 'remote'
   remote?: RemoteSettings | null
   /** Of several, the next one is asked if the one before it cannot answer now. */

@@ -26,7 +26,7 @@ export function beginChat(
   })
 }
 
-/** What the provider is told of the trace, and what the trace is told of its reply. */
+/** The trace's header for the provider, and the reply's attributes for the trace. */
 export function callTrace(span: Span): CallTrace {
   const asked = performance.now()
   return {

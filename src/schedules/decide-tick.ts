@@ -21,7 +21,7 @@ export type Situation = {
   isBusy: boolean
 }
 
-/** What comes of a tick. */
+/** The outcome of a tick. */
 export type TickDecision = {
   /** The schedule after it. */
   after: Schedule
@@ -32,7 +32,7 @@ export type TickDecision = {
 }
 
 /**
- * Decides what comes of a tick and of those that have passed since. Of several at most one begins a run, and what
+ * Decides the outcome of a tick and of those that have passed since. Of several at most one begins a run, and what
  * becomes of the others is told.
  */
 export async function decideTick(due: Due, situation: Situation): Promise<TickDecision> {

@@ -26,7 +26,7 @@ export function jsonOf<Row extends { id: string | number }>(thing: string, row: 
 /** What learns of the rows that lists of a database leave out. */
 const tellers = new WeakMap<object, (row: string, message: string) => void>()
 
-/** Lists and background work meet the same row again and again, and it is told once in this time. */
+/** Lists and background work meet the same row again and again, and it is logged once in this time. */
 const TOLD_AGAIN_MS = 60_000
 const MOST_TOLD = 1_000
 

@@ -171,7 +171,7 @@ function fail({ api }: World, span: OtelSpan, error: string): void {
   span.setStatus({ code: api.SpanStatusCode.ERROR })
 }
 
-/** What measurements are told apart by. */
+/** The labels that distinguish measurements. */
 const OF_CHATS = [
   'gen_ai.operation.name',
   'gen_ai.provider.name',

@@ -14,7 +14,7 @@ export type TracerSettings = {
   disabled: boolean
 }
 
-/** Where the operator has named a collector, it is told of requests and runs. */
+/** If the operator has named a collector, it gets requests and runs. */
 export async function openTracer(settings: TracerSettings, log: Logger): Promise<Tracer | undefined> {
   const { endpoint, headers, serviceName, resourceAttributes, disabled, ...rest } = settings
   if (endpoint === undefined || disabled) return undefined

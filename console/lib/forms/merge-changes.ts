@@ -11,7 +11,7 @@ type MergeResult<Of> = {
 
 /**
  * Puts what the reader has changed onto the record as it is now. Objects are compared field by field. Everything else is
- * one value, a list too. Where both have changed the same value, the reader's is in `value`, and the clash is told.
+ * one value, a list too. Where both have changed the same value, `value` has the reader's, and the clash is reported.
  */
 export function mergeChanges<Of>(began: Of, wanted: Of, now: Of): MergeResult<Of> {
   const clashes: Clash[] = []

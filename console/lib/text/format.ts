@@ -53,7 +53,7 @@ export function fieldTime(time: number): string {
   return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
-/** What rounds up to the next unit is told in that unit: `1 min 0 s`, and not `60.0 s`. */
+/** A time that rounds up to the next unit is shown in that unit: `1 min 0 s`, not `60.0 s`. */
 export function durationText(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–'
   if (ms < 999.5) return `${Math.round(ms)} ms`
@@ -73,7 +73,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${countText(value)} ${value === 1 ? one : many}`
 }
 
-/** Dollars. Less than one is told by three figures, since a call costs less than a cent. An unknown price is not nothing. */
+/** Dollars. Less than one has three figures, since a call costs less than a cent. An unknown price is not nothing. */
 export function usdText(value: number | null): string {
   if (value === null) return 'no price'
   if (value === 0) return '$0'

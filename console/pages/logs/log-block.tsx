@@ -14,7 +14,7 @@ export function LogBlock({ entries, root }: Props) {
   const [space, setSpace] = useState<number | undefined>(undefined)
   useEffect(() => {
     const block = element.current as HTMLDivElement
-    // A busy page is told of several changes at once, and only the last is how things are.
+    // A busy page gets several changes at once, and only the last one is current.
     const look = (changes: IntersectionObserverEntry[]) =>
       setSpace(changes.at(-1)?.isIntersecting ? undefined : block.offsetHeight)
     const observer = new IntersectionObserver(look, { root: root.current, rootMargin: NEAR })

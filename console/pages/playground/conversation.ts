@@ -13,7 +13,7 @@ import { sessionLife } from '../../lib/session-state.ts'
 
 type ToolCall = { id: string; name: string; arguments: unknown; result?: string; error?: string }
 
-/** One message and what came of it, while it comes and afterwards. */
+/** One message and its answer, while it arrives and afterwards. */
 export type ShownInvocation = {
   key: string
   message: string

@@ -5,7 +5,7 @@ const SHOWN = 3
 /** The library searches centuries for a day that never comes. So it is given a few years, one after the other. */
 const YEARS = 5
 
-/** When a pattern comes next, while it is typed. What cannot be read is told when it is saved. */
+/** When a pattern comes next, while it is typed. An invalid pattern is reported when it is saved. */
 export function NextTimes({ cron, timezone }: { cron: string; timezone: string }) {
   const [times, setTimes] = useState<Date[]>([])
   useEffect(() => {

@@ -20,7 +20,7 @@ type Props = {
   children: ComponentChildren
 }
 
-/** A dialog with fields and one button that sends them. What the service refuses is told above it. */
+/** A dialog with fields and one button that sends them. An error of the service is shown above it. */
 export function FormDialog({
   action,
   doing,

@@ -7,7 +7,7 @@ type Props = { class?: string; onSubmit(): unknown; children: ComponentChildren 
 export function Form({ class: name, onSubmit, children }: Props) {
   const element = useRef<HTMLFormElement>(null)
   const submit = async () => {
-    // What the form itself finds wrong is told beside the field, where a bubble of the browser would cover the hint.
+    // What the form itself finds wrong is shown next to the field, where a bubble of the browser would cover the hint.
     if (element.current?.checkValidity()) await onSubmit()
     // The reader sees the first field that the service found wrong, also if it was scrolled or folded away.
     requestAnimationFrame(() => {

@@ -36,7 +36,7 @@ type RoomApplication = ReservationRequest & {
 /** A call, and the budgets that it is under now. While it waits they may change, and periods end. */
 type Candidate = { waiting: RoomApplication; applied: readonly ApplicableBudget[] }
 
-/** What a transaction has decided: what it writes, and what is told when that is committed. */
+/** What a transaction has decided: what it writes, and what is announced when that is committed. */
 type DeskDecision = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)[]; heldUp: RoomApplication[] }
 
 /** One transaction gives room to this number of calls at most. */

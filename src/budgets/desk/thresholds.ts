@@ -42,7 +42,7 @@ export async function tellNews(
   const emit = (type: EventType, more: object) =>
     events.emit(db, {
       type,
-      // What concerns the whole service is told in the project that is always there.
+      // Events of the whole service are sent in the project that always exists.
       project_id: budget.project_id ?? DEFAULT_PROJECT,
       agent_id: budget.agent_id,
       data: () => ({ ...toldOf(budget, counter), ...more }),

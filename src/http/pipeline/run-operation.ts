@@ -92,7 +92,7 @@ async function runWithin(
   return replyTo(parts, call, result)
 }
 
-/** Runs an operation that is not one transaction. What it leaves and the stored reply commit together. */
+/** Runs an operation that is not one transaction. Its effects and the stored reply commit together. */
 async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: HeldClaim): Promise<RenderedReply> {
   const { operation, input } = call
   const { db } = parts.storage

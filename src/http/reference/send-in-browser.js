@@ -44,7 +44,7 @@ function addForm(article) {
   article.querySelector('.samples').prepend(form)
 }
 
-/** What came of it, as text: the status, the time that it took, the id of the request, the body. */
+/** The reply as text: the status, the time it took, the request's ID, the body. */
 async function send(method, path, body) {
   const started = performance.now()
   const headers = { ...HEADERS, ...(body !== undefined && { 'Content-Type': 'application/json' }) }

@@ -62,7 +62,7 @@ function placed({ attachments = [] }: { attachments?: readonly AttachmentInput[]
   return attachments.map((one, i) => ({ one, field: `${before}attachments.${i}` }))
 }
 
-/** What is wrong with an attachment is told when the request is run: the reply to a repeated one is known already. */
+/** Errors of an attachment are returned when the request is run: the reply to a repeated one is known already. */
 function asRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   throw error

@@ -107,7 +107,7 @@ class FollowingClient {
     await Promise.race([run.ended, this.hungUp]).finally(unfollow)
   }
 
-  /** What it waits for is told once in each attempt. Returns false if it waits neither for people nor for a resume. */
+  /** What it waits for is sent once in each attempt. Returns false if it waits neither for people nor for a resume. */
   async tellWaiting({ id, attempt }: Invocation, { project_id }: Agent): Promise<boolean> {
     const { db, pauses } = this.#context
     if (this.#toldWaiting === attempt) return true

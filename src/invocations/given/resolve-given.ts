@@ -67,7 +67,7 @@ async function listChain(earlier: EarlierInvocations, last: string | undefined):
 
 /**
  * What one invocation adds to the conversation. If it ended with calls, what it said is part of the rounds that answer
- * them. Its message is told again by the invocation that continues with it, unless a new message came instead.
+ * them. Its message is repeated by the invocation that continues with it, unless a new message came instead.
  */
 function turnsOf(
   { given, message, attachments, response, rounds: left }: Invocation,

@@ -58,7 +58,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
     recalled: found.recalled,
     summary: found.summary,
     given,
-    // With files the model is told how their texts are quoted.
+    // With files, the prompt says how their texts are quoted.
     ...(attachments && { files: new Map() }),
   }
   if (attachments) notes.push('Files are listed by name only; their text and images are not shown.')

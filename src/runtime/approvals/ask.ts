@@ -19,7 +19,7 @@ export type Ask = {
   expires_after_seconds: number
 }
 
-/** What came of it. `expired` means that no person decided in time. */
+/** The decision. `expired` means that no person decided in time. */
 export type Ruling = {
   kind: AskKind
   call_id: string
@@ -29,7 +29,7 @@ export type Ruling = {
   by: string | null
   /** The call is made with these instead. */
   arguments?: Record<string, unknown> | undefined
-  /** What the model is told about a rejection. */
+  /** What the model gets about a rejection. */
   note?: string | undefined
   /** To a question. */
   answer?: string | undefined

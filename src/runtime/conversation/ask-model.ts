@@ -55,7 +55,7 @@ type ModelAttempt = {
   /** What it is shown, as long as it fits. */
   input: ModelInput
   showsImages: boolean
-  /** Whether it is told the schema of the answer in words. */
+  /** Whether it gets the schema of the answer in words. */
   inWords: boolean
   /** How many tokens the prompt may have, and whether the model refused one with more. */
   tokens: number
@@ -117,7 +117,7 @@ function shorter(
 /** Where requests to providers have the schema of the answer. */
 const SCHEMA_FIELDS = new Set(['response_format', 'output_config'])
 
-/** If the provider refused the schema of the answer, the model is told it in words. */
+/** If the provider refused the schema of the answer, the prompt describes it in words. */
 function toldInWords(
   run: RunInProgress,
   model: NamedModel,
@@ -130,7 +130,7 @@ function toldInWords(
   return { ...asking, inWords: true, ...unshortened(run, model) }
 }
 
-/** If the model refused images, it is told of them in words. */
+/** If the model refused images, the prompt names them in words. */
 async function withoutImages(
   run: RunInProgress,
   model: NamedModel,

@@ -4,7 +4,7 @@ import { isSame, type Position, type StreamEvent, Transcript, type TranscriptLen
 
 type Follower = { told: TranscriptLength; emit: (event: StreamEvent) => void }
 
-/** A run on this node, from its start until what it left is committed. */
+/** A run on this node, from its start until its effects are committed. */
 export class LiveRun {
   readonly request_id: string
   readonly agent_id: string

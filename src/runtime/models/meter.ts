@@ -23,7 +23,7 @@ export type PlannedCall = {
 export type CallStatus = 'completed' | 'failed' | 'cancelled'
 
 export type MeteredCall = {
-  /** The most that the answer may have, and the provider is told so. Undefined: what was planned. */
+  /** The longest answer, which is sent to the provider as a limit. Undefined: as planned. */
   max_output_tokens: number | undefined
   /** Takes what the call has used. Called once, whatever became of it. Returns its cost. */
   end(status: CallStatus, tokens: TokenCount): Cost

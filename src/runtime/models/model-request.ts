@@ -9,7 +9,7 @@ import type { TokenCount } from './usage.ts'
 /** The answer is to be JSON. No tool may be called then. */
 export type OutputRequest = {
   schema: Record<string, unknown>
-  /** The provider does not take schemas, so the model is told in words. */
+  /** The provider does not accept schemas, so the prompt describes it in words. */
   inWords: boolean
 }
 
@@ -64,7 +64,7 @@ export type ReadyPrompt = {
   tokens: number
   /** More input tokens than this cannot be counted for it. */
   most_tokens: number
-  /** What the model is told of the form of its answer, beside its instructions. */
+  /** What the prompt says about the form of the answer, in addition to the instructions. */
   instruction?: () => string
   /** Sends it. Text comes out through `say`, and tool calls as the result. */
   answer(request: ModelRequest): Promise<ModelAnswer>

@@ -6,7 +6,7 @@ import type { ModelAnswer, Round } from '../models/model.ts'
 import type { ModelPrompt } from '../models/model-request.ts'
 import { buildPrompt } from './build-prompt.ts'
 
-/** What a model is shown, for a trace. `instruction` is what it is told of the form of its answer. */
+/** What a model is shown, for a trace. `instruction` describes the form of its answer. */
 export function tracedPrompt({ input, rounds }: ModelPrompt, instruction: string): Attributes {
   const prompt = buildPrompt(input, instruction)
   const system = prompt.find(({ role }) => role === 'system')?.content

@@ -95,7 +95,7 @@ export const AskedSteps = z
   .max(MAX_STEPS_AT_ONCE)
   .refine((steps) => new Set(steps.map(({ id }) => id)).size === steps.length, 'must have different IDs')
 
-/** What came of a step, as the remote agent hears it. */
+/** The result of a step, as the remote agent gets it. */
 export const DoneStep = z
   .object({
     id: z.string(),

@@ -123,7 +123,7 @@ async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResul
   } catch (error) {
     const isRefused = error instanceof SpendingRefused
     if (error instanceof AgentFailure && !isRefused) {
-      // The agent is told that it failed. What the provider says of it is for those who read the log.
+      // The agent learns that it failed. What the provider says about it is for the log.
       run.log('warn', error.message, error.detail)
       return { error: error.message, ...spent() }
     }

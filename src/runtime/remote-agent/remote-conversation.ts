@@ -47,7 +47,7 @@ type WaitingSteps = { calls: ToolCall[]; steps: readonly AskedStep[]; reply: Pro
 /**
  * A run whose answers come from elsewhere. Each time it is asked, it answers as a model does: with text, and with the
  * steps that the agent asks for, or without any when it has finished. The agent asks for steps on a way of its own
- * (`take`), while its call is open, and is told there what came of them.
+ * (`take`), while its call is open, and gets their results there.
  */
 export class RemoteConversation {
   readonly #run: RunInProgress

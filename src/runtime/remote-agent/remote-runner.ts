@@ -216,7 +216,7 @@ function replyOf(outcome: StepsOutcome): StepsReply {
   return typeof outcome === 'string' ? { status: outcome } : { status: 'done', steps: outcome }
 }
 
-/** How an agent is called, and left: it is told if the run is over. */
+/** How an agent is called, and left: it learns if the run is over. */
 type WayToAgent = { call: CallAgent; leave?(isOver: boolean): Promise<void> }
 
 /** One call takes at most `timeout_ms`. */

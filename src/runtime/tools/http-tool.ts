@@ -98,7 +98,7 @@ function headersOf(tool: HttpTool, url: URL, hasBody: boolean, { secrets }: Tool
   }
 }
 
-/** A reply that is not text becomes a file. An error is told in words in any case. */
+/** A reply that is not text becomes a file. An error is always text. */
 async function answerOf(response: Response, tool: string, world: ToolWorld): Promise<ToolAnswer> {
   const body = new BodyPieces(response.body)
   const content_type = response.headers.get('content-type') ?? undefined

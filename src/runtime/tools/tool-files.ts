@@ -3,10 +3,10 @@ import { ToolError, type ToolWorld } from './tool.ts'
 
 type FileNeeds = Pick<ToolWorld, 'keepFile' | 'redact'>
 
-/** How one file of a result is told to the model, and the file if it was stored. */
+/** How one file of a result is described to the model, and the file if it was stored. */
 export type FileResult = { text: string; file?: Attachment }
 
-/** Stores a file of a result. One that cannot be stored is told in words, and the rest of the result counts. */
+/** Stores a file of a result. One that cannot be stored is described in words, and the rest of the result is used. */
 export async function keepToolFile(file: ToolFile, { keepFile, redact }: FileNeeds): Promise<FileResult> {
   const name = redact(file.name)
   if (!keepFile) return { text: `[file ${name}: ${file.media_type ?? 'of unknown type'}]` }

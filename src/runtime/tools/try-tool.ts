@@ -12,7 +12,7 @@ import { callTool } from './toolbox.ts'
 /** `name` says which of an MCP server's tools is called. */
 export type TrialToolCall = { name?: string | undefined; arguments: Record<string, unknown> }
 
-/** What the model would be offered, and what came of the call. If nothing was called, neither is there. */
+/** The tools that the model would be offered, and the result of the call. If nothing was called, there is no result. */
 export type ToolTrial = { tools: ToolDefinition[]; result: string | null; error: string | null }
 
 /** Opens one tool as a run would, and makes one call of it if that is asked for. No person is asked to approve it. */

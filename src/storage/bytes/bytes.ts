@@ -31,7 +31,7 @@ export type StoredBytes = { blob_id: string; size: number; sha256: string }
 
 type Place = Tables['blobs']['kept_in']
 
-/** What came of removing bytes. A place that is away is asked about one blob, and not about the rest. */
+/** The result of removing bytes. A place that is away is asked about one blob, and not about the rest. */
 type RemovalResult = { gone: string[]; refused: string[]; unanswered: string[]; away: Set<Place>; failure: unknown }
 
 /** Bytes whose removal was refused are tried again after this time. */

@@ -11,7 +11,7 @@ const AWAY = new Set<unknown>([503, 504])
 
 /**
  * The log for everything that uses the database. While the database is away, its failures and the requests that they
- * cost are not lines of their own: the first failure is told, and the end of the outage with the number of all.
+ * cost are not lines of their own: the first failure is logged, and the end of the outage with the number of all.
  */
 export function outageLog(log: Logger, now: () => number, probe: WriteProbe): Logger {
   const outage = new Outage(log, now, {

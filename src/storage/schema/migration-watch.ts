@@ -55,7 +55,7 @@ export class MigrationWatch {
     this.end()
   }
 
-  /** Nothing more is told. */
+  /** Nothing more is reported. */
   end(): void {
     clearInterval(this.#timer)
     this.#timer = undefined

@@ -118,6 +118,6 @@ export const securityTables = {
     audit_log_by_actor: '(project_id, actor, id)',
     audit_log_unsealed: '(position) where seq is null',
   }),
-  /** `head` is the last entry of the chain. Where it begins is told by the chain itself, in retention's own entries. */
+  /** `head` is the last entry of the chain. Where it begins is in the chain itself, in retention's own entries. */
   audit_chain: table({ name: text.primary, seq: integer, hash: text }),
 }

@@ -208,7 +208,7 @@ function artifactOf(parts: Part[], name = RESPONSE): Artifact {
   }
 }
 
-/** An answer that is JSON is told as text and as a value. */
+/** An answer that is JSON is sent as text and as a value. */
 function partsOf(response: string, output: unknown): Part[] {
   return output === undefined ? [partOf(response)] : [partOf(response), dataPart(output)]
 }

@@ -59,7 +59,7 @@ export function seconds(ms: number): number {
   return Math.floor(ms / 1000)
 }
 
-/** An event of a stored answer, which is told again. */
+/** An event of a stored answer, which is sent again. */
 export function stored(event: string, data: unknown): StreamEvent {
   return { id: '', event, data }
 }

@@ -192,7 +192,7 @@ export class ResponsesWriter implements Writer {
     return this.#finish('response.failed', { ...this.#beginning(), status: 'failed', error: failure })
   }
 
-  /** A run that has begun again may say less than was told before. Its end is told all the same. */
+  /** A run that has begun again may send less than was sent before. Its end is sent all the same. */
   #finish(type: string, response: ResponseObject): string {
     if (this.#last >= this.#next) this.#next = this.#last + 1
     return this.#write(type, { response })

@@ -13,7 +13,7 @@ export const PROJECT_HEADER = 'moorage-project'
 export async function inProject({ message }: ArrivedRequest, actor: Actor, findProject: FindProject): Promise<Actor> {
   const ref = message.headers[PROJECT_HEADER]
   if (ref === undefined) return actor
-  // A person is told the same of a project that does not exist and of one without a role of theirs.
+  // A person gets the same reply for an unknown project and for one in which they have no role.
   if (actor.roles) return workingIn(actor, (await findProject(String(ref)))?.id ?? '')
   if (actor.reach === 'project') {
     const own = await findProject(actor.scope.project_id)

@@ -34,7 +34,7 @@ export async function readCode(
   return code
 }
 
-/** Refuses a code that was not right. `result` is what came of trying it. */
+/** Refuses a code that was not right. `result` is the result of checking it. */
 export function requireRight(result: AttemptResult | undefined): void {
   if (result === undefined) throw codeRequired('A one-time code is required, but this key has no second factor yet.')
   if (result.ok) return

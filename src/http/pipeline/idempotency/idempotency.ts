@@ -59,7 +59,7 @@ export class Idempotency {
     })
   }
 
-  /** For a request whose work may take long: its claim is leased while it runs, and ends with what it leaves. */
+  /** For a request whose work may take long: its claim is leased while it runs, and ends with its effects. */
   once(request: Repeatable, run: RunWithClaim): Promise<RenderedReply> {
     const { storage, now, stopping } = this.#parts
     return this.#untilAnswered(request, async (lease, waited) => {

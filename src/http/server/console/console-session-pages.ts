@@ -92,7 +92,7 @@ class SessionPages {
     return { signed_in: false, version, issuers: this.#console.sessions.issuers() }
   }
 
-  /** A page may name a project that is gone, or in which the person has no role any more: then it is told of another. */
+  /** A page may name a project that is gone, or in which the person has no role any more: then it gets another one. */
   async #inChosenProject(arrived: ArrivedRequest, actor: Actor): Promise<Actor> {
     try {
       return await inProject(arrived, actor, this.#front.edge.parts.findProject)

@@ -71,7 +71,7 @@ async function answerCall(
 export async function answerUpload(front: Front, authorised: AuthorizedCall, response: ServerResponse): Promise<void> {
   const { message, params, query, request_id, route } = authorised.arrived
   const { parts } = front.edge
-  // What is wrong with the request itself is told before its body is received.
+  // Errors of the request itself are returned before its body is received.
   const wanted = (route as Extract<Route, { read: unknown }>).read({
     message,
     params,

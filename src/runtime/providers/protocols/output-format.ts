@@ -3,7 +3,7 @@ import { outputInstruction } from '../../output/ask-in-words.ts'
 import { allowsStrict, isClosed, withoutLimits } from '../../output/schema-rules.ts'
 import { isAnyObject } from '../../output/wanted-output.ts'
 
-/** How a provider is asked for JSON: fields of the request, and what the model is told. */
+/** How a provider is asked for JSON: fields of the request, and words for the model. */
 export type OutputFormat = { fields: Record<string, unknown>; instruction: string }
 
 const NOTHING: OutputFormat = { fields: {}, instruction: '' }

@@ -16,7 +16,7 @@ export type Protocol = {
    * measured before it is sent.
    */
   body(prompt: ModelPrompt, asked: ModelTarget, slots: ByteSlots): Record<string, unknown>
-  /** What the model is told in the body of the JSON that it is to answer with. */
+  /** What the body says to the model about the JSON that it is to answer with. */
   instruction(output: OutputRequest | undefined): string
   /** The fields of the longest answer, in tokens. Null: what the model itself does. */
   limit(max_output_tokens: number | null, model: string): Record<string, number>

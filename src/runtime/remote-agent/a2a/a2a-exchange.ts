@@ -202,7 +202,7 @@ export class A2aExchange {
   }
 }
 
-/** How the task stands, and then what comes of it where the agent tells that. */
+/** The task's state, and then its result if the agent reports one. */
 async function* tellAgain({ client, streams }: Peer, { task_id: id }: TaskRecord, signal: AbortSignal) {
   const task = await client.getTask({ tenant: '', id, historyLength: 0 }, { signal })
   const told: StreamResponse = { payload: { $case: 'task', value: task } }

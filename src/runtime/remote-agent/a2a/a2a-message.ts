@@ -12,7 +12,7 @@ export function messageNumber(rounds: readonly Round[]): number {
   return 1 + rounds.filter(({ told }) => told !== undefined).length
 }
 
-/** What the agent is told: the message with its files, or what was wrong with its answer. */
+/** What the agent gets: the message with its files, or what was wrong with its answer. */
 export async function messageParts(run: RunInProgress, rounds: readonly Round[]): Promise<Part[]> {
   const unfit = rounds.findLast(({ told }) => told !== undefined)?.told
   if (unfit !== undefined) return [textPart(unfit)]

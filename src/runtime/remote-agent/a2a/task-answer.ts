@@ -16,7 +16,7 @@ import type { RemoteEvent } from '../remote-exchange.ts'
 /** How a task stands: the agent works on it, has answered, or asks the one who sent the message. */
 export type TaskProgress = { kind: 'working' } | { kind: 'answered' } | { kind: 'asks'; question: string; key: string }
 
-/** Another artifact, or one that has replaced what was said, is told after an empty line. */
+/** Another artifact, or one that has replaced earlier text, is sent after an empty line. */
 const BETWEEN = '\n\n'
 /** How often the answer may be told from its beginning. Each time it is compared with what was said. */
 const MAX_BEGINNINGS = 1_000
@@ -124,7 +124,7 @@ export class TaskAnswer {
     this.#json += (this.#json && '\n') + JSON.stringify(value)
   }
 
-  /** The task is told from its beginning. */
+  /** The task is sent from its beginning. */
   #restart(): void {
     this.#countBeginning()
     this.#at = 0

@@ -68,7 +68,7 @@ export type TriedRemote = {
   models: Set<string>
 }
 
-/** Steps that were asked for side by side, what came of them, and what had been said before. */
+/** Steps that were requested together, their results, and the text that was sent before. */
 export type StepBatch = { steps: AskedStep[]; done: DoneStep[]; said: string }
 
 /** How often, and how long each time, an answer to steps is held back for others that were asked for side by side. */
@@ -157,7 +157,7 @@ function newRun(): TrialRun {
   return { request_id: idSource()('req', Date.now()), attempt: 1 }
 }
 
-/** What the agent's server says of its own problems is told too: its developers ask. */
+/** What the agent's server says about its own problems is shown too: its developers run this check. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof AgentFailure)) return String(error)
   const { remote_message } = error.detail

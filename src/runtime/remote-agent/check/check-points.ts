@@ -31,7 +31,7 @@ const CLOSE_AFTER_MS = 100
 /** An agent that fails because of a closed connection needs a moment to do so. */
 const HEARS_AFTER_MS = 200
 
-/** Tries an implementation of the contract, point by point. `answers` says what comes of the steps that it names. */
+/** Tries an implementation of the contract, point by point. `answers` has the results of the steps that it names. */
 export async function* checkPoints(
   trial: RemoteTrial,
   answers: ReadonlyMap<string, string> = new Map(),

@@ -113,7 +113,7 @@ function bytesIn(part: Part): { data: string; media_type: string | undefined; ur
 
 const NO_OAUTH = 'signing in with OAuth is not supported yet; send a token that the server accepts in `headers`'
 
-/** A JSON-RPC error is the server's message to the model. Of other errors only host and status are told. */
+/** A JSON-RPC error is the server's message to the model. Of other errors, only host and status are shown. */
 function mcpError(error: unknown, url: URL): ToolError {
   const { code, status, message, cause } = error as { [key: string]: unknown; message?: string }
   if (error instanceof ToolError) return error
