@@ -44,7 +44,7 @@ type Definition = Parameters<typeof import('../../../agents/definition.ts').defi
 async function servedIn(client: Client, agent: Agent, environment: string) {
   const { data } = await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })
   const [active] = data
-  if (!active) return { name: `${environment} (the working copy)`, definition: agent as Definition }
+  if (!active) return { name: `${environment} (the draft)`, definition: agent as Definition }
   const { definition } = await client.deployments.get(agent.id, active.id)
   return { name: `${environment} (${active.version})`, definition: definition as Definition }
 }
