@@ -1,9 +1,11 @@
 // Makes dist/console of console/. Every start comes through here, and builds only if a source has changed.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { bundledLicenses } from './bundled-licenses.mjs'
 import { fingerprintOf } from './fingerprint-of.mjs'
 
-const SOURCES = ['console', 'sdk', 'gallery', 'package-lock.json', 'scripts/console-build.mjs']
+const SCRIPTS = ['scripts/console-build.mjs', 'scripts/bundled-licenses.mjs']
+const SOURCES = ['console', 'sdk', 'gallery', 'package-lock.json', ...SCRIPTS]
 
 /** Builds the console, unless it is built of the sources as they are now. */
 export async function buildConsoleIfStale(root) {
@@ -37,6 +39,7 @@ async function buildConsole(root, sources) {
   }).finally(stop)
   mkdirSync(fresh, { recursive: true })
   writeFileSync(join(fresh, 'index.html'), page(readFileSync(join(root, 'console/index.html'), 'utf8'), metafile))
+  writeFileSync(join(fresh, 'LICENSES.txt'), bundledLicenses(root, metafile))
   writeFileSync(join(fresh, 'built-of.txt'), sources)
   replace(join(root, 'dist/console'), fresh)
 }

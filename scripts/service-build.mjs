@@ -2,14 +2,23 @@
 // than half is the search for some 900 modules. Every start comes through here, and builds only if a source has changed.
 import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { bundledLicenses } from './bundled-licenses.mjs'
 import { fingerprintOf } from './fingerprint-of.mjs'
 import { removeOthers } from './remove-others.mjs'
 
 /** Styles, statements of migrations and similar files, which the service reads. */
 const ASSETS = 'src/**/*.{css,js,bin,sql,txt}'
-const SOURCES = ['src', 'sdk', 'gallery', 'package.json', 'package-lock.json', 'scripts/service-build.mjs']
+const SOURCES = [
+  'src',
+  'sdk',
+  'gallery',
+  'package.json',
+  'package-lock.json',
+  'scripts/service-build.mjs',
+  'scripts/bundled-licenses.mjs',
+]
 /** The packages with most files that every start loads. They are modules as ours are, and need no other package. */
-const INSIDE = ['kysely', 'zod', 'commander']
+const INSIDE = new Set(['kysely', 'zod', 'commander'])
 /** Says of which sources the service was built, and which files that made. */
 const RECORD = 'built.json'
 
@@ -46,7 +55,7 @@ function lastBuild(folder) {
 async function buildService(root, folder) {
   const { build, stop } = await import('esbuild')
   const workers = globSync('src/**/*-worker.ts', { cwd: root })
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: [
       { in: 'src/main.ts', out: 'main' },
@@ -64,6 +73,7 @@ async function buildService(root, folder) {
     // For stack traces.
     sourcemap: 'linked',
     sourcesContent: false,
+    metafile: true,
     logLevel: 'error',
     // Otherwise its process would stay as long as the service that begins here.
   }).finally(stop)
@@ -74,7 +84,7 @@ async function buildService(root, folder) {
   if (twice) throw new Error(`two sources would be built to ${twice}`)
   for (const { path, contents } of outputFiles) put(path, (draft) => writeFileSync(draft, contents))
   for (const file of assets) put(join(folder, basename(file)), (draft) => copyFileSync(join(root, file), draft))
-  put(join(folder, 'LICENSES.txt'), (draft) => writeFileSync(draft, licenses(root)))
+  put(join(folder, 'LICENSES.txt'), (draft) => writeFileSync(draft, bundledLicenses(root, metafile)))
   return names
 }
 
@@ -83,7 +93,7 @@ const otherPackages = {
   name: 'other packages',
   setup({ onResolve }) {
     onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
-      kind === 'entry-point' || INSIDE.includes(path) ? undefined : { path, external: true },
+      kind === 'entry-point' || INSIDE.has(path) ? undefined : { path, external: true },
     )
   },
 }
@@ -105,10 +115,4 @@ function put(path, write) {
   const draft = join(dirname(path), `../.draft-${process.pid}`)
   write(draft)
   renameSync(draft, path)
-}
-
-/** What the licences of the packages inside ask for. */
-function licenses(root) {
-  const texts = INSIDE.map((name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`)
-  return texts.join('\n')
 }

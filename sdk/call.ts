@@ -64,7 +64,7 @@ export function caller({ send, open }: Sender): Caller {
 }
 
 /** The operations that delete the object in their path, and the field of their data that names it. */
-const DELETES: Partial<Record<OperationId, 'id' | 'name'>> = {
+export const DELETES: Partial<Record<OperationId, 'id' | 'name'>> = {
   deleteAgent: 'id',
   deleteBudget: 'id',
   deleteCallback: 'id',

@@ -105,7 +105,7 @@ class CallOver extends Error {
 }
 
 /**
- * Makes a function that answers the service's calls to an agent in this process. It takes a `Request`, so it works wherever
+ * Makes a function that answers the service's calls to an agent that runs here. It takes a `Request`, so it works wherever
  * there are web `Request`s: Hono, Next.js, Workers, Deno, Bun; `toNodeHandler` makes a handler for node:http and Express.
  */
 export function serveAgent(handler: AgentHandler, options: ServeOptions): (request: Request) => Promise<Response> {

@@ -1,6 +1,9 @@
 # An agent in Python that books berths. Its last line puts it behind Moorage.
-import json, os
-from moorage_agent import post, serve
+import json
+import os
+import urllib.request
+
+from moorage import serve
 
 MODEL = os.environ.get('MODEL', 'gpt-5-mini')
 BASE_URL = os.environ.get('OPENAI_BASE_URL', 'https://api.openai.com/v1')
@@ -15,19 +18,20 @@ def book(boat):
 
 def ask_model(messages):
     asked = {'model': MODEL, 'messages': messages, 'tools': [{'type': 'function', 'function': BOOK_BERTH}]}
-    reply = post(f'{BASE_URL}/chat/completions', os.environ['OPENAI_API_KEY'], asked)
-    return reply['choices'][0]['message'], reply['usage']
+    headers = {'authorization': f'Bearer {os.environ["OPENAI_API_KEY"]}', 'content-type': 'application/json'}
+    request = urllib.request.Request(f'{BASE_URL}/chat/completions', json.dumps(asked).encode(), headers)
+    with urllib.request.urlopen(request) as reply:
+        said = json.load(reply)
+    return said['choices'][0]['message'], said['usage']
 
 
 def answer(run):
-    messages = run['history'] + [{'role': 'user', 'content': run['message']}]
-    usage = []
+    messages = [*run.history, {'role': 'user', 'content': run.message}]
     for _ in range(5):
         message, spent = ask_model(messages)
-        tokens = {'input_tokens': spent['prompt_tokens'], 'output_tokens': spent['completion_tokens']}
-        usage.append({'model': f'openai/{MODEL}', **tokens})
+        run.usage(model=f'openai/{MODEL}', input_tokens=spent['prompt_tokens'], output_tokens=spent['completion_tokens'])
         if not message.get('tool_calls'):
-            return {'response': message['content'], 'usage': usage}
+            return message['content']
         messages.append(message)
         for call in message['tool_calls']:
             boat = json.loads(call['function']['arguments'])['boat']
@@ -36,4 +40,4 @@ def answer(run):
     raise RuntimeError('The model did not come to an end')
 
 
-serve(answer, os.environ['AGENT_SECRET'], int(os.environ.get('PORT', '4000')))
+serve(answer, os.environ['AGENT_SECRET'], port=int(os.environ.get('PORT', '4000')))

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { renderApiDocs } from '../../scripts/render-api-docs.ts'
 import { renderCliDocs } from '../../scripts/render-cli-docs.ts'
 import { renderCliTable } from '../../scripts/render-cli-table.ts'
+import { renderPythonMethods, renderPythonTypes } from '../../scripts/render-python.ts'
 import { renderSdkApi } from '../../scripts/render-sdk-api.ts'
 import { renderSdkMethods } from '../../scripts/render-sdk-methods.ts'
 import { openApiDocument } from '../../src/http/reference/openapi.ts'
@@ -12,6 +13,8 @@ import { operations } from '../../src/operations.ts'
 const RENDERED = {
   'sdk/api.ts': renderSdkApi,
   'sdk/methods.ts': renderSdkMethods,
+  'python/moorage/types.py': renderPythonTypes,
+  'python/moorage/_methods.py': renderPythonMethods,
   'src/cli/from-operations/command-table.ts': renderCliTable,
 }
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import project from '../../package.json' with { type: 'json' }
+import { replaceVersion, VERSIONED, withoutVersion } from '../../scripts/release/versions.ts'
 import { findVersion, versionText } from '../../src/lib/version.ts'
 
 test('a clone has the commit of git, a package the one that it was built from, and a copy of the sources none', (t) => {
@@ -27,4 +28,23 @@ test('a clone has the commit of git, a package the one that it was built from, a
   assert.equal(findVersion(root).commit, null, 'there is no commit yet')
   git('commit', '-q', '--allow-empty', '-m', 'one')
   assert.equal(findVersion(root).commit, git('rev-parse', 'HEAD').trim())
+})
+
+test('every file that names the version names this one, and `npm version` writes another one to all of them', (t) => {
+  const root = join(import.meta.dirname, '../..')
+  assert.deepEqual(withoutVersion(root, project.version), [])
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-versions-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  for (const file of VERSIONED) {
+    mkdirSync(join(folder, dirname(file)), { recursive: true })
+    writeFileSync(join(folder, file), readFileSync(join(root, file)))
+  }
+  replaceVersion(folder, project.version, '7.8.9')
+  assert.deepEqual(withoutVersion(folder, '7.8.9'), [])
+  assert.equal(JSON.parse(readFileSync(join(folder, 'sdk/package.json'), 'utf8')).version, '7.8.9')
+  assert.match(readFileSync(join(folder, 'python/pyproject.toml'), 'utf8'), /^version = "7\.8\.9"$/m)
+  const chart = readFileSync(join(folder, 'deploy/helm/moorage/Chart.yaml'), 'utf8')
+  assert.match(chart, /^version: 7\.8\.9\nappVersion: 7\.8\.9$/m)
+  // The version of another package that only ends or begins like ours.
+  assert.match(readFileSync(join(folder, 'deploy/Dockerfile'), 'utf8'), /^ARG NODE_IMAGE=node:26\.10\.0-slim$/m)
 })

@@ -43,29 +43,28 @@ export async function answerSame(run: AgentRun): Promise<string> {
   return String(await run.askModel('words', { message: `Result: ${result}` }))
 }
 
-const IN_PYTHON = `from moorage_agent import serve
+const IN_PYTHON = `from moorage import StepError, serve
 import os
 def answer(run):
-    instructions = '\\n'.join(memory['content'] for memory in run['recalled'])
-    plan = run.step('plan', type='model', message=run['message'], history=run['history'], instructions=instructions)
-    steps = {
-        'refund': {'type': 'tool', 'tool': 'refund', 'arguments': {'order': 'A-1', 'amount': 1}},
-        'ask': {'type': 'ask_person', 'question': 'Which berth?'},
-    }
-    if plan not in steps:
-        return {'response': plan}
+    instructions = '\\n'.join(memory['content'] for memory in run.recalled)
+    plan = run.ask_model('plan', run.message, history=run.history, instructions=instructions)
+    if plan not in ('refund', 'ask'):
+        return plan
     try:
-        result = run.step('call_1', **steps[plan])
-    except RuntimeError as error:
+        if plan == 'ask':
+            result = run.ask_person('call_1', 'Which berth?')
+        else:
+            result = run.tool('call_1', 'refund', {'order': 'A-1', 'amount': 1})
+    except StepError as error:
         result = error
-    return {'response': run.step('words', type='model', message=f'Result: {result}')}
-serve(answer, os.environ['AGENT_SECRET'], 0)`
+    return run.ask_model('words', f'Result: {result}')
+serve(answer, os.environ['AGENT_SECRET'], port=0)`
 
 /** The program in Python, in a process of its own. */
 export async function startInPython(secret: string): Promise<{ url: string; close(): Promise<void> }> {
-  const cwd = fileURLToPath(new URL('../../../examples/remote-agents/', import.meta.url))
-  const env = { ...childEnv(), AGENT_SECRET: secret, PYTHONDONTWRITEBYTECODE: '1' }
-  const child = startChild('python3', ['-c', IN_PYTHON], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const folder = fileURLToPath(new URL('../../../python/', import.meta.url))
+  const env = { ...childEnv(), AGENT_SECRET: secret, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' }
+  const child = startChild('python3', ['-c', IN_PYTHON], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   child.stderr.on('data', (piece) => (said += piece))
   const gone = once(child, 'exit')
