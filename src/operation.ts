@@ -165,53 +165,23 @@ export type Operation = Declaration<z.ZodObject, z.ZodObject, z.ZodType> & {
   run(input: { params: unknown; query: unknown; body: unknown }, context: Context): Promise<unknown>
 }
 
+type Returned<A> = A extends { data: infer D extends z.ZodType }
+  ? z.input<D> | KnownAnswer<z.input<D>> | AcceptedReply | typeof COMMITTED
+  : A extends { list: infer I extends z.ZodType }
+    ? Page<z.input<I>> | KnownAnswer<Page<z.input<I>>>
+    : A extends { lines: infer L extends z.ZodType }
+      ? AsyncIterable<z.input<L>>
+      : Content
+
 export function operation<
-  D extends z.ZodType,
+  A extends Answer & AnswerShape<z.ZodType, z.ZodType>,
   P extends z.ZodObject = Empty,
   Q extends z.ZodObject = Empty,
   B extends z.ZodType = Empty,
 >(
   declared: Declaration<P, Q, B> &
-    AuditedChange & {
-      answer: Answer & { data: D }
-      run(
-        input: Input<P, Q, B>,
-        context: Context,
-      ): Promise<z.input<D> | KnownAnswer<z.input<D>> | AcceptedReply | typeof COMMITTED>
-    },
-): typeof declared
-export function operation<
-  I extends z.ZodType,
-  P extends z.ZodObject = Empty,
-  Q extends z.ZodObject = Empty,
-  B extends z.ZodType = Empty,
->(
-  declared: Declaration<P, Q, B> &
-    AuditedChange & {
-      answer: Answer & { list: I }
-      run(input: Input<P, Q, B>, context: Context): Promise<Page<z.input<I>> | KnownAnswer<Page<z.input<I>>>>
-    },
-): typeof declared
-export function operation<
-  L extends z.ZodType,
-  P extends z.ZodObject = Empty,
-  Q extends z.ZodObject = Empty,
-  B extends z.ZodType = Empty,
->(
-  declared: Declaration<P, Q, B> &
-    AuditedChange & {
-      answer: Answer & { lines: L }
-      run(input: Input<P, Q, B>, context: Context): Promise<AsyncIterable<z.input<L>>>
-    },
-): typeof declared
-export function operation<P extends z.ZodObject = Empty, Q extends z.ZodObject = Empty>(
-  declared: Declaration<P, Q, Empty> & {
-    method: 'GET'
-    answer: Answer & { content: true }
-    run(input: Input<P, Q, Empty>, context: Context): Promise<Content>
-  },
-): typeof declared
-export function operation(declared: unknown): unknown {
+    AuditedChange & { answer: A; run(input: Input<P, Q, B>, context: Context): Promise<Returned<A>> },
+): typeof declared {
   return declared
 }
 

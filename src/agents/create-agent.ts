@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
@@ -26,18 +25,7 @@ export const createAgent = operation({
   },
   answer: { status: 201, data: AgentReply, errors: ['conflict'] },
 
-  async run(
-    { body },
-    {
-      db,
-      actor,
-      config,
-      keyring,
-      newId,
-      now,
-      shownAgents,
-    }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'newId' | 'now' | 'shownAgents'>,
-  ) {
+  async run({ body }, { db, actor, config, keyring, newId, now, shownAgents }) {
     requireScope(actor, null)
     checkAccess({ security: body.security ?? undefined, auth: body.auth ?? undefined }, actor, config)
     const { project_id } = actor.scope

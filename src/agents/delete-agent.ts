@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import { AgentParams } from './agent.ts'
@@ -17,7 +16,7 @@ export const deleteAgent = operation({
   input: { params: AgentParams },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params }, { db, newId, now }: Needs<'db' | 'newId' | 'now'>) {
+  async run({ params }, { db, newId, now }) {
     await agents.lock(db, params.agent_id)
     await agents.remove(db, params.agent_id)
     // Its logs, metrics and memory cannot be reached any more. There may be many, so they are removed in the

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { KnownAnswer } from '../operation/known-answer.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
@@ -16,7 +15,7 @@ export const listAgents = operation({
   input: { query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}) },
   answer: { list: AgentSummary },
 
-  async run({ query }, { memo, shownAgents, storage }: Needs<'memo' | 'shownAgents' | 'storage'>) {
+  async run({ query }, { memo, shownAgents, storage }) {
     const shown = await shownAgents()
     const read = () => agents.list(storage.db, query, shown)
     // There are few first pages, and they are asked for often. The actor's scope is part of the key.

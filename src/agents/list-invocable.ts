@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { KnownAnswer } from '../operation/known-answer.ts'
 import { operation } from '../operation.ts'
 import type { WantedOutput } from '../runtime/output/wanted-output.ts'
@@ -29,10 +28,7 @@ export const listInvocable = operation({
   },
   answer: { list: InvocableAgent },
 
-  async run(
-    { query },
-    { memo, newId, now, shownAgents, storage }: Needs<'memo' | 'newId' | 'now' | 'shownAgents' | 'storage'>,
-  ) {
+  async run({ query }, { memo, newId, now, shownAgents, storage }) {
     const shown = await shownAgents()
     const read = () => listDescribed(storage.db, query, { shown, ref: query.agent_id })
     // Clients ask for the first page again and again. The actor's scope is part of the key.

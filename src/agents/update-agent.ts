@@ -1,5 +1,4 @@
 import { withoutUndefined } from '../lib/without-undefined.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireEveryUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { type Agent, AgentParams, AgentReply, presentAgent, requireDigest, sealAuth, UpdateAgentBody } from './agent.ts'
@@ -35,17 +34,7 @@ export const updateAgent = operation({
   },
   answer: { data: AgentReply, errors: ['conflict'] },
 
-  async run(
-    { params, body },
-    {
-      db,
-      actor,
-      config,
-      keyring,
-      now,
-      shownAgents,
-    }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now' | 'shownAgents'>,
-  ) {
+  async run({ params, body }, { db, actor, config, keyring, now, shownAgents }) {
     const agent = await agents.lock(db, params.agent_id)
     const { auth, digest, ...changes } = body
     requireDigest(agent, digest)

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import * as audit from './store.ts'
 
@@ -15,7 +14,7 @@ export const getAuditHead = operation({
     data: z.object({ seq: z.int().describe('0 if there are no entries'), hash: z.string() }).meta({ id: 'AuditHead' }),
   },
 
-  async run(_input, { db }: Needs<'db'>) {
+  async run(_input, { db }) {
     return audit.getHead(db)
   },
 })

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { withKeyNames } from '../keys/key-names.ts'
 import type { Actor } from '../operation/actor.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import * as projects from '../projects/store.ts'
@@ -39,7 +38,7 @@ export const listAuditLog = operation({
   },
   answer: { list: AuditEntryReply },
 
-  async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
+  async run({ query }, { db, actor, shownAgents }) {
     const { limit, offset, sort, deleted_project_id, ...filter } = query
     const shown = deleted_project_id ? await ofDeleted(db, actor, deleted_project_id) : await shownAgents()
     const { items, total } = await audit.list(db, { limit, offset, sort }, { shown, ...filter })

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { BudgetParams } from './budget.ts'
 import { concernedAgent, getToChange } from './budget-in-reach.ts'
@@ -16,7 +15,7 @@ export const deleteBudget = operation({
   input: { params: BudgetParams },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params: { budget_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { budget_id: id } }, { db, actor }) {
     await getToChange(db, actor, id)
     await budgets.remove(db, id)
     return { id, deleted: true as const }

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { BudgetReply, ScopeType } from './budget.ts'
@@ -16,7 +15,7 @@ export const listBudgets = operation({
   input: { query: listQuery(['created_at', 'updated_at', 'name', 'id'], { scope: ScopeType.optional() }) },
   answer: { list: BudgetReply },
 
-  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
+  async run({ query }, { db, actor, shownAgents, now }) {
     const { scope: scope_type, ...page } = query
     const filter = { shown: await shownAgents(), reach: actor.reach, scope_type }
     const { items, total } = await budgets.list(db, page, filter)

@@ -3,7 +3,7 @@ import { conflict, forbidden } from '../errors.ts'
 import { type Key, statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
 import { requireLasting } from '../operation/actor.ts'
-import type { Context, Needs } from '../operation/context.ts'
+import type { Context } from '../operation/context.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
@@ -46,7 +46,7 @@ export const createConsoleLink = operation({
     errors: ['conflict'],
   },
 
-  async run({ body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ body }, { db, actor, now }) {
     const key = await keyOf(db, actor, body.key_id, now())
     return insertLink(db, key, now())
   },

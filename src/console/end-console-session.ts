@@ -4,7 +4,6 @@ import type { Key } from '../keys/key.ts'
 import * as roleKeys from '../keys/personal/role-store.ts'
 import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { covers } from '../security/permissions.ts'
@@ -28,7 +27,7 @@ export const endConsoleSession = operation({
   input: { params: z.strictObject({ session_id: z.string() }) },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params: { session_id: id } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params: { session_id: id } }, { db, actor, now }) {
     const found = await sessions.find(db, id)
     const session = found && found.expires_at > now() ? found : undefined
     const isOwn = session?.person_id ? session.person_id === actor.person_id : session?.key_id === actor.id

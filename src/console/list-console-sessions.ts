@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { covers } from '../security/permissions.ts'
 import { listQuery } from '../shapes.ts'
@@ -22,10 +21,7 @@ export const listConsoleSessions = operation({
   },
   answer: { list: ConsoleSessionReply },
 
-  async run(
-    { query },
-    { db, actor, config, shownAgents, now }: Needs<'db' | 'actor' | 'config' | 'shownAgents' | 'now'>,
-  ) {
+  async run({ query }, { db, actor, config, shownAgents, now }) {
     const { key_id, person_id, ...page } = query
     const own = covers(actor.permissions, 'manage') ? undefined : [actor.id, actor.person_id ?? actor.id]
     const { items, total } = await sessions.list(db, page, {

@@ -4,7 +4,6 @@ import * as agents from '../agents/store.ts'
 import { agentsCalled, checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import type { Secrets } from '../runtime/tools/fill-secrets.ts'
 import { toolWarnings } from '../runtime/tools/review-tools.ts'
@@ -35,18 +34,7 @@ export const createDeployment = operation({
   input: { params: AgentParams, body: CreateDeploymentBody },
   answer: { status: 201, data: NewDeployment, errors: ['conflict'] },
 
-  async run(
-    { params, body },
-    {
-      db,
-      actor,
-      config,
-      events,
-      newId,
-      now,
-      shownAgents,
-    }: Needs<'db' | 'actor' | 'config' | 'events' | 'newId' | 'now' | 'shownAgents'>,
-  ) {
+  async run({ params, body }, { db, actor, config, events, newId, now, shownAgents }) {
     const agent = await agents.lock(db, params.agent_id)
     const time = now()
     const { environment, version, message, digest } = body

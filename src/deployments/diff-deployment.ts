@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { changesBetween, type Definition, DefinitionFields, definitionOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
 import { type Deployment, DeploymentParams, RollbackPreview } from './deployment.ts'
@@ -40,7 +39,7 @@ export const diffDeployment = operation({
       .meta({ id: 'DeploymentDiff' }),
   },
 
-  async run({ params: { agent_id, deployment_id }, query }, { db }: Needs<'db'>) {
+  async run({ params: { agent_id, deployment_id }, query }, { db }) {
     const deployment = await deployments.get(db, agent_id, deployment_id)
     const to = await sideOf(db, deployment)
     const from = await fromSide(db, agent_id, query.from ?? deployment.replaces)

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { withKeyName } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { DeploymentWithDefinition } from './deployment.ts'
@@ -19,7 +18,7 @@ export const findDeployment = operation({
   input: { params: z.strictObject({ deployment_id: z.string() }) },
   answer: { data: DeploymentWithDefinition },
 
-  async run({ params: { deployment_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { deployment_id: id } }, { db, actor }) {
     const found = requireFound(actor, await deployments.findById(db, id), { kind: 'Deployment', id })
     const { definition } = await deployments.getVersion(db, found.agent_id, found.version)
     return { ...(await withKeyName(db, actor, found, ['created_by'])), definition }

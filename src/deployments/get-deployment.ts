@@ -1,5 +1,4 @@
 import { withKeyName } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { DeploymentParams, DeploymentWithDefinition } from './deployment.ts'
 import * as deployments from './store.ts'
@@ -14,7 +13,7 @@ export const getDeployment = operation({
   input: { params: DeploymentParams },
   answer: { data: DeploymentWithDefinition },
 
-  async run({ params: { agent_id, deployment_id } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { agent_id, deployment_id } }, { db, actor }) {
     const found = await deployments.get(db, agent_id, deployment_id)
     const { definition } = await deployments.getVersion(db, agent_id, found.version)
     return { ...(await withKeyName(db, actor, found, ['created_by'])), definition }

@@ -1,6 +1,5 @@
 import { AgentParams } from '../agents/agent.ts'
 import { withKeyNames } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Environment } from '../runtime/tools/called-agent.ts'
 import { listQuery } from '../shapes.ts'
@@ -24,7 +23,7 @@ export const listDeployments = operation({
   },
   answer: { list: DeploymentReply },
 
-  async run({ params, query }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params, query }, { db, actor }) {
     const { environment, version, status, ...page } = query
     const { items, total } = await deployments.list(db, params.agent_id, page, { environment, version, status })
     return { items: await withKeyNames(db, actor, items, ['created_by']), total }

@@ -4,7 +4,6 @@ import * as agents from '../agents/store.ts'
 import { agentsCalled, checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
 import type { Database } from '../storage/database.ts'
@@ -35,10 +34,7 @@ export const rollbackDeployment = operation({
   },
   answer: { data: z.union([DeploymentReply, RollbackPreview]), errors: ['conflict'] },
 
-  async run(
-    { params, body },
-    { db, actor, events, newId, now, shownAgents }: Needs<'db' | 'actor' | 'events' | 'newId' | 'now' | 'shownAgents'>,
-  ) {
+  async run({ params, body }, { db, actor, events, newId, now, shownAgents }) {
     const agent = await agents.lock(db, params.agent_id)
     const { active, target, to } = await findTarget(db, agent.id, params.deployment_id)
     // The agents that it calls may lead back to it since.

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { withKeyName } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
@@ -37,10 +36,7 @@ export const createFile = operation({
   },
   answer: { status: 201, data: FileReply, errors: ['conflict', 'request_timeout'] },
 
-  async run(
-    { query: { name, user_id, expires_in_seconds }, body },
-    { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>,
-  ) {
+  async run({ query: { name, user_id, expires_in_seconds }, body }, { db, actor, config, newId, now }) {
     const { taken, media_type } = body
     const file = await keepFile(
       db,

@@ -3,7 +3,6 @@ import { conflict } from '../errors.ts'
 import * as files from '../files/store.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import * as logs from '../logs/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { eraseRepliesAbout } from '../storage/leases/stored-replies.ts'
 import { eraseEventsOfRequest } from '../webhooks/delivery/deliveries-of-user.ts'
@@ -26,7 +25,7 @@ export const eraseInvocation = operation({
   input: { params: InvocationParams },
   answer: { data: Receipt, errors: ['conflict'] },
 
-  async run({ params }, { db, actor, bytes, now, storage }: Needs<'db' | 'actor' | 'bytes' | 'now' | 'storage'>) {
+  async run({ params }, { db, actor, bytes, now, storage }) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
     if (!isFinal(found)) throw conflict('The invocation is still running. Cancel it first.')

@@ -2,7 +2,6 @@ import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import { withKeyName, withKeyNames } from '../keys/key-names.ts'
 import type { Actor } from '../operation/actor.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
 import { withAsking } from './approvals/asks-people.ts'
@@ -22,7 +21,7 @@ export const getInvocation = operation({
   input: { params: InvocationParams },
   answer: { data: Receipt },
 
-  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params }, { db, actor }) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
     const told = presentInvocation(await withStepsSoFar(db, found), agent.id)

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { withKeyNames } from '../keys/key-names.ts'
-import type { Needs } from '../operation/context.ts'
 import { DOORS } from '../operation/door.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
@@ -37,7 +36,7 @@ export const listInvocations = operation({
   },
   answer: { list: Receipt },
 
-  async run({ params, query }, { db, actor, reserve }: Needs<'db' | 'actor' | 'reserve'>) {
+  async run({ params, query }, { db, actor, reserve }) {
     const agent = await agents.get(db, params.agent_id)
     const { status, activity, door, session_id, user_id, schedule_id, ...page } = query
     const created_by = starterFor(actor, 'read')

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { KeyParams, KeyReply, presentKey } from './key.ts'
 import { concernedAgent, getInScope } from './key-in-scope.ts'
@@ -14,7 +13,7 @@ export const getKey = operation({
   input: { params: KeyParams },
   answer: { data: KeyReply },
 
-  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params }, { db, actor, now }) {
     const key = presentKey(await getInScope(db, actor, params.key_id), now())
     return withOwner(db, actor, key)
   },

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { coversAll, Permission } from '../security/permissions.ts'
 import { Time } from '../shapes.ts'
@@ -38,7 +37,7 @@ export const getSelf = operation({
       .meta({ id: 'Self' }),
   },
 
-  async run(_input, { db, actor, config: { limits, roles } }: Needs<'db' | 'actor' | 'config'>) {
+  async run(_input, { db, actor, config: { limits, roles } }) {
     const { kind, id, scope, reach, permissions, tier, expires_at, person_id = null } = actor
     const key = kind === 'key' || kind === 'person' ? await keys.get(db, id) : undefined
     return {

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { KeyReply, KeyStatus, presentKey } from './key.ts'
@@ -26,7 +25,7 @@ export const listKeys = operation({
   },
   answer: { list: KeyReply },
 
-  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
+  async run({ query }, { db, actor, shownAgents, now }) {
     const { agent_id: ref, status, person_id, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.findIn(db, actor.scope.project_id, ref))?.id ?? ref)
     const { items, total } = await keys.list(

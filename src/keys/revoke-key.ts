@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
 import { KeyParams } from './key.ts'
@@ -22,7 +21,7 @@ export const revokeKey = operation({
   input: { params: KeyParams },
   answer: { data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }), errors: ['conflict'] },
 
-  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params }, { db, actor, now }) {
     const key = await getInScope(db, actor, params.key_id)
     const revoked_at = key.revoked_at ?? now()
     if (key.revoked_at === null) {

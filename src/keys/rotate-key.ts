@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { conflict, forbidden, requireFewSecrets } from '../errors.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
 import { newKey } from '../security/key-format.ts'
@@ -26,7 +25,7 @@ export const rotateKey = operation({
   input: { params: KeyParams, body: RotationBody, bodyOptional: true },
   answer: { data: KeyWithSecret, secret: true, errors: ['conflict'] },
 
-  async run({ params, body }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
+  async run({ params, body }, { db, actor, config, now }) {
     await keys.lock(db, params.key_id)
     const key = await getInScope(db, actor, params.key_id)
     if (key.person_id !== null && key.person_id !== actor.person_id) {

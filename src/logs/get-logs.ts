@@ -1,6 +1,5 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { followLog } from './follow-log.ts'
 import { LogEntryReply, LogsQuery, withOwnId } from './log-entry.ts'
@@ -17,7 +16,7 @@ export const getLogs = operation({
   input: { params: AgentParams, query: LogsQuery },
   answer: { list: LogEntryReply },
 
-  async run({ params, query }, { db, keyring }: Needs<'db' | 'keyring'>) {
+  async run({ params, query }, { db, keyring }) {
     const { seq } = await agents.get(db, params.agent_id)
     const { after } = query
     const page =

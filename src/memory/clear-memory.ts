@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { TimeInput } from '../shapes.ts'
@@ -25,7 +24,7 @@ export const clearMemory = operation({
   },
   answer: { data: z.object({ deleted: z.int() }) },
 
-  async run({ params, query }, { db, actor, storage }: Needs<'db' | 'actor' | 'storage'>) {
+  async run({ params, query }, { db, actor, storage }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const { before, ...context } = { ...query, user_id: requireUser(actor, query.user_id) }
     return { deleted: await memories.clear(storage, { agent_seq, ...context }, before) }

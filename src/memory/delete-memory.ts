@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { MemoryParams } from './memory.ts'
@@ -18,7 +17,7 @@ export const deleteMemory = operation({
   input: { params: MemoryParams },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params }, { db, actor }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const scope = { agent_seq, user_id: requireUser(actor, undefined) }
     const { seq, memory } = await memories.lock(db, scope, params.memory_id)

@@ -1,5 +1,4 @@
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { MemoryParams, MemoryReply } from './memory.ts'
@@ -15,7 +14,7 @@ export const getMemory = operation({
   input: { params: MemoryParams },
   answer: { data: MemoryReply },
 
-  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params }, { db, actor }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const scope = { agent_seq, user_id: requireUser(actor, undefined) }
     return (await memories.get(db, scope, params.memory_id)).memory

@@ -1,6 +1,5 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
@@ -25,7 +24,7 @@ export const listMemory = operation({
   },
   answer: { list: MemoryReply },
 
-  async run({ params, query }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params, query }, { db, actor }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const { user_id, session_id, kind, before, after, ...page } = query
     const scope = { agent_seq, user_id: requireUser(actor, user_id), session_id }

@@ -1,10 +1,8 @@
 import * as agents from '../agents/store.ts'
 import { invalid } from '../errors.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import type { Memory } from './memory.ts'
-import { MemoryParams, MemoryReply, UpdateMemoryBody } from './memory.ts'
+import { type Memory, MemoryParams, MemoryReply, UpdateMemoryBody } from './memory.ts'
 import * as memories from './store.ts'
 
 export const updateMemory = operation({
@@ -20,7 +18,7 @@ export const updateMemory = operation({
   input: { params: MemoryParams, body: UpdateMemoryBody },
   answer: { data: MemoryReply },
 
-  async run({ params, body }, { db, actor, request_id }: Needs<'db' | 'actor' | 'request_id'>) {
+  async run({ params, body }, { db, actor, request_id }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const scope = { agent_seq, user_id: requireUser(actor, undefined) }
     const { seq, memory } = await memories.lock(db, scope, params.memory_id)

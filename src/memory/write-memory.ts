@@ -2,7 +2,6 @@ import { setImmediate as nextPass } from 'node:timers/promises'
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { requireRoom } from '../projects/project.ts'
@@ -43,7 +42,7 @@ export const writeMemory = operation({
   },
   answer: { status: 201, data: z.object({ items: z.array(MemoryReply) }), errors: ['conflict'] },
 
-  async run({ params, body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+  async run({ params, body }, { db, actor, newId, now }) {
     const agent = await agents.get(db, params.agent_id)
     requireRoom(await projects.get(db, agent.project_id))
     const time = now()

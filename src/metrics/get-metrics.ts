@@ -1,6 +1,5 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { MetricSeries, MetricsQuery, UNIT_OF } from './metric.ts'
 import { begunSteps, MINUTE_MS, rangeOf } from './range.ts'
@@ -17,7 +16,7 @@ export const getMetrics = operation({
   input: { params: AgentParams, query: MetricsQuery },
   answer: { data: MetricSeries },
 
-  async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params, query }, { db, actor, now }) {
     const { metric } = query
     const { seq } = await agents.get(db, params.agent_id)
     const time = now()

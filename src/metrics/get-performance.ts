@@ -1,6 +1,5 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { type Percentiles, PerformanceQuery, PerformanceReply, type Totals } from './metric.ts'
 import { begunSteps, MINUTE_MS, rangeOf } from './range.ts'
@@ -17,7 +16,7 @@ export const getPerformance = operation({
   input: { params: AgentParams, query: PerformanceQuery },
   answer: { data: PerformanceReply },
 
-  async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params, query }, { db, actor, now }) {
     const { seq } = await agents.get(db, params.agent_id)
     const time = now()
     const { granularity, ...range } = rangeOf(query, time)

@@ -29,7 +29,7 @@ export type Uploads = {
   release(): Promise<void>
 }
 
-/** All that operations may use while they run. Each says in its signature what it does use: see `Needs`. */
+/** All that operations may use while they run. Each takes what it uses out of it by name. */
 export type Context = Parts &
   ReplyChannel & {
     /**
@@ -54,5 +54,5 @@ export type Context = Parts &
     shownAgents(): Promise<ShownAgents>
   }
 
-/** The signature of an operation, or of a step of it, says what it uses: `run({ params }, { db, now }: Needs<'db' | 'now'>)`. */
+/** What a step of an operation uses: `function keepRun(run: Run, { db, now }: Needs<'db' | 'now'>)`. */
 export type Needs<K extends keyof Context> = Pick<Context, K>

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import { BeginPauseBody, PauseReply, presentPauses, projectToPause } from './pause.ts'
@@ -17,7 +16,7 @@ export const beginPause = operation({
   input: { body: BeginPauseBody },
   answer: { data: PauseReply },
 
-  async run({ body }, { db, actor, events, now }: Needs<'db' | 'actor' | 'events' | 'now'>) {
+  async run({ body }, { db, actor, events, now }) {
     const project_id = projectToPause(actor, body.scope)
     const time = now()
     const isNew = await pauses.insert(db, { project_id, reason: body.reason, paused_by: actor.id, paused_at: time })

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import { EndPauseBody, PauseReply, presentPauses, projectToPause } from './pause.ts'
@@ -17,7 +16,7 @@ export const endPause = operation({
   input: { body: EndPauseBody, bodyOptional: true },
   answer: { data: PauseReply },
 
-  async run({ body }, { db, actor, events, now }: Needs<'db' | 'actor' | 'events' | 'now'>) {
+  async run({ body }, { db, actor, events, now }) {
     const project_id = projectToPause(actor, body.scope)
     const ended = await pauses.remove(db, project_id)
     if (ended) {

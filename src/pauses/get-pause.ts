@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { PauseReply, presentPauses } from './pause.ts'
 import * as pauses from './store.ts'
@@ -12,7 +11,7 @@ export const getPause = operation({
   access: { permission: 'read' },
   answer: { data: PauseReply },
 
-  async run(_input, { actor, db }: Needs<'actor' | 'db'>) {
+  async run(_input, { actor, db }) {
     return presentPauses(await pauses.list(db), actor)
   },
 })

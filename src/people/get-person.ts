@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { PersonParams, PersonReply, presentPerson } from './person.ts'
 import { getInReach } from './person-in-reach.ts'
@@ -15,7 +14,7 @@ export const getPerson = operation({
   input: { params: PersonParams },
   answer: { data: PersonReply },
 
-  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params }, { db, actor }) {
     const { person, roles } = await getInReach(db, actor, params.person_id)
     return presentPerson(person, await people.listIdentities(db, [person.id]), roles)
   },

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
@@ -19,7 +18,7 @@ export const listPeople = operation({
   input: { query: listQuery(['created_at', 'last_seen_at', 'name', 'email', 'id'], { email: z.string().optional() }) },
   answer: { list: PersonReply },
 
-  async run({ query }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ query }, { db, actor }) {
     requireScope(actor, null)
     const { email, ...page } = query
     const isOfAll = actor.reach === 'service' && !actor.names_project

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { CreateProjectBody, ProjectReply, presentProject, withLimits } from './project.ts'
 import * as projects from './store.ts'
@@ -17,7 +16,7 @@ export const createProject = operation({
   input: { body: CreateProjectBody },
   answer: { status: 201, data: ProjectReply, errors: ['conflict'] },
 
-  async run({ body }, { db, newId, now }: Needs<'db' | 'newId' | 'now'>) {
+  async run({ body }, { db, newId, now }) {
     const time = now()
     const project = {
       ...body,

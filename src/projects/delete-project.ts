@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { conflict, invalid } from '../errors.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
@@ -26,7 +25,7 @@ export const deleteProject = operation({
   },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }), errors: ['conflict'] },
 
-  async run({ params, query }, { db, events, newId, now }: Needs<'db' | 'events' | 'newId' | 'now'>) {
+  async run({ params, query }, { db, events, newId, now }) {
     const { id, name } = await projects.get(db, params.project_id)
     if (id === DEFAULT_PROJECT) throw conflict("The default project can't be deleted.")
     if (query.name !== name) throw invalid({ field: 'name', error: "is not this project's name" })

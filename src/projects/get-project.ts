@@ -1,7 +1,9 @@
-import type { Needs } from '../operation/context.ts'
+import { notFound } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
 import { operation } from '../operation.ts'
-import { ProjectParams, ProjectReply, presentProject } from './project.ts'
-import { getInReach } from './project-in-reach.ts'
+import type { Database } from '../storage/database.ts'
+import { type Project, ProjectParams, ProjectReply, presentProject } from './project.ts'
+import * as projects from './store.ts'
 
 export const getProject = operation({
   id: 'getProject',
@@ -13,7 +15,14 @@ export const getProject = operation({
   input: { params: ProjectParams },
   answer: { data: ProjectReply },
 
-  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params }, { db, actor }) {
     return presentProject(await getInReach(db, actor, params.project_id))
   },
 })
+
+/** A key of one project does not learn whether another exists. */
+async function getInReach(db: Database, { reach, scope }: Actor, ref: string): Promise<Project> {
+  const project = await projects.get(db, ref)
+  if (reach === 'project' && project.id !== scope.project_id) throw notFound('Project', ref)
+  return project
+}

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { ProjectReply, presentProject } from './project.ts'
@@ -14,7 +13,7 @@ export const listProjects = operation({
   input: { query: listQuery(['created_at', 'updated_at', 'name', 'id'], {}) },
   answer: { list: ProjectReply },
 
-  async run({ query }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ query }, { db, actor }) {
     const only = actor.reach === 'service' ? undefined : actor.scope.project_id
     const { items, total } = await projects.list(db, query, only)
     return { items: items.map(presentProject), total }

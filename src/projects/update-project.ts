@@ -1,7 +1,6 @@
 import type { Config } from '../config.ts'
 import { conflict, invalid } from '../errors.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import { ProjectParams, ProjectReply, presentProject, UpdateProjectBody, withLimits } from './project.ts'
@@ -20,7 +19,7 @@ export const updateProject = operation({
   input: { params: ProjectParams, body: UpdateProjectBody },
   answer: { data: ProjectReply, errors: ['conflict'] },
 
-  async run({ params, body }, { db, config, now }: Needs<'db' | 'config' | 'now'>) {
+  async run({ params, body }, { db, config, now }) {
     const { id } = await projects.get(db, params.project_id)
     const project = await projects.lock(db, id)
     const isRenamed = body.name !== undefined && body.name !== project.name

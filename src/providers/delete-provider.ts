@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { ProviderParams, requireWholeProject } from './provider.ts'
 import * as providers from './store.ts'
@@ -17,7 +16,7 @@ export const deleteProvider = operation({
   input: { params: ProviderParams },
   answer: { data: z.object({ name: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params: { name } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { name } }, { db, actor }) {
     requireWholeProject(actor)
     await providers.remove(db, actor.scope.project_id, name)
     return { name, deleted: true as const }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { ProviderReply, presentConfigured, presentStored } from './provider.ts'
@@ -16,7 +15,7 @@ export const listProviders = operation({
   input: { query: listQuery(['name'], {}).extend({ sort: z.enum(['name', '-name']).default('name') }) },
   answer: { list: ProviderReply },
 
-  async run({ query: { limit, offset, sort } }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
+  async run({ query: { limit, offset, sort } }, { db, actor, config }) {
     const stored = await providers.listAll(db, actor.scope.project_id)
     const configured = config.providers.map((provider) => presentConfigured(provider, stored))
     const others = stored.filter(({ name }) => !configured.some((known) => known.name === name)).map(presentStored)

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import {
@@ -30,7 +29,7 @@ export const setProvider = operation({
 
   async run(
     { params: { name }, body: { type, base_url, api_key, vision, cache } },
-    { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
+    { db, actor, config, keyring, now },
   ) {
     requireWholeProject(actor)
     requireName(name)

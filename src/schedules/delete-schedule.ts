@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { ScheduleParams } from './schedule.ts'
 import * as schedules from './store.ts'
@@ -15,7 +14,7 @@ export const deleteSchedule = operation({
   input: { params: ScheduleParams },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params }, { db }: Needs<'db'>) {
+  async run({ params }, { db }) {
     const { id } = await schedules.get(db, params.agent_id, params.schedule_id)
     await schedules.remove(db, id)
     return { id, deleted: true as const }

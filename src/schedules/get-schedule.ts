@@ -1,5 +1,4 @@
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { presentWithRuns, ScheduleParams, ScheduleWithRuns } from './schedule.ts'
 import * as schedules from './store.ts'
@@ -14,7 +13,7 @@ export const getSchedule = operation({
   input: { params: ScheduleParams },
   answer: { data: ScheduleWithRuns },
 
-  async run({ params }, { db }: Needs<'db'>) {
+  async run({ params }, { db }) {
     const agent = await agents.get(db, params.agent_id)
     return presentWithRuns(await schedules.get(db, agent.id, params.schedule_id), agent)
   },

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { presentSchedule, ScheduleReply } from './schedule.ts'
@@ -22,7 +21,7 @@ export const listSchedules = operation({
   },
   answer: { list: ScheduleReply },
 
-  async run({ params, query: { enabled, ...page } }, { db }: Needs<'db'>) {
+  async run({ params, query: { enabled, ...page } }, { db }) {
     const agent = await agents.get(db, params.agent_id)
     const which = { agent_id: agent.id, enabled: enabled === undefined ? undefined : enabled === 'true' }
     const { items, total } = await schedules.list(db, page, which)

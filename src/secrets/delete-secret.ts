@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { requireWholeProject, SecretParams } from './secret.ts'
 import * as secrets from './store.ts'
@@ -16,7 +15,7 @@ export const deleteSecret = operation({
   input: { params: SecretParams },
   answer: { data: z.object({ name: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params: { name } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { name } }, { db, actor }) {
     requireWholeProject(actor)
     await secrets.remove(db, actor.scope.project_id, name)
     return { name, deleted: true as const }

@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { presentSecret, requireWholeProject, SecretReply } from './secret.ts'
@@ -14,7 +13,7 @@ export const listSecrets = operation({
   input: { query: listQuery(['created_at', 'updated_at', 'name'], {}) },
   answer: { list: SecretReply },
 
-  async run({ query }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
+  async run({ query }, { db, actor, config }) {
     requireWholeProject(actor)
     const { items, total } = await secrets.list(db, actor.scope.project_id, query)
     return { items: items.map((secret) => presentSecret(secret, config.secrets)), total }

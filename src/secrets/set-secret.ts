@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import {
   presentSecret,
@@ -24,10 +23,7 @@ export const setSecret = operation({
   input: { params: SecretParams, body: SetSecretBody },
   answer: { data: SecretReply, errors: ['conflict'] },
 
-  async run(
-    { params: { name }, body },
-    { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
-  ) {
+  async run({ params: { name }, body }, { db, actor, config, keyring, now }) {
     requireWholeProject(actor)
     requireName(name)
     const { project_id } = actor.scope

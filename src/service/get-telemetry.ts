@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 
 const Telemetry = z.strictObject({
@@ -25,7 +24,7 @@ export const getTelemetry = operation({
   access: { permission: 'manage', reach: 'operator', knownWithinMs: 400 },
   answer: { data: Telemetry },
 
-  async run(_input, { telemetry }: Needs<'telemetry'>) {
+  async run(_input, { telemetry }) {
     return { readings: await telemetry.read() }
   },
 })

@@ -3,7 +3,6 @@ import { AgentReply, AgentSummary } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import * as deployments from '../deployments/store.ts'
 import * as metrics from '../metrics/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { DEFAULT_ENVIRONMENT } from '../runtime/tools/called-agent.ts'
 import { listQuery } from '../shapes.ts'
@@ -46,7 +45,7 @@ export const listOverview = operation({
   },
   answer: { list: AgentOverview },
 
-  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
+  async run({ query }, { db, actor, shownAgents, now }) {
     const { failing, ...page } = query
     const shown = await shownAgents()
     const thisHour = Math.floor(now() / HOUR_MS)

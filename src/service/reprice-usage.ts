@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import * as invocations from '../invocations/store.ts'
-import type { Needs } from '../operation/context.ts'
 import type { Prices } from '../operation/project-snapshot.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
@@ -49,7 +48,7 @@ export const repriceUsage = operation({
       .meta({ id: 'RepricedUsage' }),
   },
 
-  async run({ body }, { actor, db, now, prices, storage }: Needs<'actor' | 'db' | 'now' | 'prices' | 'storage'>) {
+  async run({ body }, { actor, db, now, prices, storage }) {
     requireScope(actor, null)
     if (body.scope === 'service') requireService(actor)
     const { from, to = now(), after } = body

@@ -3,7 +3,6 @@ import * as agents from '../agents/store.ts'
 import { invalid, notFound } from '../errors.ts'
 import { writableTime } from '../lib/time.ts'
 import type { Actor } from '../operation/actor.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireScope, requireService } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { usdOf } from '../runtime/models/usage.ts'
@@ -27,7 +26,7 @@ export const getUsage = operation({
   input: { query: UsageQuery },
   answer: { data: UsageReply, csv: 'rows', errors: ['not_found'] },
 
-  async run({ query }, { db, actor, now, shownAgents }: Needs<'db' | 'actor' | 'now' | 'shownAgents'>) {
+  async run({ query }, { db, actor, now, shownAgents }) {
     if (query.scope === 'service') {
       requireScope(actor, null)
       requireService(actor)

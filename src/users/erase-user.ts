@@ -7,7 +7,6 @@ import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { InvocationStatus, isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
-import type { Needs } from '../operation/context.ts'
 import type { Parts } from '../operation/parts.ts'
 import { operation } from '../operation.ts'
 import * as schedules from '../schedules/store.ts'
@@ -56,10 +55,7 @@ export const eraseUser = operation({
       .meta({ id: 'ErasedUser' }),
   },
 
-  async run(
-    { params: { user_id } },
-    { db, bytes, now, storage, shownAgents }: Needs<'db' | 'bytes' | 'now' | 'storage' | 'shownAgents'>,
-  ) {
+  async run({ params: { user_id } }, { db, bytes, now, storage, shownAgents }) {
     const reach = await shownAgents()
     const { project_id } = reach
     const shown = await agents.listShown(db, reach)

@@ -8,7 +8,6 @@ import { withOwnId } from '../logs/log-entry.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import { listSummaries } from '../memory/summaries/summary-store.ts'
-import type { Needs } from '../operation/context.ts'
 import type { Parts } from '../operation/parts.ts'
 import { operation } from '../operation.ts'
 import * as schedules from '../schedules/store.ts'
@@ -28,7 +27,7 @@ export const exportUser = operation({
   input: { params: UserParams },
   answer: { lines: UserLine },
 
-  async run({ params: { user_id } }, { db, keyring, shownAgents }: Needs<'db' | 'keyring' | 'shownAgents'>) {
+  async run({ params: { user_id } }, { db, keyring, shownAgents }) {
     const reach = await shownAgents()
     const shown = await agents.listShown(db, reach)
     // Files belong to the project, so a key of one agent does not see them.

@@ -1,7 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { listSessions as listRemembered } from '../memory/warm/scope-lists.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { Label, listQuery } from '../shapes.ts'
@@ -20,7 +19,7 @@ export const listSessions = operation({
   },
   answer: { list: AgentSession },
 
-  async run({ params, query: { user_id, ...page } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params, query: { user_id, ...page } }, { db, actor }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     return listRemembered(db, { agent_seq, user_id: requireUser(actor, user_id) }, page)
   },

@@ -1,7 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { listUsers as listRemembered } from '../memory/warm/scope-lists.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
@@ -18,7 +17,7 @@ export const listUsers = operation({
   input: { params: AgentParams, query: listQuery(['last_used_at', 'user_id'], {}, '-last_used_at') },
   answer: { list: AgentUser },
 
-  async run({ params, query }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params, query }, { db, actor }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     return listRemembered(db, { agent_seq, user_id: requireUser(actor, undefined) }, query)
   },

@@ -1,7 +1,6 @@
 import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { requireLasting } from '../operation/actor.ts'
-import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
@@ -25,10 +24,7 @@ export const createWebhook = operation({
   input: { body: CreateWebhookBody },
   answer: { status: 201, data: WebhookWithSecret, secret: true, errors: ['conflict'] },
 
-  async run(
-    { body },
-    { db, actor, config, keyring, newId, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'newId' | 'now'>,
-  ) {
+  async run({ body }, { db, actor, config, keyring, newId, now }) {
     requireLasting(actor, 'A webhook')
     const agent = body.agent_id === null ? undefined : await agents.findIn(db, actor.scope.project_id, body.agent_id)
     requireScope(actor, agent?.id ?? null)

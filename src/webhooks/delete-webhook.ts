@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import * as webhooks from './store.ts'
@@ -18,7 +17,7 @@ export const deleteWebhook = operation({
   input: { params: WebhookParams },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+  async run({ params }, { db, actor, newId, now }) {
     const { id } = await getInScope(db, actor, params.webhook_id)
     await webhooks.remove(db, id)
     // Its deliveries cannot be reached any more. There may be many, so they are removed in the background.

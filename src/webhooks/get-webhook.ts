@@ -1,4 +1,3 @@
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { presentWebhook, WebhookParams, WebhookReply } from './webhook.ts'
 import { concernedAgent, getInScope } from './webhook-in-scope.ts'
@@ -13,7 +12,7 @@ export const getWebhook = operation({
   input: { params: WebhookParams },
   answer: { data: WebhookReply },
 
-  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params }, { db, actor, now }) {
     return presentWebhook(await getInScope(db, actor, params.webhook_id), now())
   },
 })

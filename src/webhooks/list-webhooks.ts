@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import * as webhooks from './store.ts'
@@ -25,7 +24,7 @@ export const listWebhooks = operation({
   },
   answer: { list: WebhookReply },
 
-  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
+  async run({ query }, { db, actor, shownAgents, now }) {
     const { agent_id: ref, event, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.findIn(db, actor.scope.project_id, ref))?.id ?? ref)
     const { items, total } = await webhooks.list(db, page, { shown: await shownAgents(), agent_id, event, status })

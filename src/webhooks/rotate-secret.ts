@@ -1,6 +1,5 @@
 import { requireFewSecrets } from '../errors.ts'
 import { requireLasting } from '../operation/actor.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { RotationBody } from '../shapes.ts'
 import * as webhooks from './store.ts'
@@ -21,7 +20,7 @@ export const rotateWebhookSecret = operation({
   input: { params: WebhookParams, body: RotationBody, bodyOptional: true },
   answer: { data: WebhookWithSecret, secret: true, errors: ['conflict'] },
 
-  async run({ params, body }, { db, actor, keyring, now }: Needs<'db' | 'actor' | 'keyring' | 'now'>) {
+  async run({ params, body }, { db, actor, keyring, now }) {
     await webhooks.lock(db, params.webhook_id)
     const webhook = await getChangeable(db, actor, params.webhook_id)
     requireLasting(actor, 'A webhook')

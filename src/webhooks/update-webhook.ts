@@ -1,5 +1,4 @@
 import { requireLasting } from '../operation/actor.ts'
-import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import * as webhooks from './store.ts'
@@ -20,7 +19,7 @@ export const updateWebhook = operation({
   input: { params: WebhookParams, body: UpdateWebhookBody },
   answer: { data: WebhookReply },
 
-  async run({ params, body }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
+  async run({ params, body }, { db, actor, config, now }) {
     await webhooks.lock(db, params.webhook_id)
     const webhook = await getChangeable(db, actor, params.webhook_id)
     if (body.url !== undefined) {

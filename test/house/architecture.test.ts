@@ -132,7 +132,7 @@ describe('the house', () => {
   })
 
   test('a signature says what is used: no operation and no slice takes all parts or the whole context', () => {
-    assert.deepEqual(unsaidNeeds(sources), [], 'say `Needs<…>` or `Pick<Parts, …>`')
+    assert.deepEqual(unsaidNeeds(sources), [], 'take what is used by name, or say `Needs<…>` or `Pick<Parts, …>`')
   })
 
   test('no operation copies its context', () => {
@@ -377,7 +377,6 @@ const text = "import x from './in-a-string.ts'"
       "function start(\n  parts: Pick<Parts, 'now'>,\n  context: Context,\n) {}",
       'export const getKey = operation({\n  run: ({ params }, context) => find(params, context),\n})',
       run('{ params }, context'),
-      run('{ params: { key_id } }, { db, config: { limits } }'),
     ]) {
       assert.ok(seen(text), text)
     }
@@ -387,7 +386,7 @@ const text = "import x from './in-a-string.ts'"
       "function keyOf(actor: Context['actor']) {}",
       '/** The whole Context, or all Parts: Parts */',
       run('_input'),
-      run("{ params: { key_id } }, { db, config: { limits } }: Needs<'db' | 'config'>"),
+      run('{ params: { key_id } }, { db, config: { limits } }'),
       run('{ params }, context: KeyNeeds'),
     ]) {
       assert.ok(!seen(text), text)

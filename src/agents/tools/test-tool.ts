@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { Cancellation } from '../../runtime/deadline.ts'
 import { schemaProblem } from '../../runtime/schemas/schema-size.ts'
@@ -52,17 +51,7 @@ export const testTool = operation({
       .meta({ id: 'ToolTest' }),
   },
 
-  async run(
-    { params: { agent_id }, body: { tool, call } },
-    {
-      actor,
-      runtime,
-      request_id,
-      repeatable,
-      onHangUp,
-      now,
-    }: Needs<'actor' | 'runtime' | 'request_id' | 'repeatable' | 'onHangUp' | 'now'>,
-  ) {
+  async run({ params: { agent_id }, body: { tool, call } }, { actor, runtime, request_id, repeatable, onHangUp, now }) {
     const problem = tool.type === 'http' ? schemaProblem(tool.input_schema) : undefined
     if (problem) throw invalid({ field: 'tool.input_schema', error: problem })
     if (call && tool.type === 'ask_person')

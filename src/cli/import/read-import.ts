@@ -1,8 +1,6 @@
 import { isObject, parseIfJson } from '../../lib/json.ts'
 import { fromAgentFile, fromMessages, isAgentFile, isMessages } from './from-letta.ts'
-import { fromMem0, isMem0 } from './from-mem0.ts'
-import { fromMoorage, isMoorage } from './from-moorage.ts'
-import type { Fields, ImportItem } from './import-item.ts'
+import { type Fields, type ImportItem, itemOf, textOf, timeOf } from './import-item.ts'
 
 export type Import = { format: 'moorage' | 'letta' | 'mem0'; items: ImportItem[] }
 
@@ -28,4 +26,53 @@ function listIn(value: unknown): Fields[] {
   if (!isObject(value)) return []
   const inner = value['results'] ?? value['memories'] ?? value['data']
   return Array.isArray(inner) ? inner.filter(isObject) : [value]
+}
+
+/** mem0: a list of memories, each one a sentence about a user. */
+function fromMem0(values: Fields[]): ImportItem[] {
+  return values.flatMap((found) => {
+    const content = textOf(found['memory'])
+    if (content === undefined) return []
+    const { metadata, categories, id } = found
+    return itemOf('fact', content, {
+      user_id: textOf(found['user_id']),
+      session_id: textOf(found['run_id']),
+      metadata: {
+        ...(isObject(metadata) && metadata),
+        ...(Array.isArray(categories) && { categories }),
+        ...(textOf(id) && { mem0_id: id }),
+      },
+      created_at: timeOf(found['created_at']),
+    })
+  })
+}
+
+function isMem0([first]: Fields[]): boolean {
+  return textOf(first?.['memory']) !== undefined
+}
+
+const KINDS = new Set<unknown>(['turn', 'fact', 'note'])
+
+/**
+ * Our own format: the lines of `users export`, or the output of `memory list --json`. Superseded memories are left out.
+ */
+function fromMoorage(values: Fields[]): ImportItem[] {
+  return values.flatMap((memory) => {
+    const content = textOf(memory['content'])
+    const isMemory = memory['type'] === undefined || memory['type'] === 'memory'
+    if (!isMemory || content === undefined || !KINDS.has(memory['kind']) || textOf(memory['superseded_by'])) return []
+    return itemOf(memory['kind'] as ImportItem['kind'], content, {
+      role: textOf(memory['role']),
+      user_id: textOf(memory['user_id']),
+      session_id: textOf(memory['session_id']),
+      metadata: (memory['metadata'] ?? {}) as Fields,
+      created_at: timeOf(memory['created_at']),
+    })
+  })
+}
+
+function isMoorage([first]: Fields[]): boolean {
+  return first !== undefined && KINDS.has(first['kind'])
+    ? 'content' in first
+    : ['memory', 'invocation', 'log'].includes(String(first?.['type']))
 }

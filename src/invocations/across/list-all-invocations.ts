@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ShownAgent } from '../../agents/store.ts'
 import * as agents from '../../agents/store.ts'
 import { withKeyNames } from '../../keys/key-names.ts'
 import type { Needs } from '../../operation/context.ts'
@@ -6,12 +7,13 @@ import { DOORS } from '../../operation/door.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
+import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import { withAsking } from '../approvals/asks-people.ts'
 import { findInvocations } from '../find-invocations.ts'
-import { InvocationStatus } from '../invocation.ts'
+import { type Invocation, InvocationStatus } from '../invocation.ts'
 import { presentInvocation, Receipt } from '../receipt.ts'
+import { listPageOfReceipts, RECEIPT_KEY } from '../rows/receipt-rows.ts'
 import { listWithStepsSoFar } from '../steps/kept-steps.ts'
-import { findByRequest } from './find-by-request.ts'
 
 export const listAllInvocations = operation({
   id: 'listAllInvocations',
@@ -41,7 +43,7 @@ export const listAllInvocations = operation({
   },
   answer: { list: Receipt },
 
-  async run({ query }, { db, actor, reserve, shownAgents }: Needs<'db' | 'actor' | 'reserve' | 'shownAgents'>) {
+  async run({ query }, { db, actor, reserve, shownAgents }) {
     const { agent_id: ref, status, door, session_id, user_id, request_id, parent_request_id, ...page } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.findIn(db, actor.scope.project_id, ref)
@@ -63,3 +65,29 @@ export const listAllInvocations = operation({
     return { items: await withKeyNames(db, actor, await withAsking(db, receipts), ['created_by']), total }
   },
 })
+
+type Filter = { [column in (typeof COLUMNS)[number]]?: string | undefined }
+
+const COLUMNS = ['status', 'door', 'user_id', 'session_id', 'parent_request_id'] as const
+
+/** The page of the one invocation with an id, if it is of these agents and passes the filter. */
+async function findByRequest(
+  { db, reserve }: Needs<'db' | 'reserve'>,
+  shown: readonly ShownAgent[],
+  request_id: string,
+  { limit, offset }: PageQuery,
+  filter: Filter,
+): Promise<Page<Invocation>> {
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const rows = await db
+    .selectFrom('all_invocations')
+    .select(['agent_seq', ...COLUMNS, ...RECEIPT_KEY])
+    .where('id', '=', request_id)
+    .execute()
+  const found = rows.filter(
+    (row) =>
+      shown.some(({ seq }) => seq === row.agent_seq) &&
+      wanted.every(([name, value]) => row[name as 'status'] === value),
+  )
+  return { items: await listPageOfReceipts({ db, reserve }, found.slice(offset, offset + limit)), total: found.length }
+}

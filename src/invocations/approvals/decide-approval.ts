@@ -3,7 +3,6 @@ import * as agents from '../../agents/store.ts'
 import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
 import { withKeyName } from '../../keys/key-names.ts'
 import type { Actor } from '../../operation/actor.ts'
-import type { Needs } from '../../operation/context.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { operation } from '../../operation.ts'
 import type { Invocation } from '../invocation.ts'
@@ -34,7 +33,7 @@ export const decideApproval = operation({
   },
   answer: { data: ApprovalReply, errors: ['conflict'] },
 
-  async run({ params: { agent_id, request_id, call_id }, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params: { agent_id, request_id, call_id }, body }, { db, actor, now }) {
     const agent = await agents.get(db, agent_id)
     // Two deciders come one after the other.
     await lock(db, agent.seq, request_id)

@@ -1,7 +1,6 @@
 import * as agents from '../../agents/store.ts'
 import { notFound } from '../../errors.ts'
 import { withKeyNames } from '../../keys/key-names.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 import { ApprovalParams, ApprovalReply } from './approval.ts'
@@ -18,7 +17,7 @@ export const getApproval = operation({
   input: { params: ApprovalParams },
   answer: { data: ApprovalReply },
 
-  async run({ params: { agent_id, request_id, call_id } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { agent_id, request_id, call_id } }, { db, actor }) {
     const agent = await agents.get(db, agent_id)
     await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
     const approval = await findApproval(db, request_id, call_id)

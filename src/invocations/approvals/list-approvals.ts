@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { withKeyNames } from '../../keys/key-names.ts'
-import type { Needs } from '../../operation/context.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { Label, listQuery, TimeInput } from '../../shapes.ts'
@@ -42,7 +41,7 @@ export const listApprovals = operation({
   },
   answer: { list: ApprovalReply },
 
-  async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
+  async run({ query }, { db, actor, shownAgents }) {
     const { limit, offset, sort, agent_id: ref, user_id, ...filter } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.findIn(db, actor.scope.project_id, ref)

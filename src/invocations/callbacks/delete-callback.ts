@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { enqueue } from '../../storage/jobs/jobs.ts'
 import * as callbacks from '../../webhooks/callback-store.ts'
@@ -18,7 +17,7 @@ export const deleteCallback = operation({
   input: { params: CallbackParams },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params }, { actor, db, newId, now }: Needs<'actor' | 'db' | 'newId' | 'now'>) {
+  async run({ params }, { actor, db, newId, now }) {
     const { id } = await getCallbackInScope(params, 'write', { actor, db })
     await callbacks.remove(db, id)
     // What it was sent is removed in the background, as that of every deleted webhook.

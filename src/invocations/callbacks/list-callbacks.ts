@@ -1,4 +1,3 @@
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
 import * as callbacks from '../../webhooks/callback-store.ts'
@@ -16,7 +15,7 @@ export const listCallbacks = operation({
   input: { params: InvocationParams, query: listQuery(['created_at'], {}) },
   answer: { list: CallbackReply },
 
-  async run({ params, query: { limit, offset, sort } }, { actor, db }: Needs<'actor' | 'db'>) {
+  async run({ params, query: { limit, offset, sort } }, { actor, db }) {
     await requireRun(params, 'read', { actor, db })
     const oldestFirst = (await callbacks.listOfRequest(db, params.request_id)) as Callback[]
     const all = sort === 'created_at' ? oldestFirst : oldestFirst.toReversed()

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { MemoryReply } from '../../memory/memory.ts'
 import * as memory from '../../memory/store.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { listOfRequest } from '../../webhooks/delivery/deliveries-of-request.ts'
 import { DeliveryReply, presentDelivery } from '../../webhooks/delivery/delivery.ts'
@@ -22,7 +21,7 @@ export const getEffects = operation({
     data: z.object({ memories: z.array(MemoryReply), deliveries: z.array(DeliveryReply) }).meta({ id: 'Effects' }),
   },
 
-  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params }, { db, actor }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq, id: params.request_id })
     const { id: request_id, finished_at, context } = found

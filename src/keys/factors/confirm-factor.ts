@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { ApiError, conflict, invalid } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { KeyParams } from '../key.ts'
 import { concernedAgent, getHolderInScope } from '../key-in-scope.ts'
@@ -23,7 +22,7 @@ export const confirmFactor = operation({
   input: { params: KeyParams, body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must be six digits') }) },
   answer: { data: FactorReply, errors: ['conflict'] },
 
-  async run({ params, body }, { storage, actor, keyring, now }: Needs<'storage' | 'actor' | 'keyring' | 'now'>) {
+  async run({ params, body }, { storage, actor, keyring, now }) {
     const { key_id } = params
     await getHolderInScope(storage.db, actor, key_id)
     const tried = await spendCode(storage.db, keyring, { key_id, code: body.code, status: 'pending', now: now() })

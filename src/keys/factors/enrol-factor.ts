@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { forbidden } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { NEW_FACTOR_STATE, newFactor } from '../../security/one-time-code.ts'
 import { requireNoEscalation } from '../escalation.ts'
@@ -34,7 +33,7 @@ export const enrolFactor = operation({
     secret: true,
   },
 
-  async run({ params }, { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>) {
+  async run({ params }, { db, actor, config, keyring, now }) {
     const key = await getHolderInScope(db, actor, params.key_id)
     if (actor.id === key.id)
       throw forbidden(

@@ -1,4 +1,3 @@
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { KeyParams } from '../key.ts'
 import { concernedAgent, getHolderInScope } from '../key-in-scope.ts'
@@ -15,7 +14,7 @@ export const getFactor = operation({
   input: { params: KeyParams },
   answer: { data: FactorReply },
 
-  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params }, { db, actor, now }) {
     const key = await getHolderInScope(db, actor, params.key_id)
     return presentFactor(key.id, await factors.listOf(db, key.id), now())
   },

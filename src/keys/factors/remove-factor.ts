@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { forbidden } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { requireNoEscalation } from '../escalation.ts'
 import { KeyParams } from '../key.ts'
@@ -19,7 +18,7 @@ export const removeFactor = operation({
   input: { params: KeyParams },
   answer: { data: z.object({ key_id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
+  async run({ params }, { db, actor, config }) {
     const key = await getHolderInScope(db, actor, params.key_id)
     if (actor.id === key.id)
       throw forbidden(

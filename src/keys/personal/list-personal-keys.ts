@@ -1,5 +1,4 @@
 import { requirePerson } from '../../operation/actor.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
 import { KeyReply, KeyStatus, presentKey } from '../key.ts'
@@ -18,7 +17,7 @@ export const listPersonalKeys = operation({
   },
   answer: { list: KeyReply },
 
-  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
+  async run({ query }, { db, actor, shownAgents, now }) {
     const { person_id, reach } = requirePerson(actor)
     const { status, ...page } = query
     const { items, total } = await keys.list(db, page, { shown: await shownAgents(), reach, person_id, status }, now())

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
 import { requirePerson } from '../../operation/actor.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { Time } from '../../shapes.ts'
 import { KeyParams } from '../key.ts'
@@ -19,7 +18,7 @@ export const revokePersonalKey = operation({
   input: { params: KeyParams },
   answer: { data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }) },
 
-  async run({ params: { key_id: id } }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params: { key_id: id } }, { db, actor, now }) {
     const { person_id } = requirePerson(actor)
     const key = await keys.find(db, id)
     if (!key || key.person_id !== person_id || key.role_source !== null) throw notFound('Key', id)

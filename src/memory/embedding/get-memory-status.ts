@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { countEmbedded } from './vectors.ts'
 
@@ -26,7 +25,7 @@ export const getMemoryStatus = operation({
   access: { permission: 'read', reach: 'operator' },
   answer: { data: MemoryStatus },
 
-  async run(_input, { db, embedder }: Needs<'db' | 'embedder'>) {
+  async run(_input, { db, embedder }) {
     if (!embedder) return { embedding: null }
     return { embedding: { model: embedder.model, ...(await countEmbedded(db, embedder.model)) } }
   },

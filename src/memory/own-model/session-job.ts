@@ -3,8 +3,8 @@ import { hasModel } from '../../agents/definition.ts'
 import * as agents from '../../agents/store.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Conversation } from '../../operation/recall.ts'
+import type { Database } from '../../storage/database.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
-import { type PutOff, putOff } from './put-off.ts'
 
 /** After a failure, how long the model is not asked again about the session. */
 const PAUSE_MS = 3_600_000
@@ -57,4 +57,18 @@ export function sessionJob<Session extends Conversation>(
   async function* listDueOf(agentsOfProject: readonly ModelAgent[]) {
     for (const agent of agentsOfProject) for (const session of await listDue(agent)) yield { agent, session }
   }
+}
+
+/** Where a session has the time before which its work is not tried again. Lists of due sessions leave it out until then. */
+type PutOff = 'facts_after' | 'summary_after'
+
+async function putOff(db: Database, session: Conversation, column: PutOff, until: number): Promise<void> {
+  await db
+    .updateTable('memory_scopes')
+    .set({ [column]: until })
+    .where('agent_seq', '=', session.agent_seq)
+    .where('level', '=', 2)
+    .where('user_id', '=', session.user_id ?? '')
+    .where('session_id', '=', session.session_id ?? '')
+    .execute()
 }

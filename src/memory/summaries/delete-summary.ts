@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
-import type { Needs } from '../../operation/context.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { SummaryParams, SummaryQuery } from './summary.ts'
@@ -19,7 +18,7 @@ export const deleteSummary = operation({
   input: { params: SummaryParams, query: SummaryQuery },
   answer: { data: z.object({ session_id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params: { agent_id, session_id }, query }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { agent_id, session_id }, query }, { db, actor }) {
     const { seq: agent_seq } = await agents.get(db, agent_id)
     await removeSummary(db, { agent_seq, user_id: requireUser(actor, query.user_id) ?? null, session_id })
     return { session_id, deleted: true as const }

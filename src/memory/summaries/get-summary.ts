@@ -1,6 +1,5 @@
 import * as agents from '../../agents/store.ts'
 import { notFound } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { SessionSummary, SummaryParams, SummaryQuery } from './summary.ts'
@@ -17,7 +16,7 @@ export const getSummary = operation({
   input: { params: SummaryParams, query: SummaryQuery },
   answer: { data: SessionSummary },
 
-  async run({ params: { agent_id, session_id }, query }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { agent_id, session_id }, query }, { db, actor }) {
     const { seq: agent_seq } = await agents.get(db, agent_id)
     const user_id = requireUser(actor, query.user_id) ?? null
     const summary = await findSummary(db, { agent_seq, user_id, session_id })

@@ -1,6 +1,5 @@
 import * as agents from '../../agents/store.ts'
 import { notFound } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { ReplaceSummaryBody, SessionSummary, SummaryParams, SummaryQuery } from './summary.ts'
@@ -18,10 +17,7 @@ export const replaceSummary = operation({
   input: { params: SummaryParams, query: SummaryQuery, body: ReplaceSummaryBody },
   answer: { data: SessionSummary },
 
-  async run(
-    { params: { agent_id, session_id }, query, body: { content } },
-    { db, actor, now }: Needs<'db' | 'actor' | 'now'>,
-  ) {
+  async run({ params: { agent_id, session_id }, query, body: { content } }, { db, actor, now }) {
     const { seq: agent_seq } = await agents.get(db, agent_id)
     const session = { agent_seq, user_id: requireUser(actor, query.user_id) ?? null, session_id }
     const held = await lockSession(db, session)

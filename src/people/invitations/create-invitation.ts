@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { conflict } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { requireScope, requireService } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { sha256 } from '../../security/digest.ts'
@@ -34,7 +33,7 @@ export const createInvitation = operation({
     errors: ['conflict'],
   },
 
-  async run({ body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
+  async run({ body }, { db, actor, config, newId, now }) {
     requireScope(actor, null)
     if (config.console.oidc.length === 0) throw conflict(NO_ISSUER)
     if (body.all_projects) requireService(actor)

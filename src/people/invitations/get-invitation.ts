@@ -1,4 +1,3 @@
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { findMaker } from './find-maker.ts'
 import { InvitationParams, InvitationReply, presentInvitation } from './invitation.ts'
@@ -14,7 +13,7 @@ export const getInvitation = operation({
   input: { params: InvitationParams },
   answer: { data: InvitationReply },
 
-  async run({ params }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
+  async run({ params }, { db, actor, config, now }) {
     const invitation = await getInReach(db, actor, params.invitation_id)
     return presentInvitation(invitation, await findMaker(db, invitation, config, now()), now())
   },

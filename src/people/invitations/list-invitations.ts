@@ -1,4 +1,3 @@
-import type { Needs } from '../../operation/context.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
@@ -17,7 +16,7 @@ export const listInvitations = operation({
   input: { query: listQuery(['created_at', 'expires_at', 'email', 'id'], {}) },
   answer: { list: InvitationReply },
 
-  async run({ query }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
+  async run({ query }, { db, actor, config, now }) {
     requireScope(actor, null)
     const where = { project_id: actor.scope.project_id, reach: actor.reach }
     const { items, total } = await invitations.list(db, query, where)

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { InvitationParams } from './invitation.ts'
 import { getInReach } from './invitation-in-reach.ts'
@@ -17,7 +16,7 @@ export const revokeInvitation = operation({
   input: { params: InvitationParams },
   answer: { data: z.object({ id: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params: { invitation_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { invitation_id: id } }, { db, actor }) {
     await getInReach(db, actor, id)
     await invitations.remove(db, id)
     return { id, deleted: true as const }

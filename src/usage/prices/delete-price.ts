@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../../operation/context.ts'
 import { requireService } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { PriceParams, pricedModel, requireAllAgents } from './price-reply.ts'
@@ -17,7 +16,7 @@ export const deletePrice = operation({
   input: { params: PriceParams },
   answer: { data: z.object({ model: z.string(), deleted: z.literal(true) }) },
 
-  async run({ params }, { db, actor, prices }: Needs<'db' | 'actor' | 'prices'>) {
+  async run({ params }, { db, actor, prices }) {
     requireAllAgents(actor)
     const model = pricedModel(params)
     const { project_id } = actor.scope

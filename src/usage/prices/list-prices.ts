@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { listNamedModels } from '../../agents/named-models.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { EMBEDDER } from '../../runtime/embedders/embedder.ts'
 import { namesOf } from '../../runtime/models/model.ts'
@@ -22,10 +21,7 @@ export const listPrices = operation({
   input: { query: listQuery(['model'], {}).extend({ sort: z.enum(['model', '-model']).default('model') }) },
   answer: { list: PriceReply },
 
-  async run(
-    { query: { limit, offset, sort } },
-    { db, config, prices, now, shownAgents }: Needs<'db' | 'config' | 'prices' | 'now' | 'shownAgents'>,
-  ) {
+  async run({ query: { limit, offset, sort } }, { db, config, prices, now, shownAgents }) {
     const shown = await shownAgents()
     const { embedder } = config.memory
     const models = new Set([

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { GivenRates } from '../../config/price-shape.ts'
 import { conflict, invalid } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { requireService } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { wholeRates } from './price-list.ts'
@@ -20,7 +19,7 @@ export const setPrice = operation({
   input: { params: PriceParams, body: z.strictObject(GivenRates).meta({ id: 'SetPrice' }) },
   answer: { data: PriceReply, errors: ['conflict'] },
 
-  async run({ params, body }, { db, actor, prices, now }: Needs<'db' | 'actor' | 'prices' | 'now'>) {
+  async run({ params, body }, { db, actor, prices, now }) {
     requireAllAgents(actor)
     const model = pricedModel(params)
     if (!NAME.test(model)) throw invalid({ field: 'model', error: 'must be at most 500 characters without spaces' })

@@ -1,6 +1,5 @@
 import * as agents from '../../agents/store.ts'
 import { conflict } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { agentOfDelivery, getInScope } from '../webhook-in-scope.ts'
 import { DeliveryParams, DeliveryReply, presentDelivery } from './delivery.ts'
@@ -21,7 +20,7 @@ export const redeliver = operation({
   input: { params: DeliveryParams },
   answer: { data: DeliveryReply, errors: ['conflict'] },
 
-  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
+  async run({ params }, { db, actor, now }) {
     const webhook = await getInScope(db, actor, params.webhook_id)
     const { id } = await deliveries.get(db, webhook.id, params.delivery_id)
     if (webhook.status === 'disabled') throw conflict('This webhook is disabled. Enable it first.')

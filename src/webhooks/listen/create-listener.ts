@@ -1,7 +1,6 @@
 import * as agents from '../../agents/store.ts'
 import { conflict, invalid } from '../../errors.ts'
 import { requireLasting } from '../../operation/actor.ts'
-import type { Needs } from '../../operation/context.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { CreateListenerBody, LISTENER_LIFE_MS, ListenerReply } from './listener.ts'
@@ -26,7 +25,7 @@ export const createListener = operation({
   input: { body: CreateListenerBody },
   answer: { status: 201, data: ListenerReply, errors: ['conflict'] },
 
-  async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
+  async run({ body }, { db, actor, newId, now }) {
     requireLasting(actor, 'A webhook')
     const agent = body.agent_id === null ? undefined : await agents.findIn(db, actor.scope.project_id, body.agent_id)
     requireScope(actor, agent?.id ?? null)

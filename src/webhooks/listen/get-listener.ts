@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
-import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { listWithheld } from '../delivery/withheld.ts'
 import { LISTENER_LIFE_MS, ListenerParams, ListenerReply } from './listener.ts'
@@ -40,10 +39,7 @@ export const getListener = operation({
   },
   answer: { data: ListenerReply },
 
-  async run(
-    { params: { listener_id }, query },
-    { db, storage, memo, actor, now }: Needs<'db' | 'storage' | 'memo' | 'actor' | 'now'>,
-  ) {
+  async run({ params: { listener_id }, query }, { db, storage, memo, actor, now }) {
     const listener = await listeners.find(db, listener_id)
     const isOwn = listener?.created_by === actor.id && listener.project_id === actor.scope.project_id
     if (!isOwn || listener.expires_at <= now()) throw notFound('Listener', listener_id)

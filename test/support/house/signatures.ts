@@ -17,7 +17,8 @@ const COMMENTS = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
 const PICKED = /\bPick<\s*(?:Parts|Context)\b|\b(?:Parts|Context)\[/g
 const WHOLE = /[:&|<=(,]\s*(?:Parts|Context)\b/
 const RUN = /^ {2}(?:async )?run(?:: )?\(([\s\S]*?)\) (?:\{|=>)/m
-const TYPED = /^(?:\w+|\{[\s\S]*\}):\s*\S/
+/** What it takes by name, or of which type. */
+const SAID = /^(?:\{|\w+:\s*\S)/
 
 /** Files in which a function takes all parts or the whole context, and operations that do not say what they use. */
 export function unsaidNeeds(sources: readonly SourceFile[]): string[] {
@@ -33,11 +34,11 @@ function takesAll({ text, imports }: SourceFile): boolean {
   return WHOLE.test(text.replaceAll(COMMENTS, '').replaceAll(PICKED, ''))
 }
 
-/** A parameter without a type would be the whole context. */
+/** A name without a type would be the whole context. */
 function takesUnsaid({ text }: SourceFile): boolean {
   if (!/= operation\(\{/.test(text)) return false
   const [, context] = parametersIn(RUN.exec(text)?.[1] ?? '')
-  return context !== undefined && !TYPED.test(context)
+  return context !== undefined && !SAID.test(context)
 }
 
 function parametersIn(text: string): string[] {

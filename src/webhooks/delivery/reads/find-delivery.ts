@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Needs } from '../../../operation/context.ts'
 import { requireFound } from '../../../operation/scope.ts'
 import { operation } from '../../../operation.ts'
 import type { Database } from '../../../storage/database.ts'
@@ -25,7 +24,7 @@ export const findDelivery = operation({
   input: { params: z.strictObject({ delivery_id: z.string() }) },
   answer: { data: DeliveryWithBody },
 
-  async run({ params: { delivery_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params: { delivery_id: id } }, { db, actor }) {
     const found = await deliveries.find(db, id)
     const webhook = requireFound(actor, await webhookOf(db, found), { kind: 'Delivery', id })
     const delivery = found as NonNullable<typeof found>

@@ -1,4 +1,3 @@
-import type { Needs } from '../../../operation/context.ts'
 import { operation } from '../../../operation.ts'
 import { agentOfDelivery, getInScope } from '../../webhook-in-scope.ts'
 import { sentBody } from '../callback-message.ts'
@@ -15,7 +14,7 @@ export const getDelivery = operation({
   input: { params: DeliveryParams },
   answer: { data: DeliveryWithBody },
 
-  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
+  async run({ params }, { db, actor }) {
     const webhook = await getInScope(db, actor, params.webhook_id)
     const delivery = await deliveries.get(db, webhook.id, params.delivery_id)
     return {

@@ -1,4 +1,3 @@
-import type { Needs } from '../../../operation/context.ts'
 import { operation } from '../../../operation.ts'
 import { listQuery } from '../../../shapes.ts'
 import { EventName, WebhookParams } from '../../webhook.ts'
@@ -19,7 +18,7 @@ export const listDeliveries = operation({
   },
   answer: { list: DeliveryReply },
 
-  async run({ params, query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
+  async run({ params, query }, { db, actor, shownAgents }) {
     const { status, event, ...page } = query
     const { id } = await getInScope(db, actor, params.webhook_id)
     const { items, total } = await deliveries.list(db, id, page, { shown: await shownAgents(), status, event })
