@@ -31,7 +31,6 @@ const MANY_FILES = 20
 const root = dirname(import.meta.dirname)
 const isAll = process.argv.includes('--all')
 const isOnce = process.argv.includes('--once')
-const isSlowest = process.argv.includes('--slowest')
 const isKept = process.argv.includes('--keep-durations')
 const OWN_OPTIONS = new Set(['--all', '--once', '--slowest', '--keep-durations'])
 const options = process.argv.slice(2).filter((arg) => arg.startsWith('-') && !OWN_OPTIONS.has(arg))
@@ -42,6 +41,8 @@ const files = longestFirst(
     names.length === 0 ? isAll || !file.startsWith('test/whole/') : names.some((name) => file.includes(name)),
   ),
 )
+/** Also says which tests took longest. */
+const isSlowest = files.length >= MANY_FILES || process.argv.includes('--slowest')
 if (files.length === 0) stop(`no test file has ${names.join(' or ')} in its name`)
 
 const { DATABASE_URL, REDIS_URL, MOORAGE_TEST_POSTGRES, MOORAGE_TEST_REDIS, CI } = process.env
@@ -140,7 +141,7 @@ function tellTimes(times) {
   // What a pattern or `only` leaves of a file says nothing of the file.
   if (options.length === 0) rememberTimes(times)
   if (isKept) keepTimes()
-  if (times.length >= MANY_FILES || isSlowest) console.log(`\n${slowestFiles(times).join('\n')}`)
+  if (isSlowest) console.log(`\n${slowestFiles(times).join('\n')}`)
 }
 
 /** What each process runs. */

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onEveryEngine } from '../support/service/service.ts'
 
 const ROUNDS = 8
 
-onBothEngines('what is changed at the same time', (service) => {
+onEveryEngine('what is changed at the same time', (service) => {
   const newProject = async () => {
     const { body } = await service().call('POST', '/v1/projects', { body: { name: `p${randomUUID()}` } })
     return `/v1/projects/${body.data.id}`

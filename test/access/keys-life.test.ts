@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { statusOf } from '../../src/keys/key.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
-import { betweenNodes, MANY_NODES, onManyNodes, type Service, withService } from '../support/service/service.ts'
+import { ANY_ENGINE, betweenNodes, onManyNodes, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey, later } from '../support/slices/resources.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
@@ -122,7 +122,7 @@ onManyNodes('the life of a key', (service, engine) => {
       await service().call('DELETE', `/v1/keys/${id}`)
       const { status, body } = await rotate(id)
       assert.equal(status, 409)
-      assert.deepEqual(body.error, { code: 'conflict', message: 'This key is revoked. Create a new one.' })
+      assert.equal(body.error.code, 'conflict')
     })
 
     test('404 for a key that does not exist', async () => {
@@ -220,7 +220,7 @@ onManyNodes('the life of a key', (service, engine) => {
   })
 })
 
-for (const engine of MANY_NODES) {
+for (const engine of ANY_ENGINE) {
   describe(`the last key that may manage the whole service, on ${engine}`, () => {
     test('409: neither a scoped, an expired, a revoked nor a lesser key replaces it; another admin does', () =>
       withService(engine, async (service) => {
@@ -234,10 +234,7 @@ for (const engine of MANY_NODES) {
 
         const { status, body } = await service.call('DELETE', `/v1/keys/${admin}`)
         assert.equal(status, 409)
-        assert.deepEqual(body.error, {
-          code: 'conflict',
-          message: 'This is the last key with `manage` in all projects. Create another one first.',
-        })
+        assert.equal(body.error.code, 'conflict')
         const { secret } = await createKey(service, { permissions: ['manage'] })
         assert.equal((await service.call('DELETE', `/v1/keys/${admin}`, { key: secret })).status, 200)
       }))

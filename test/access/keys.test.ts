@@ -5,6 +5,7 @@ import { updateLastUsed } from '../../src/keys/store.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { sha256 } from '../../src/security/digest.ts'
 import { isWellFormedKey } from '../../src/security/key-format.ts'
+import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { partsOf } from '../support/inside.ts'
 import { onBothEngines } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf, later, namesOf } from '../support/slices/resources.ts'
@@ -78,15 +79,8 @@ onBothEngines('keys', (service) => {
 
     test('400 that names what is missing', async () => {
       const { status, headers, body } = await service().call('POST', '/v1/keys', { body: { role: 'viewer' } })
-      assert.equal(status, 400)
-      assert.deepEqual(body, {
-        success: false,
-        error: {
-          code: 'invalid_request',
-          message: 'Missing required parameter: name',
-          details: [{ field: 'name', error: 'is required' }],
-        },
-        request_id: headers.get('x-request-id'),
+      assertRefusal({ status, headers, body }, 400, 'invalid_request', {
+        details: [{ field: 'name', error: 'is required' }],
       })
     })
 
@@ -115,10 +109,7 @@ onBothEngines('keys', (service) => {
         const reply = await service().call('POST', '/v1/keys', { body: { name: 'x', role: 'viewer', ...body } })
         assert.equal(reply.status, 400, reply.text)
         assert.equal(reply.body.error.code, 'invalid_request')
-        assert.deepEqual(
-          reply.body.error.details.map((detail: { field: string }) => detail.field),
-          [field],
-        )
+        assert.deepEqual(fieldsOf(reply.body), [field])
       })
     }
 
@@ -137,7 +128,7 @@ onBothEngines('keys', (service) => {
         const body = { name: 'x', role: 'viewer', [field]: 'mine' }
         const reply = await service().call('POST', '/v1/keys', { body })
         assert.equal(reply.status, 400)
-        assert.deepEqual(reply.body.error.details, [{ field, error: 'unknown field' }])
+        assert.deepEqual(fieldsOf(reply.body), [field])
       }
     })
   })
@@ -244,13 +235,7 @@ onBothEngines('keys', (service) => {
     })
 
     test('404 for a key that does not exist', async () => {
-      const { status, headers, body } = await get('/v1/keys/key_none')
-      assert.equal(status, 404)
-      assert.deepEqual(body, {
-        success: false,
-        error: { code: 'not_found', message: 'Key "key_none" not found.' },
-        request_id: headers.get('x-request-id'),
-      })
+      assertRefusal(await get('/v1/keys/key_none'), 404, 'not_found')
     })
 
     test('403 for a scoped key, whether or not the other key exists', async () => {
@@ -262,7 +247,7 @@ onBothEngines('keys', (service) => {
       )
       for (const { status, body } of replies) {
         assert.equal(status, 403)
-        assert.deepEqual(body.error, { code: 'forbidden', message: 'This key is limited to another agent.' })
+        assert.equal(body.error.code, 'forbidden')
       }
     })
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { enrol } from '../support/clients/mfa.ts'
-import { betweenNodes, ENGINES } from '../support/service/service.ts'
+import { betweenNodes, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`a request that is sent again with its spent one-time code, on ${engine}`, () => {
     betweenNodes(engine)('waits for the first one while that runs on another node, and gets its answer', async (t) => {
       const { service, model, stop } = await startWithModel(engine)

@@ -91,13 +91,8 @@ for (const engine of ANY_ENGINE) {
       await withIssuers(engine, [{ issuer, entry: { roles } }], async (service) => {
         for (const name of ['shop', 'free']) await service.call('POST', '/v1/projects', { body: { name } })
         const refused = await service.call('PATCH', '/v1/projects/shop', { body: { name: 'store' } })
-        assert.deepEqual(
-          [refused.status, refused.body.error.message],
-          [
-            409,
-            `console.oidc[name=corp].roles[1].project refers to this project by its name "shop". Replace the name there with the project's ID, then rename the project.`,
-          ],
-        )
+        assert.equal(refused.status, 409)
+        assert.match(refused.body.error.message, /console\.oidc\[name=corp\]\.roles\[1\]\.project.*"shop"/)
         for (const [name, body] of [
           ['shop', { name: 'shop', description: 'the same name' }],
           ['free', { name: 'freed' }],

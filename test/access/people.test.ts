@@ -4,7 +4,7 @@ import { PersonTab } from '../support/console/person-tab.ts'
 import { wakeJobs } from '../support/inside.ts'
 import { type Account, type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
-import { ENGINES, inProject, type Service, startService } from '../support/service/service.ts'
+import { inProject, type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
 import { createAgent, idsOf } from '../support/slices/resources.ts'
 
 const MINUTE = 60_000
@@ -16,7 +16,7 @@ const ROLES = [
   { group: 'readers', project: 'default', role: 'viewer' },
 ]
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`people on ${engine}`, () => {
     let issuer: OidcIssuer
     let service: Service
@@ -98,7 +98,7 @@ for (const engine of ENGINES) {
       assert.equal((await tab.ask('GET', '/v1/agents')).body.data.at(-1).name, 'hello')
       const { tab: other } = await signedIn(['shop-devs'])
       const refused = await other.ask('GET', '/v1/agents', { headers: { 'Moorage-Project': 'default' } })
-      assert.deepEqual([refused.status, refused.body.error.message], [403, 'You have no role in this project.'])
+      assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden'])
       const unknown = await other.ask('GET', '/v1/agents', { headers: { 'Moorage-Project': 'no-such' } })
       assert.deepEqual(unknown.body.error, refused.body.error)
     })

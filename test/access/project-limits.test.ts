@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
@@ -40,9 +41,7 @@ onManyNodes(
       const both = { ...none, concurrent_runs: 9, retention_days: 30 }
       assert.deepEqual((await change({ retention_days: 30 })).data.limits, both)
       assert.deepEqual((await change({ concurrent_runs: null, retention_days: null })).data.limits, none)
-      assert.deepEqual((await change({ concurrent_runs: 0 })).error.details, [
-        { field: 'limits.concurrent_runs', error: 'must be at least 1' },
-      ])
+      assert.deepEqual(fieldsOf(await change({ concurrent_runs: 0 })), ['limits.concurrent_runs'])
     })
 
     test('concurrent_runs counts the runs of all its agents: 429 for a client that waits, a place later in the background', async (t) => {

@@ -77,7 +77,7 @@ onAnyEngine(
         service().call('GET', '/v1/agents', { key: stranger, headers: { 'Moorage-Project': project } }),
       )
       for (const { status, body } of await Promise.all(replies)) {
-        assert.deepEqual([status, body.error.message], [403, 'This key belongs to another project.'])
+        assert.deepEqual([status, body.error.code], [403, 'forbidden'])
       }
     })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { rowsOf } from '../support/inside.ts'
 import { untilHolds } from '../support/running/until.ts'
 import { betweenNodes, onManyNodes, type Service } from '../support/service/service.ts'
@@ -59,7 +60,7 @@ onManyNodes(
         ] as const) {
           const reply = await service().call(method, path, { body: sent })
           assert.equal(reply.status, 403, `${method} ${path}`)
-          assert.equal(reply.body.error.message, 'Your IP address is not on the allowlist.')
+          assert.equal(reply.body.error.code, 'forbidden')
         }
       }
     })
@@ -86,7 +87,7 @@ onManyNodes(
       ] as const) {
         const reply = await service().call(method, path)
         assert.equal(reply.status, 403, `${method} ${path}`)
-        assert.equal(reply.body.error.message, 'Your IP address is not on the allowlist.')
+        assert.equal(reply.body.error.code, 'forbidden')
       }
       assert.equal((await service().call('GET', `/v1/webhooks/${all.id}`)).status, 200)
       assert.equal((await service().call('DELETE', `/v1/webhooks/${all.id}`)).status, 200)
@@ -126,7 +127,7 @@ onManyNodes(
         key: developer,
         body: { name: 'sneaky', security: block },
       })
-      assert.deepEqual([status, body.error.message], [403, `This key doesn't have the permission "manage".`])
+      assert.deepEqual([status, body.error.code], [403, 'forbidden'])
       await create('guarded', block)
       for (const security of [block, null]) {
         const reply = await service().call('PATCH', '/v1/agents/guarded', { key: developer, body: { security } })
@@ -138,17 +139,11 @@ onManyNodes(
       const auth = { type: 'jwt', secret: 's'.repeat(32) }
       const { secret: some } = await key({ permissions: ['read', 'write', 'manage'] })
       const refused = await service().call('POST', '/v1/agents', { key: some, body: { name: 'lifted', auth } })
-      assert.deepEqual(
-        [refused.status, refused.body.error.message],
-        [403, 'Only a key with all permissions can set `auth`, because the tokens it accepts can have any permission.'],
-      )
+      assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden'])
       const expires_at = new Date(Date.now() + 3_600_000).toISOString()
       const { secret: passing } = await key({ role: 'admin', expires_at })
       const outlived = await service().call('POST', '/v1/agents', { key: passing, body: { name: 'lifted', auth } })
-      assert.deepEqual(
-        [outlived.status, outlived.body.error.message],
-        [403, "Only a key that doesn't expire can set `auth`, because the tokens it accepts would outlive the key."],
-      )
+      assert.deepEqual([outlived.status, outlived.body.error.code], [403, 'forbidden'])
       const created = await service().call('POST', '/v1/agents', { body: { name: 'lifted', auth } })
       assert.equal(created.status, 201)
       assert.deepEqual(created.body.data.auth, { type: 'jwt', secret: '…ssss' })
@@ -184,51 +179,36 @@ onManyNodes(
       })
     })
 
-    const impossible: [name: string, body: Record<string, unknown>, field: string, error: string][] = [
-      [
-        'mtls without server.tls',
-        { security: { mtls: { enabled: true, caCert: 'x' } } },
-        'security.mtls.enabled',
-        'no client could connect, because server.tls is not set',
-      ],
+    const impossible: [name: string, body: Record<string, unknown>, field: string][] = [
+      ['mtls without server.tls', { security: { mtls: { enabled: true, caCert: 'x' } } }, 'security.mtls.enabled'],
       [
         'a range that is none',
         { security: { ipWhitelist: { enabled: true, addresses: ['10.0.0.0/33'] } } },
         'security.ipWhitelist.addresses.0',
-        'must be an IP address or a CIDR range such as 10.0.0.0/8',
       ],
-      ['an unknown setting', { security: { ipWhiteList: {} } }, 'security.ipWhiteList', 'unknown field'],
-      [
-        'a JWT secret of 31 bytes',
-        { auth: { type: 'jwt', secret: 'x'.repeat(31) } },
-        'auth.secret',
-        'must be at least 32 bytes for HS256',
-      ],
+      ['an unknown setting', { security: { ipWhiteList: {} } }, 'security.ipWhiteList'],
+      ['a JWT secret of 31 bytes', { auth: { type: 'jwt', secret: 'x'.repeat(31) } }, 'auth.secret'],
       [
         'a provider inside the network',
         { auth: { type: 'oauth2', provider: 'https://169.254.169.254', clientId: 'c' } },
         'auth.provider',
-        'must point to a public address (the operator can allow it: outgoing.allowedCidrs)',
       ],
       [
         'a provider without https',
         { auth: { type: 'oauth2', provider: 'http://id.example.com', clientId: 'c' } },
         'auth.provider',
-        'must use https (the operator can allow it: outgoing.allowInsecure)',
       ],
       [
         'the hint of a secret in its place',
         { auth: { type: 'oauth2', provider: 'https://id.example.com', clientId: 'c', clientSecret: '…abcd' } },
         'auth.clientSecret',
-        'is the hint shown in replies; send the secret itself',
       ],
     ]
-    for (const [name, body, field, error] of impossible) {
+    for (const [name, body, field] of impossible) {
       test(`400 for ${name}`, async () => {
         const reply = await service().call('POST', '/v1/agents', { body: { name: 'impossible', ...body } })
         assert.equal(reply.status, 400)
-        const found = reply.body.error.details.find((detail: { field: string }) => detail.field === field)
-        assert.deepEqual(found, { field, error }, reply.text)
+        assert.ok(fieldsOf(reply.body).includes(field), reply.text)
       })
     }
 

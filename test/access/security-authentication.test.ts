@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
 import { head, sendRaw } from '../support/clients/raw.ts'
+import { assertRefusal } from '../support/clients/refusal.ts'
 import { onOneEngine, type Reply, type Service, startService } from '../support/service/service.ts'
 import { createKey, later } from '../support/slices/resources.ts'
 
@@ -104,10 +105,7 @@ onOneEngine(
           const value = newKey(randomBytes)
           const { status, body, text } = await service().call('GET', `/v1/agents?limit=1&${name}=${value}`)
           assert.equal(status, 400)
-          assert.deepEqual(body.error, {
-            code: 'invalid_request',
-            message: 'Never send a key in the URL. Send it as Authorization: Bearer <key>',
-          })
+          assert.equal(body.error.code, 'invalid_request')
           assert.ok(!text.includes(value))
           assert.ok(!service().log().includes(value))
         })
@@ -159,15 +157,7 @@ describe('1000 wrong keys', () => {
     assert.ok(judged >= 30 && judged <= 30 + refilled, `${judged} of 1000 were judged`)
     const refused = replies.find(({ status }) => status === 429) as Reply
     const { retry_after } = refused.body.error
-    assert.deepEqual(refused.body, {
-      success: false,
-      error: {
-        code: 'rate_limited',
-        message: 'Too many failed authentications from this address. Try again later.',
-        retry_after,
-      },
-      request_id: refused.headers.get('x-request-id'),
-    })
+    assertRefusal(refused, 429, 'rate_limited', { retry_after })
     assert.ok(retry_after >= 1 && retry_after <= 2, String(retry_after))
     assert.equal(refused.headers.get('retry-after'), String(retry_after))
 
@@ -185,15 +175,7 @@ describe('1000 wrong keys', () => {
 })
 
 function assertUnauthorized({ status, headers, body }: Reply): void {
-  assert.equal(status, 401)
-  assert.deepEqual(body, {
-    success: false,
-    error: {
-      code: 'unauthorized',
-      message: 'Missing or invalid API key. Send it as: Authorization: Bearer <key>',
-    },
-    request_id: headers.get('x-request-id'),
-  })
+  assertRefusal({ status, headers, body }, 401, 'unauthorized')
   assert.equal(headers.get('www-authenticate'), 'Bearer realm="moorage"')
   assert.equal(headers.get('x-ratelimit-limit'), null)
 }

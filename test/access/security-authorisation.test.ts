@@ -8,8 +8,6 @@ import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 
 const HOUR = 3_600_000
-const OUT_OF_REACH = { code: 'forbidden', message: 'This requires a key with access to all projects.' }
-const OUT_OF_SCOPE = { code: 'forbidden', message: 'This key is limited to another agent.' }
 
 onAnyEngine(
   'authorisation',
@@ -46,7 +44,7 @@ onAnyEngine(
             const path = pathOf(operation, { agent_id })
             const reply = await service().call(operation.method, path, { key, body: sampleBody(operation) })
             assert.equal(reply.status, 403, reply.text)
-            assert.deepEqual(reply.body.error, operation.access.reach === 'service' ? OUT_OF_REACH : OUT_OF_SCOPE)
+            assert.equal(reply.body.error.code, 'forbidden')
           }
         })
       }
@@ -60,7 +58,7 @@ onAnyEngine(
       test('cannot create an agent: 403', async () => {
         const reply = await service().call('POST', '/v1/agents', { key, body: { name: 'another' } })
         assert.equal(reply.status, 403)
-        assert.deepEqual(reply.body.error, OUT_OF_SCOPE)
+        assert.equal(reply.body.error.code, 'forbidden')
       })
 
       test('finds only its own in every list', async () => {
@@ -90,7 +88,7 @@ onAnyEngine(
             const path = pathOf(operation, { webhook_id: id })
             const reply = await service().call(operation.method, path, { key, body: sampleBody(operation) })
             assert.equal(reply.status, 403, `${operation.id}: ${reply.text}`)
-            assert.deepEqual(reply.body.error, OUT_OF_SCOPE)
+            assert.equal(reply.body.error.code, 'forbidden')
           }
         }
       })
@@ -108,7 +106,7 @@ onAnyEngine(
             const body = operation.input?.body && sampleBody(operation)
             const reply = await service().call(operation.method, path, { key, body })
             assert.equal(reply.status, 403, `${operation.id}: ${reply.text}`)
-            assert.deepEqual(reply.body.error, OUT_OF_SCOPE)
+            assert.equal(reply.body.error.code, 'forbidden')
           }
         }
         for (const { secret } of keys) {
@@ -137,15 +135,15 @@ onAnyEngine(
     }
 
     describe('no one grants more than they hold', () => {
-      const refused = async (body: object, key: string, message: string) => {
+      const refused = async (body: object, key: string) => {
         const reply = await service().call('POST', '/v1/keys', { body: { name: 'more', ...body }, key })
         assert.equal(reply.status, 403, reply.text)
-        assert.deepEqual(reply.body.error, { code: 'forbidden', message })
+        assert.equal(reply.body.error.code, 'forbidden')
       }
 
       test('403 without the permission manage', async () => {
         const { secret } = await createKey(service(), { role: 'developer' })
-        await refused({ role: 'viewer' }, secret, `This key doesn't have the permission "manage".`)
+        await refused({ role: 'viewer' }, secret)
       })
 
       test('permissions: only those of the granting key', async () => {
@@ -153,7 +151,7 @@ onAnyEngine(
         await createKey(service(), { permissions: ['read'] }, secret)
         await createKey(service(), { permissions: ['manage', 'read'] }, secret)
         for (const grant of [{ permissions: ['write'] }, { permissions: ['read', 'delete'] }, { role: 'admin' }]) {
-          await refused(grant, secret, "A key can't grant permissions that it doesn't have.")
+          await refused(grant, secret)
         }
       })
 
@@ -163,7 +161,7 @@ onAnyEngine(
         const { secret } = await createKey(service(), { role: 'admin', agent_id })
         await createKey(service(), { role: 'admin', agent_id }, secret)
         for (const other of [null, undefined, 'outside', 'not-there', 'agt_00000000000000000000000000']) {
-          await refused({ role: 'viewer', agent_id: other }, secret, 'This key is limited to another agent.')
+          await refused({ role: 'viewer', agent_id: other }, secret)
         }
       })
 
@@ -171,7 +169,7 @@ onAnyEngine(
         const { secret } = await createKey(service(), { role: 'admin', tier: 'pro' })
         await createKey(service(), { role: 'viewer', tier: 'free' }, secret)
         await createKey(service(), { role: 'viewer', tier: 'pro' }, secret)
-        await refused({ role: 'viewer', tier: 'enterprise' }, secret, "A key can't grant a higher tier than its own.")
+        await refused({ role: 'viewer', tier: 'enterprise' }, secret)
       })
 
       test('tier: a key that makes one without a tier gives the default one, or its own where that is lower', async () => {
@@ -193,7 +191,7 @@ onAnyEngine(
       test('tier: higher in one respect is higher, whatever the other', async () => {
         const { secret } = await createKey(service(), { role: 'admin', tier: 'pro' })
         for (const tier of ['spiky', 'steady']) {
-          await refused({ role: 'viewer', tier }, secret, "A key can't grant a higher tier than its own.")
+          await refused({ role: 'viewer', tier }, secret)
         }
         const { id } = await createKey(service(), { role: 'viewer', tier: 'spiky' })
         const rotated = await service().call('POST', `/v1/keys/${id}/rotate`, { key: secret })
@@ -207,11 +205,7 @@ onAnyEngine(
         await createKey(service(), { role: 'viewer', expires_at }, secret)
         await createKey(service(), { role: 'viewer', expires_at: at(HOUR / 2) }, secret)
         for (const later of [null, undefined, at(2 * HOUR)]) {
-          await refused(
-            { role: 'viewer', expires_at: later },
-            secret,
-            "The new key can't expire later than the key that creates it.",
-          )
+          await refused({ role: 'viewer', expires_at: later }, secret)
         }
       })
 
@@ -220,7 +214,7 @@ onAnyEngine(
         const { secret } = await createKey(service(), { permissions: ['manage'] })
         const { status, body } = await service().call('POST', `/v1/keys/${id}/rotate`, { key: secret })
         assert.equal(status, 403)
-        assert.equal(body.error.message, "A key can't grant permissions that it doesn't have.")
+        assert.equal(body.error.code, 'forbidden')
       })
     })
   },

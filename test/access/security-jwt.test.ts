@@ -119,14 +119,7 @@ onOneEngine(
           const { status, headers, body } = await ask(await make())
           assert.equal(status, 401)
           assert.equal(headers.get('www-authenticate'), 'Bearer realm="moorage"')
-          const { request_id: _, ...rest } = body
-          assert.deepEqual(rest, {
-            success: false,
-            error: {
-              code: 'unauthorized',
-              message: 'Missing or invalid API key. Send it as: Authorization: Bearer <key>',
-            },
-          })
+          assert.equal(body.error.code, 'unauthorized')
         })
       }
     })

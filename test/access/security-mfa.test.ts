@@ -4,13 +4,11 @@ import { Secret, TOTP } from 'otpauth'
 import { type Authenticator, asHost, authenticator, enrol } from '../support/clients/mfa.ts'
 import { storeOf } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
-import { betweenNodes, onManyNodes } from '../support/service/service.ts'
-
-const NEEDED = 'A one-time code is required. Send the six digits in the X-Service-OTP header.'
-const WRONG = 'This one-time code is wrong or was already used.'
-const NO_FACTOR = 'A one-time code is required, but this key has no second factor yet.'
+import { betweenNodes, onAnyEngine, onManyNodes } from '../support/service/service.ts'
 
 type Key = { id: string; secret: string }
+
+const refused = [401, 'mfa_required']
 
 onManyNodes('multi-factor authentication', (service, engine) => {
   let key: Key
@@ -34,9 +32,8 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     const headers = code === undefined ? {} : { 'X-Service-OTP': code }
     const reply = await service().call(method, path, { key: asker, body, headers })
     const { error } = reply.body
-    return error ? [reply.status, error.code, error.message] : reply.status
+    return error ? [reply.status, error.code] : reply.status
   }
-  const refused = (message: string) => [401, 'mfa_required', message]
 
   before(async () => {
     key = await newKey()
@@ -49,8 +46,8 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     test('delete and update need a code, reading does not', async () => {
       const name = await newAgent()
       assert.equal(await ask('GET', `/v1/agents/${name}`), 200)
-      assert.deepEqual(await ask('PATCH', `/v1/agents/${name}`, undefined, { temperature: 1 }), refused(NEEDED))
-      assert.deepEqual(await ask('DELETE', `/v1/agents/${name}`), refused(NEEDED))
+      assert.deepEqual(await ask('PATCH', `/v1/agents/${name}`, undefined, { temperature: 1 }), refused)
+      assert.deepEqual(await ask('DELETE', `/v1/agents/${name}`), refused)
       assert.equal(await ask('PATCH', `/v1/agents/${name}`, app.code(), { temperature: 1 }), 200)
       service().advance(30_000)
       assert.equal(await ask('DELETE', `/v1/agents/${name}`, app.code()), 200)
@@ -60,11 +57,11 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const name = await newAgent({ requiredFor: ['invoke'] })
       const path = `/v1/agents/${name}/schedules`
       const schedule = { every: '7d', message: 'Good morning' }
-      assert.deepEqual(await ask('POST', path, undefined, schedule), refused(NEEDED))
+      assert.deepEqual(await ask('POST', path, undefined, schedule), refused)
       assert.equal(await ask('POST', path, app.code(), schedule), 201)
       const { body } = await service().call('GET', path)
       const change = { every: '1m', message: 'Something else' }
-      assert.deepEqual(await ask('PATCH', `${path}/${body.data[0].id}`, undefined, change), refused(NEEDED))
+      assert.deepEqual(await ask('PATCH', `${path}/${body.data[0].id}`, undefined, change), refused)
       service().advance(30_000)
       assert.equal(await ask('PATCH', `${path}/${body.data[0].id}`, app.code(), change), 200)
     })
@@ -73,8 +70,8 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const name = await newAgent({ requiredFor: ['clear_memory'] })
       const { body } = await service().call('GET', `/v1/agents/${name}`)
       const { secret } = await newKey({ permissions: ['read', 'delete'], agent_id: body.data.id })
-      assert.deepEqual(await ask('DELETE', '/v1/users/somebody', undefined, undefined, secret), refused(NEEDED))
-      assert.deepEqual(await ask('DELETE', '/v1/users/somebody'), refused(NEEDED))
+      assert.deepEqual(await ask('DELETE', '/v1/users/somebody', undefined, undefined, secret), refused)
+      assert.deepEqual(await ask('DELETE', '/v1/users/somebody'), refused)
       assert.equal(await ask('DELETE', '/v1/users/somebody', app.code()), 200)
       const open = (await service().call('POST', '/v1/agents', { body: { name: `${name}-open` } })).body.data.id
       const { secret: other } = await newKey({ permissions: ['read', 'delete'], agent_id: open })
@@ -95,13 +92,10 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     test('every name protects its operations, and no other', async () => {
       const deployment = { environment: 'production', version: 'v1' }
       const name = await newAgent({ requiredFor: ['deploy', 'rollback', 'keys'] })
-      assert.deepEqual(await ask('POST', `/v1/agents/${name}/deployments`, undefined, deployment), refused(NEEDED))
-      assert.deepEqual(
-        await ask('POST', `/v1/agents/${name}/deployments/dep_x/rollback`, undefined, {}),
-        refused(NEEDED),
-      )
+      assert.deepEqual(await ask('POST', `/v1/agents/${name}/deployments`, undefined, deployment), refused)
+      assert.deepEqual(await ask('POST', `/v1/agents/${name}/deployments/dep_x/rollback`, undefined, {}), refused)
       const scoped = { name: 'scoped', agent_id: name, role: 'viewer' }
-      assert.deepEqual(await ask('POST', '/v1/keys', undefined, scoped), refused(NEEDED))
+      assert.deepEqual(await ask('POST', '/v1/keys', undefined, scoped), refused)
       assert.equal(await ask('PATCH', `/v1/agents/${name}`, undefined, { temperature: 1 }), 200)
       assert.equal(await ask('POST', '/v1/keys', app.code(), scoped), 201)
       service().advance(30_000)
@@ -112,8 +106,8 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const named = await newAgent({ requiredFor: ['webhooks', 'clear_memory'] })
       const url = 'https://example.com/hook'
       const hook = { agent_id: named, url, events: ['agent.completed'] }
-      assert.deepEqual(await ask('POST', '/v1/webhooks', undefined, hook), refused(NEEDED))
-      assert.deepEqual(await ask('DELETE', `/v1/agents/${named}/memory`), refused(NEEDED))
+      assert.deepEqual(await ask('POST', '/v1/webhooks', undefined, hook), refused)
+      assert.deepEqual(await ask('DELETE', `/v1/agents/${named}/memory`), refused)
       const created = await service().call('POST', '/v1/webhooks', {
         key: key.secret,
         body: hook,
@@ -127,10 +121,10 @@ onManyNodes('multi-factor authentication', (service, engine) => {
         ['POST', `${path}/test`],
         ['POST', `${path}/rotate-secret`],
       ] as const) {
-        assert.deepEqual(await ask(method, target, undefined, body), refused(NEEDED), `${method} ${target}`)
+        assert.deepEqual(await ask(method, target, undefined, body), refused, `${method} ${target}`)
       }
       const plain = await newAgent({ requiredFor: ['delete', 'update'] })
-      assert.deepEqual(await ask('DELETE', `/v1/agents/${plain}/memory`), refused(NEEDED))
+      assert.deepEqual(await ask('DELETE', `/v1/agents/${plain}/memory`), refused)
       assert.equal(await ask('POST', '/v1/webhooks', undefined, { ...hook, agent_id: plain }), 201)
     })
 
@@ -146,7 +140,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const plain = await invoke({})
       assert.equal(plain.status, 202)
       const own = `/v1/agents/${name}/invocations/${plain.body.data.request_id}/callbacks`
-      assert.deepEqual(await ask('POST', own, undefined, callback), refused(NEEDED))
+      assert.deepEqual(await ask('POST', own, undefined, callback), refused)
       const without = await invoke({ callback })
       assert.deepEqual([without.status, without.body.error.code], [401, 'mfa_required'])
       assert.equal((await invoke({ callback }, app.code())).status, 202)
@@ -170,8 +164,8 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const protectedKeys = { mfa: { enabled: true, requiredFor: ['keys'] } }
       assert.equal(await ask('PATCH', `/v1/agents/${name}`, app.code(), { security: protectedKeys }), 200)
       service().advance(30_000)
-      assert.deepEqual(await ask('POST', `/v1/keys/${scoped.id}/rotate`), refused(NEEDED))
-      assert.deepEqual(await ask('DELETE', `/v1/keys/${scoped.id}`), refused(NEEDED))
+      assert.deepEqual(await ask('POST', `/v1/keys/${scoped.id}/rotate`), refused)
+      assert.deepEqual(await ask('DELETE', `/v1/keys/${scoped.id}`), refused)
       assert.equal(await ask('DELETE', `/v1/keys/${scoped.id}`, app.code()), 200)
     })
 
@@ -180,9 +174,9 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const other = await newKey()
       for (const code of [app.code(), '000000']) {
         const reply = await ask('DELETE', `/v1/agents/${name}`, code, undefined, other.secret)
-        assert.deepEqual(reply, refused(NO_FACTOR))
+        assert.deepEqual(reply, refused)
       }
-      assert.deepEqual(await ask('DELETE', `/v1/agents/${name}`, undefined, undefined, other.secret), refused(NEEDED))
+      assert.deepEqual(await ask('DELETE', `/v1/agents/${name}`, undefined, undefined, other.secret), refused)
     })
 
     for (const requiredFor of [['delete'], ['deploy'], []]) {
@@ -194,7 +188,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
           { temperature: 1, security: {} },
           { auth: null },
         ]) {
-          assert.deepEqual(await ask('PATCH', `/v1/agents/${name}`, undefined, body), refused(NEEDED))
+          assert.deepEqual(await ask('PATCH', `/v1/agents/${name}`, undefined, body), refused)
         }
         assert.equal(await ask('PATCH', `/v1/agents/${name}`, undefined, { temperature: 1 }), 200)
         assert.equal(await ask('PATCH', `/v1/agents/${name}`, app.code(), { security: null }), 200)
@@ -218,16 +212,16 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     test('a wrong one is refused, and one of another key', async () => {
       const other = await newKey()
       const theirs = await enrol(service(), other.id)
-      assert.deepEqual(await update(app.wrong()), refused(WRONG))
-      assert.deepEqual(await update(theirs.code()), refused(WRONG))
+      assert.deepEqual(await update(app.wrong()), refused)
+      assert.deepEqual(await update(theirs.code()), refused)
       assert.equal(await update(app.code()), 200)
     })
 
     test('one counts once, and the one before it no longer', async () => {
       const [last, current, next] = [app.code(-1), app.code(), app.code(1)]
       assert.equal(await update(current), 200)
-      assert.deepEqual(await update(current), refused(WRONG))
-      assert.deepEqual(await update(last), refused(WRONG))
+      assert.deepEqual(await update(current), refused)
+      assert.deepEqual(await update(last), refused)
       assert.equal(await update(next), 200)
     })
 
@@ -263,13 +257,13 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(again.headers.get('idempotent-replayed'), 'true')
 
       const { 'X-Service-OTP': _code, ...without } = headers
-      for (const [other, message] of [
-        [await send(headers, 'another'), WRONG],
-        [await send({ ...headers, 'Idempotency-Key': `other-${agent}` }), WRONG],
-        [await send({ ...headers, 'X-Service-OTP': app.wrong() }), WRONG],
-        [await send(without), NEEDED],
-      ] as const) {
-        assert.deepEqual([other.status, other.body.error.message], [401, message])
+      for (const other of [
+        await send(headers, 'another'),
+        await send({ ...headers, 'Idempotency-Key': `other-${agent}` }),
+        await send({ ...headers, 'X-Service-OTP': app.wrong() }),
+        await send(without),
+      ]) {
+        assert.deepEqual([other.status, other.body.error.code], refused)
       }
       service().advance(30_000)
       const fresh = await send({ ...headers, 'X-Service-OTP': app.code() })
@@ -277,7 +271,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     })
 
     test('five wrong ones lock the key for five minutes: the right one is refused meanwhile', async () => {
-      for (let i = 0; i < 5; i++) assert.deepEqual(await update(app.wrong()), refused(WRONG))
+      for (let i = 0; i < 5; i++) assert.deepEqual(await update(app.wrong()), refused)
       const send = () =>
         service().call('PATCH', `/v1/agents/${name}`, {
           key: key.secret,
@@ -307,7 +301,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
 
     test('anything that is not a code is refused without a look at it', async () => {
       for (const text of ['12345', '1234567', '12345a', ' ', '１２３４５６'].map(encodeURIComponent)) {
-        assert.deepEqual(await update(text), refused(NEEDED))
+        assert.deepEqual(await update(text), refused)
       }
       assert.equal(await update(app.code()), 200)
     })
@@ -316,7 +310,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const code = app.code()
       assert.equal(await update(code), 200)
       await service().restart()
-      assert.deepEqual(await update(code), refused(WRONG))
+      assert.deepEqual(await update(code), refused)
     })
   })
 
@@ -334,27 +328,23 @@ onManyNodes('multi-factor authentication', (service, engine) => {
         ['POST', `/v1/keys/${victim.id}/mfa`],
         ['DELETE', path()],
       ] as const) {
-        assert.deepEqual(await ask(method, target, undefined, undefined, stolen.secret), refused(NEEDED))
-        assert.deepEqual(await ask(method, target, '123456', undefined, stolen.secret), refused(NO_FACTOR))
+        assert.deepEqual(await ask(method, target, undefined, undefined, stolen.secret), refused)
+        assert.deepEqual(await ask(method, target, '123456', undefined, stolen.secret), refused)
       }
       assert.deepEqual([await enrolled(stolen.id), await enrolled(victim.id)], ['none', 'none'])
       assert.equal(await enrolled(key.id), 'active')
     })
 
     test('not even a key that has one: not its own', async () => {
-      const forbidden =
-        "A key can't set up its own second factor. Use another key, or `moorage mfa enrol --local` on the server."
-      assert.deepEqual(await ask('POST', path(), app.code()), [403, 'forbidden', forbidden])
+      assert.deepEqual(await ask('POST', path(), app.code()), [403, 'forbidden'])
       service().advance(30_000)
-      const removal =
-        "A key can't remove its own second factor. Use another key, or `moorage mfa remove --local` on the server."
-      assert.deepEqual(await ask('DELETE', path(), app.code()), [403, 'forbidden', removal])
+      assert.deepEqual(await ask('DELETE', path(), app.code()), [403, 'forbidden'])
     })
 
     test('another key that has one can, with a code; the factor counts after its first code', async () => {
       const other = await newKey()
       const target = `/v1/keys/${other.id}/mfa`
-      assert.deepEqual(await ask('POST', target), refused(NEEDED))
+      assert.deepEqual(await ask('POST', target), refused)
       const { status, body } = await service().call('POST', target, {
         key: key.secret,
         headers: { 'X-Service-OTP': app.code() },
@@ -368,12 +358,12 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const remove = (code: string) => ask('DELETE', `/v1/agents/${name}`, code, undefined, other.secret)
 
       assert.equal(await enrolled(other.id), 'pending')
-      assert.deepEqual(await remove(theirs.code()), refused(NO_FACTOR))
+      assert.deepEqual(await remove(theirs.code()), refused)
       const confirm = (code: string) => ask('POST', `${target}/confirm`, undefined, { code }, other.secret)
-      assert.deepEqual(await confirm(theirs.wrong()), [400, 'invalid_request', 'Validation failed'])
+      assert.deepEqual(await confirm(theirs.wrong()), [400, 'invalid_request'])
       assert.equal(await confirm(theirs.code()), 200)
       assert.equal(await enrolled(other.id), 'active')
-      assert.deepEqual(await remove(theirs.code()), refused(WRONG))
+      assert.deepEqual(await remove(theirs.code()), refused)
       service().advance(30_000)
       assert.equal(await remove(theirs.code()), 200)
     })
@@ -385,11 +375,11 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const fresh = authenticator(service(), body.data.secret)
       const name = await newAgent()
       const update = (code: string) => ask('PATCH', `/v1/agents/${name}`, code, { temperature: 1 }, other.secret)
-      assert.deepEqual(await update(fresh.code()), refused(WRONG))
+      assert.deepEqual(await update(fresh.code()), refused)
       assert.equal(await update(old.code()), 200)
       await asHost(service(), 'POST', `/v1/keys/${other.id}/mfa/confirm`, { code: fresh.code() })
       service().advance(60_000)
-      assert.deepEqual(await update(old.code()), refused(WRONG))
+      assert.deepEqual(await update(old.code()), refused)
       assert.equal(await update(fresh.code()), 200)
     })
 
@@ -407,14 +397,10 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       const small = await newKey({ permissions: ['manage', 'read'] })
       const theirs = await enrol(service(), small.id)
       const reply = await ask('POST', path(), theirs.code(), undefined, small.secret)
-      assert.deepEqual(reply, [403, 'forbidden', "A key can't grant permissions that it doesn't have."])
+      assert.deepEqual(reply, [403, 'forbidden'])
       const scoped = await newKey({ agent_id: 'hello', role: 'admin' })
       const scopedApp = await enrol(service(), scoped.id)
-      assert.deepEqual(await ask('POST', path(), scopedApp.code(), undefined, scoped.secret), [
-        403,
-        'forbidden',
-        'This key is limited to another agent.',
-      ])
+      assert.deepEqual(await ask('POST', path(), scopedApp.code(), undefined, scoped.secret), [403, 'forbidden'])
     })
 
     test('taken away by another key, it asks for codes no more and lets nothing protected through', async () => {
@@ -424,7 +410,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await enrolled(other.id), 'none')
       const name = await newAgent()
       const reply = await ask('DELETE', `/v1/agents/${name}`, theirs.code(), undefined, other.secret)
-      assert.deepEqual(reply, refused(NO_FACTOR))
+      assert.deepEqual(reply, refused)
     })
 
     test('the secret is in its one reply only: no row, log, listing or replay in the store holds it', async () => {
@@ -451,7 +437,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
   })
 })
 
-onManyNodes(
+onAnyEngine(
   'security.mfa of the service',
   (service) => {
     test('protects every agent, every webhook and every key; only a key with a factor gets through', async () => {
@@ -486,14 +472,7 @@ onManyNodes(
         key: token,
         headers: { 'X-Service-OTP': '123456' },
       })
-      assert.deepEqual(
-        [status, body.error.code, body.error.message],
-        [
-          401,
-          'mfa_required',
-          "This requires a one-time code, and tokens don't support one-time codes. Use an API key.",
-        ],
-      )
+      assert.deepEqual([status, body.error.code], refused)
     })
   },
   {

@@ -54,7 +54,7 @@ const FOR_USER_TOKENS = [
   'getSelf',
 ]
 
-const OTHER_USER = [403, 'forbidden', 'This token belongs to another user.']
+const OTHER_USER = [403, 'forbidden']
 
 onAnyEngine(
   'a JWT speaks for its user',
@@ -65,7 +65,7 @@ onAnyEngine(
     const call = async (key: string, method: string, path: string, body?: unknown) => {
       const reply = await service().call(method, `/v1/agents/hello${path}`, { key, body })
       const { error } = reply.body ?? {}
-      return error ? [reply.status, error.code, error.message] : reply.body
+      return error ? [reply.status, error.code] : reply.body
     }
     const contents = (reply: { data: { content: string }[] }) => reply.data.map(({ content }) => content).toSorted()
 
@@ -138,7 +138,7 @@ onAnyEngine(
       )
       assert.deepEqual(await call(bob, 'GET', '/invocations?user_id=ada'), OTHER_USER)
       assert.equal((await call(bob, 'GET', `/invocations/${runs.bob}`)).success, true)
-      const missing = [404, 'not_found', `Invocation "${runs.ada}" not found.`]
+      const missing = [404, 'not_found']
       assert.deepEqual(await call(bob, 'GET', `/invocations/${runs.ada}`), missing)
       assert.deepEqual(await call(bob, 'GET', `/invocations/${runs.ada}/stream`), missing)
       assert.deepEqual(await call(bob, 'POST', `/invocations/${runs.ada}/cancel`), missing)
@@ -146,7 +146,7 @@ onAnyEngine(
 
     test('nor do receipts without a user', async () => {
       const { data } = await call(service().admin, 'POST', '/invoke', { message: 'for no user' })
-      const missing = [404, 'not_found', `Invocation "${data.request_id}" not found.`]
+      const missing = [404, 'not_found']
       assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}`), missing)
       assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}/stream`), missing)
       assert.deepEqual(await call(bob, 'POST', `/invocations/${data.request_id}/cancel`), missing)
@@ -224,7 +224,7 @@ onAnyEngine(
     })
 
     test('logs, which contain every user, are 403', async () => {
-      const refusal = [403, 'forbidden', 'This token acts for one user, and this affects other users. Use an API key.']
+      const refusal = [403, 'forbidden']
       assert.deepEqual(await call(bob, 'GET', '/logs'), refusal)
       assert.deepEqual(await call(bob, 'GET', `/logs?request_id=${runs.bob}`), refusal)
       assert.ok((await call(service().admin, 'GET', '/logs')).data.length >= 2)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { onBothEngines, type Reply } from '../support/service/service.ts'
 import { createAgent, createKey, idsOf, later, namesOf } from '../support/slices/resources.ts'
 import { everythingStored } from '../support/stores/stored.ts'
@@ -103,21 +104,12 @@ onBothEngines('agents', (service) => {
     test('400 for a kind that there is not', async () => {
       const { status, body } = await call('POST', '/v1/agents', { name: 'strange', kind: 'oracle' })
       assert.equal(status, 400)
-      assert.deepEqual(
-        body.error.details.map(({ field }: { field: string }) => field),
-        ['kind'],
-      )
+      assert.deepEqual(fieldsOf(body), ['kind'])
     })
 
     test('409 for a name that is taken', async () => {
       await createAgent(service(), 'twice')
-      const { status, headers, body } = await call('POST', '/v1/agents', { name: 'twice' })
-      assert.equal(status, 409)
-      assert.deepEqual(body, {
-        success: false,
-        error: { code: 'conflict', message: 'An agent named "twice" already exists in this project.' },
-        request_id: headers.get('x-request-id'),
-      })
+      assertRefusal(await call('POST', '/v1/agents', { name: 'twice' }), 409, 'conflict')
     })
 
     test('of twenty at once with one name exactly one is created', async () => {
@@ -154,10 +146,7 @@ onBothEngines('agents', (service) => {
       test(`400 for ${name}`, async () => {
         const reply = await call('POST', '/v1/agents', { name: 'wrong', ...body })
         assert.equal(reply.status, 400, reply.text)
-        assert.deepEqual(
-          reply.body.error.details.map((detail: { field: string }) => detail.field),
-          [field],
-        )
+        assert.deepEqual(fieldsOf(reply.body), [field])
       })
     }
 
@@ -242,13 +231,7 @@ onBothEngines('agents', (service) => {
       '#1',
     ]) {
       test(`404 for ${ref}`, async () => {
-        const { status, headers, body } = await call('GET', `/v1/agents/${encodeURIComponent(ref)}`)
-        assert.equal(status, 404)
-        assert.deepEqual(body, {
-          success: false,
-          error: { code: 'not_found', message: `Agent ${JSON.stringify(ref)} not found.` },
-          request_id: headers.get('x-request-id'),
-        })
+        assertRefusal(await call('GET', `/v1/agents/${encodeURIComponent(ref)}`), 404, 'not_found')
       })
     }
   })
@@ -361,7 +344,7 @@ onBothEngines('agents', (service) => {
       for (const field of ['id', 'seq', 'created_at', 'updated_at', 'owner', 'definition', 'constructor']) {
         const { status, body } = await call('PATCH', '/v1/agents/guarded', { [field]: 'mine', temperature: 1 })
         assert.equal(status, 400)
-        assert.deepEqual(body.error.details, [{ field, error: 'unknown field' }])
+        assert.deepEqual(fieldsOf(body), [field])
       }
       assert.equal((await call('PATCH', '/v1/agents/guarded', '{"__proto__":{"temperature":1}}')).status, 400)
       assert.equal((await call('PATCH', '/v1/agents/guarded', {})).status, 400)
@@ -414,7 +397,7 @@ onBothEngines('agents', (service) => {
       }
       for (const { status, body } of replies) {
         assert.equal(status, 403)
-        assert.deepEqual(body.error, { code: 'forbidden', message: `This key doesn't have the permission "manage".` })
+        assert.equal(body.error.code, 'forbidden')
       }
     })
 

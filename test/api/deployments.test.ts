@@ -307,19 +307,18 @@ onAnyEngine('deployments', (service) => {
         const { body: active } = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
         const path = `/v1/agents/${agent}/deployments/${active.data[0].id}/rollback`
         const { status, body } = await service().call('POST', path)
-        return status === 200 ? body.data.version : [status, body.error.message]
+        return status === 200 ? body.data.version : [status, body.error.code]
       }
       assert.equal(await rollBack(), 'v2')
       assert.equal(await rollBack(), 'v1')
-      const nothing = 'There is nothing to return to: production has served no other version that was not rolled back.'
-      assert.deepEqual(await rollBack(), [409, nothing])
+      assert.deepEqual(await rollBack(), [409, 'conflict'])
 
       // A version that was rolled back and then deployed again is good again until it is rolled back again.
       await deploy(service(), agent, 'v2')
       await deploy(service(), agent, 'v4')
       assert.equal(await rollBack(), 'v2')
       assert.equal(await rollBack(), 'v1')
-      assert.deepEqual(await rollBack(), [409, nothing])
+      assert.deepEqual(await rollBack(), [409, 'conflict'])
     })
 
     test('after a return to an earlier one, the versions between were not rolled back', async () => {

@@ -7,6 +7,7 @@ import { operations } from '../../src/operations.ts'
 import { newKey } from '../../src/security/key-format.ts'
 import { covers, Permission } from '../../src/security/permissions.ts'
 import { assertStandardHeaders, head, sendRaw } from '../support/clients/raw.ts'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { operationsForKeys, pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from '../support/clients/requests.ts'
 import { onOneEngine, type Reply } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -51,7 +52,7 @@ onOneEngine(
           test(`403 for a key that holds all but the permission ${permission}, and what includes it`, async () => {
             const reply = await send(operation, { key: without.get(id) as string })
             assertError(reply, 403, 'forbidden')
-            assert.equal(reply.body.error.message, `This key doesn't have the permission "${permission}".`)
+            assert.match(reply.body.error.message, new RegExp(`"${permission}"`))
             assertRateLimitHeaders(reply)
           })
         }
@@ -59,7 +60,7 @@ onOneEngine(
         test('400 for an unknown query parameter, naming it', async () => {
           const reply = await send(operation, { query: '?surprise=1' })
           assertError(reply, 400, 'invalid_request')
-          const fields = reply.body.error.details.map(({ field }: { field: string }) => field)
+          const fields = fieldsOf(reply.body)
           assert.ok(fields.includes('surprise'), reply.text)
         })
 
@@ -73,8 +74,7 @@ onOneEngine(
               ...(method === 'GET' && { body: undefined, query: '?surprise=1' }),
             })
             assertError(reply, 400, 'invalid_request')
-            if (operation.input?.body)
-              assert.deepEqual(reply.body.error.details, [{ field: 'surprise', error: 'unknown field' }])
+            if (operation.input?.body) assert.deepEqual(fieldsOf(reply.body), ['surprise'])
           },
         )
       })

@@ -82,7 +82,7 @@ onOneEngine(
     test('400 for a field where no body is needed', async () => {
       const reply = await service().call('POST', '/v1/webhooks/wh_none/test', { body: { surprise: 1 } })
       assert.equal(reply.status, 400, reply.text)
-      assert.equal(reply.body.error.message, "This operation doesn't accept a body.")
+      assert.equal(reply.body.error.code, 'invalid_request')
     })
 
     test('a DELETE whose id got lost deletes nothing', async () => {
@@ -90,10 +90,7 @@ onOneEngine(
       const written = await service().call('POST', memory, { body: { items: [{ content: 'the pier is closed' }] } })
       assert.equal(written.status, 201, written.text)
       const reply = await service().call('DELETE', `${memory}/`)
-      assert.deepEqual(
-        [reply.status, reply.body.error.message],
-        [400, 'The path ends with a slash. Add an ID, or remove the slash.'],
-      )
+      assert.deepEqual([reply.status, reply.body.error.code], [400, 'invalid_request'])
       assert.equal((await service().call('GET', memory)).body.pagination.total, 1)
     })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onOneEngine } from '../support/service/service.ts'
 
@@ -47,7 +48,7 @@ onOneEngine('what a request asks for', (service) => {
     test('400 that says so for a value without a name', async () => {
       const { status, body } = await service().call('GET', '/v1/agents?limit=10&=1')
       assert.equal(status, 400)
-      assert.deepEqual(body.error.details, [{ field: '(query)', error: 'has a value without a name' }])
+      assert.deepEqual(fieldsOf(body), ['(query)'])
     })
   })
 })

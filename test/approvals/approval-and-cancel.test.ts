@@ -7,11 +7,11 @@ import { lock } from '../../src/invocations/queue/queue-store.ts'
 import { partsOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { refundingAgent, startTill, startWaiting, type Till } from '../support/slices/approvals.ts'
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`a run that is cancelled while someone decides, on ${engine}`, () => {
     let service: Service
     let till: Till

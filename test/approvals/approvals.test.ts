@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { allEvents, readEvents } from '../support/clients/sse.ts'
 import { wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
@@ -182,7 +183,7 @@ onAnyEngine(
         assert.deepEqual(replies.map(({ status }) => status).toSorted(), [200, 409])
         const [won, lost] = replies.toSorted((a, b) => a.status - b.status)
         const { status, decided_by_name } = won?.body.data ?? {}
-        assert.equal(lost?.body.error.message, `This approval has already been ${status} by ${decided_by_name}.`)
+        assert.match(lost?.body.error.message, new RegExp(`${status} by ${decided_by_name}`))
         await untilStatus(service(), path, 'completed')
         assert.equal(till.of('race-1').length, status === 'approved' ? 1 : 0)
       })
@@ -191,15 +192,13 @@ onAnyEngine(
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'mistakes-1')
         const answer = await decide(service(), approval, key, { ...APPROVE, answer: 'yes' })
-        assert.deepEqual(answer.body.error.details, [
-          { field: 'answer', error: 'is only allowed when you approve a question' },
-        ])
+        assert.deepEqual(fieldsOf(answer.body), ['answer'])
         assert.equal((await decide(service(), `${path}/approvals/call_2`, key, APPROVE)).status, 404)
         const cancelled = await service().call('POST', `${path}/cancel`)
         assert.equal(cancelled.body.data.status, 'cancelled')
         const late = await decide(service(), approval, key, APPROVE)
         assert.equal(late.status, 409, late.text)
-        assert.equal(late.body.error.message, 'This approval has already been cancelled.')
+        assert.equal(late.body.error.code, 'conflict')
         assert.deepEqual(till.of('mistakes-1'), [])
       })
 
@@ -229,9 +228,7 @@ onAnyEngine(
         assert.equal(body.data.kind, 'question')
         assert.deepEqual(body.data.arguments, { question: 'Which colour?' })
         const missing = await decide(service(), approval, key, APPROVE)
-        assert.deepEqual(missing.body.error.details, [
-          { field: 'answer', error: 'is required, because this is a question' },
-        ])
+        assert.deepEqual(fieldsOf(missing.body), ['answer'])
         const decided = await decide(service(), approval, key, { ...APPROVE, answer: 'Blue' })
         assert.equal(decided.body.data.answer, 'Blue')
         assert.equal((await untilStatus(service(), path, 'completed')).response, 'Blue')

@@ -224,10 +224,8 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await service.call('DELETE', `/v1/files/${file_id}`)).status, 200)
       held.resolve()
       const { status, body } = await answer
-      assert.deepEqual(
-        [status, body.error.message],
-        [500, `The file ${file_id} no longer exists: it was deleted or has expired.`],
-      )
+      assert.equal(status, 500)
+      assert.match(body.error.message, new RegExp(file_id))
       assert.equal(providers.chat.requests.length, 1)
     })
 

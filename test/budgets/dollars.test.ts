@@ -5,7 +5,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { createWebhook, openInbox } from '../support/slices/webhooks.ts'
 
@@ -22,7 +22,7 @@ const COST = 0.0144
 /** No tokenizer makes more tokens of it than the answers report. */
 const MESSAGE = 'x'.repeat(1_000)
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`a budget in dollars on ${engine}`, () => {
     let service: Service
     let model: ModelServer

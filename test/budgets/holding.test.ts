@@ -6,7 +6,7 @@ import { type LocalServer, startLocalServer } from '../support/outside/local-ser
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const MODEL = 'local/test-model'
@@ -15,7 +15,7 @@ const ANSWER = { text: ['Calm.'], usage: USAGE }
 /** Dollars for a million tokens, and for each request. */
 const PRICES = [{ model: MODEL, input: 1, output: 10, request: 0.001 }]
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`what calls hold of budgets on ${engine}`, () => {
     let service: Service
     let model: ModelServer

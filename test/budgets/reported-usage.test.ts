@@ -4,11 +4,11 @@ import { listUntold } from '../../src/budgets/desk/counter-store.ts'
 import { storageOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
-import { ENGINES, inProject, type Service } from '../support/service/service.ts'
+import { inProject, type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { newRemoteAgent, type RemoteServer, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   for (const countReported of [false, true]) {
     describe(`usage that remote agents report on ${engine}, budgets.countReportedUsage: ${countReported}`, () => {
       let service: Service

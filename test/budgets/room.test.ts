@@ -7,7 +7,7 @@ import { partsOf, storageOf, storeOf } from '../support/inside.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const MODEL = 'local/test-model'
@@ -15,7 +15,7 @@ const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens:
 /** How long a call waits for what others hold. */
 const PATIENCE_MS = 30_000
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`room in budgets on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
-import { ENGINES, inProject, type Service } from '../support/service/service.ts'
+import { inProject, type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
@@ -14,7 +14,7 @@ const FREE = { input: 0, output: 0 }
 /** What `USAGE` costs by these rates. */
 const COST = 0.002
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`who pays for calls on ${engine}`, () => {
     let service: Service
     let model: ModelServer

@@ -266,7 +266,7 @@ onAnyEngine(
         service().advance(60_000)
         const reply = await asked
         assert.equal(reply.status, 504, reply.text)
-        assert.equal(reply.body.error.message, 'The agent did not answer within 60000 ms.')
+        assert.equal(reply.body.error.code, 'timeout')
         await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
       })
 

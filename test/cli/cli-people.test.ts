@@ -32,7 +32,7 @@ test('people are named by address, projects by name, and the keys that people lo
     const hook = { url: 'https://example.com/hook', events: ['*'] }
     const { id: webhook } = (await tab.ask('POST', '/v1/webhooks', { body: hook })).body.data
     const refused = await tab.ask('GET', '/v1/keys')
-    assert.equal(refused.body.error.message, `Your role here doesn't have the permission "manage".`)
+    assert.match(refused.body.error.message, /"manage"/)
     const unreached = await tab.ask('POST', '/v1/projects', { body: { name: 'mine' } })
     assert.match(unreached.body.error.message, /^Your role here doesn't have|^Only a service administrator/)
 

@@ -73,7 +73,6 @@ onAnyEngine(
       for (const name of ['pilot', 'nobody']) {
         const reply = await service().call('GET', `/v1/agents/${name}/.well-known/agent-card.json`, { key: null })
         assert.equal(reply.status, 401)
-        assert.equal(reply.body.error.message, 'Missing or invalid API key. Send it as: Authorization: Bearer <key>')
       }
     })
 

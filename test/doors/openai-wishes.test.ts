@@ -177,7 +177,7 @@ for (const engine of ANY_ENGINE) {
         model.reply({ status: 400, body: { error } })
         const reply = await chat({ temperature: 0.2 })
         assert.equal(reply.status, 500)
-        assert.equal(reply.body.error.message, 'Model provider local answered 400: temperature was refused.')
+        assert.match(reply.body.error.message, /\blocal\b.*\b400\b.*\btemperature\b/)
       }
     })
 
@@ -191,23 +191,20 @@ for (const engine of ANY_ENGINE) {
         [ahoy, calls, result, { role: 'user', content: 'and now?' }],
       ]) {
         const { status, body } = await chat({ messages })
-        assert.deepEqual([status, body.error.message], [400, 'messages: has no result for the call call_b'])
+        assert.deepEqual([status, body.error.param], [400, 'messages'])
       }
       const input = [
         { role: 'user', content: 'ahoy' },
         { type: 'function_call', call_id: 'call_a', name: 'weather', arguments: '{}' },
       ]
       const { status, body } = await respond({ input })
-      assert.deepEqual([status, body.error.message], [400, 'input: has no result for the call call_a'])
+      assert.deepEqual([status, body.error.param], [400, 'input'])
 
       model.reply({ calls: [{ name: 'weather', arguments: { city: 'Kiel' } }] })
       const { body: called } = await respond({ tools: [{ type: 'function', ...WEATHER }] })
       assert.equal(called.output[0].type, 'function_call')
       const unanswered = await respond({ previous_response_id: called.id })
-      assert.deepEqual(
-        [unanswered.status, unanswered.body.error.message],
-        [400, 'input: has no result for the tool call at the end of the previous response'],
-      )
+      assert.deepEqual([unanswered.status, unanswered.body.error.param], [400, 'input'])
     })
 
     test('input items are listed as theirs: the latest first, in pages', async () => {

@@ -41,11 +41,7 @@ onOneEngine(
       }
       return data
     }
-    const error = ({ status, body }: { status: number; body: { error: { code: string; message: string } } }) => [
-      status,
-      body.error.code,
-      body.error.message,
-    ]
+    const error = ({ status, body }: { status: number; body: { error: { code: string } } }) => [status, body.error.code]
 
     describe('what the bytes are', () => {
       for (const [what, bytes, declared, type] of [
@@ -123,26 +119,21 @@ onOneEngine(
     })
 
     describe('forms', () => {
-      const ONE = 'The form must contain exactly one file. Except for `purpose`, send other fields in the query string.'
       test('400 for two files', async () => {
         const two = form(['one', new Blob(['1']), '1.txt'], ['two', new Blob(['2']), '2.txt'])
-        assert.deepEqual(error(await upload(service(), two, { type: null })), [400, 'invalid_request', ONE])
+        assert.deepEqual(error(await upload(service(), two, { type: null })), [400, 'invalid_request'])
       })
       test('400 for 10,000 parts', async () => {
         const part = '--b\r\nContent-Disposition: form-data; name="f"\r\n\r\n\r\n'
         const body = `${part.repeat(1_500)}--b--\r\n`
         const reply = await upload(service(), body, { type: 'multipart/form-data; boundary=b' })
-        assert.deepEqual(error(reply), [400, 'invalid_request', ONE])
+        assert.deepEqual(error(reply), [400, 'invalid_request'])
         const many = `${part.repeat(10_000)}--b--\r\n`
         const larger = await upload(service(), many, { type: 'multipart/form-data; boundary=b' })
         assert.equal(larger.status, 413, larger.text)
       })
       test('400 without a file, without a boundary, and without an end', async () => {
-        assert.deepEqual(error(await upload(service(), form(['a', 'b']), { type: null })), [
-          400,
-          'invalid_request',
-          ONE,
-        ])
+        assert.deepEqual(error(await upload(service(), form(['a', 'b']), { type: null })), [400, 'invalid_request'])
         const type = 'multipart/form-data; boundary=b'
         const [bare, cut] = [
           await upload(service(), 'x', { type: 'multipart/form-data; charset=utf-8' }),
@@ -150,7 +141,7 @@ onOneEngine(
             type,
           }),
         ]
-        for (const reply of [bare, cut]) assert.deepEqual(error(reply).slice(0, 2), [400, 'invalid_request'])
+        for (const reply of [bare, cut]) assert.deepEqual(error(reply), [400, 'invalid_request'])
       })
       test('no byte of a form that was refused is kept', async () => {
         const before = await storedBytes(service())
@@ -164,14 +155,14 @@ onOneEngine(
       })
       test('400 for an empty file in it', async () => {
         const reply = await upload(service(), form(['file', new Blob([]), 'x.txt']), { type: null })
-        assert.deepEqual(error(reply), [400, 'invalid_request', 'The file is empty.'])
+        assert.deepEqual(error(reply), [400, 'invalid_request'])
       })
     })
 
     describe('sizes', () => {
-      const LARGE = [413, 'payload_too_large', 'Files can be at most 102400 bytes (files.maxBytes).']
+      const LARGE = [413, 'payload_too_large']
       test('400 for no bytes', async () => {
-        assert.deepEqual(error(await upload(service(), '')), [400, 'invalid_request', 'The file is empty.'])
+        assert.deepEqual(error(await upload(service(), '')), [400, 'invalid_request'])
       })
       test('exactly the limit is taken, one byte more is not, raw, in a form and without a length', async () => {
         const [fits, large] = [Buffer.alloc(102_400, 1), Buffer.alloc(102_401, 1)]
@@ -302,7 +293,7 @@ onOneEngine(
       const refused = async () => {
         const { status, bytes } = await download(service(), id)
         assert.equal(status, 500)
-        assert.equal(JSON.parse(bytes.toString()).error.message, "This file's bytes are missing or damaged.")
+        assert.equal(JSON.parse(bytes.toString()).error.code, 'server_error')
       }
       await refused()
       await rm(`${service().data}/files/${lost}`)

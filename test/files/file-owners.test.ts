@@ -112,20 +112,16 @@ onBothEngines(
       const small = await makeProject('small', { file_bytes: 1_000 })
       await uploaded(small, Buffer.alloc(600, 1))
       const full = await upload(small, Buffer.alloc(401, 2))
-      assert.deepEqual(
-        [full.status, full.body.error.message],
-        [409, "The project's files would exceed 1000 bytes (limits.file_bytes). Delete some files first."],
-      )
+      assert.equal(full.status, 409)
+      assert.match(full.body.error.message, /limits\.file_bytes/)
       // Sizes count, not what is stored: otherwise a client could ask which bytes others have.
       assert.equal((await upload(small, Buffer.alloc(600, 1))).status, 409)
       await uploaded(small, Buffer.alloc(400, 2))
 
       await uploaded(service(), Buffer.alloc(3_000, 1), { query: '?user_id=gus' })
       const more = await upload(service(), Buffer.alloc(2_000, 1), { query: '?user_id=gus' })
-      assert.deepEqual(
-        [more.status, more.body.error.message],
-        [409, "The user's files would exceed 4096 bytes (files.maxBytesPerUser). Delete some files first."],
-      )
+      assert.equal(more.status, 409)
+      assert.match(more.body.error.message, /files\.maxBytesPerUser/)
       await uploaded(service(), Buffer.alloc(3_000, 1), { query: '?user_id=hal' })
     })
 
@@ -135,19 +131,15 @@ onBothEngines(
       const own: string[] = []
       for (let i = 0; i < 6; i++) own.push(await uploaded(many, `${i}`, { query }))
       const more = await upload(many, 'one more', { query })
-      assert.deepEqual(
-        [more.status, more.body.error.message],
-        [409, 'A user can have at most 6 files (files.maxPerUser). Delete some files first.'],
-      )
+      assert.equal(more.status, 409)
+      assert.match(more.body.error.message, /files\.maxPerUser/)
       // A file that expires counts until its time is over.
       await uploaded(many, 'brief', { query: '?expires_in_seconds=600' })
       const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => upload(many, `at once ${i}`)))
       assert.equal(replies.filter((reply) => reply.status === 201).length, 13)
       const full = await upload(many, 'one more')
-      assert.deepEqual(
-        [full.status, full.body.error.message],
-        [409, 'A project can have at most 20 files (files.maxPerProject). Delete some files first.'],
-      )
+      assert.equal(full.status, 409)
+      assert.match(full.body.error.message, /files\.maxPerProject/)
       assert.equal((await many.call('DELETE', `/v1/files/${own[0]}`)).status, 200)
       await uploaded(many, 'there is room again', { query })
       await uploaded(service(), 'in another project', { query })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import pg from 'pg'
 import { databaseUrl, storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { betweenNodes, onBothEngines } from '../support/service/service.ts'
+import { betweenNodes, onEveryEngine } from '../support/service/service.ts'
 
-onBothEngines('two nodes that write for the same agents', (service, engine) => {
+onEveryEngine('two nodes that write for the same agents', (service, engine) => {
   betweenNodes(engine)('do not deadlock, whichever of them has runs of the one and logs of the other', async () => {
     const seqOf = async (id: string) => {
       const db = storeOf(service())

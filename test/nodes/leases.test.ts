@@ -10,13 +10,13 @@ import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { onEveryEngine, type Service, withService } from '../support/service/service.ts'
 import { failRun, reopenRun } from '../support/stores/moved-run.ts'
 
 const LIMIT = { timeout: 240_000 * PATIENCE }
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 
-onBothEngines(
+onEveryEngine(
   'the lease of a run',
   (service) => {
     const db = () => storeOf(service())
@@ -68,7 +68,7 @@ onBothEngines(
       wakeJobs(service())
       const { status, body } = await reply
       assert.equal(status, 409)
-      assert.equal(body.error.message, 'Another node has ended the invocation.')
+      assert.equal(body.error.code, 'conflict')
       const { status: kept, owner } = await rowOf(id)
       assert.deepEqual([kept, owner], ['running', 'another node'])
       await failRun(db(), id)

@@ -105,10 +105,8 @@ for (const engine of ANY_ENGINE) {
       await createAgent(service, 'short', { model: 'local/tiny', limits, output: { schema: SCHEMA } })
       model.reply({ text: ['no'] }, { text: ['no'] }, { text: ['no'] })
       const { status, body } = await service.call('POST', '/v1/agents/short/invoke', { body: { message: 'how many?' } })
-      assert.deepEqual(
-        [status, body.error.message, model.requests.length],
-        [500, 'The run used 30 tokens, more than its limit of 20 (limits.max_tokens_per_run).', 2],
-      )
+      assert.deepEqual([status, model.requests.length], [500, 2])
+      assert.match(body.error.message, /\b30 tokens.*\b20\b.*limits\.max_tokens_per_run/)
       const { id } = (await service.call('GET', '/v1/agents/short')).body.data
       const usage = await service.call('GET', `/v1/usage?group_by=agent&agent_id=${id}`)
       assert.equal(usage.body.data.totals.calls, 2, usage.text)

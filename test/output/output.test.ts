@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { allEvents } from '../support/clients/sse.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -128,10 +129,7 @@ for (const engine of ANY_ENGINE) {
       model.reply(wrong)
       const none = await invoke('clerk', { output: { ...OUTPUT, retries: 0 } })
       assert.deepEqual([none.status, none.body.error.code, model.requests.length], [500, 'output_invalid', 3])
-      assert.equal(
-        none.body.error.message,
-        'The agent gave no answer that matches its output schema: answer.total: must be a number',
-      )
+      assert.match(none.body.error.message, /answer\.total\b/)
     })
 
     test('a number that would become another one does not fit', async () => {
@@ -153,7 +151,7 @@ for (const engine of ANY_ENGINE) {
       model.reply({ text: ['I would rather not'], finish_reason: 'content_filter' })
       const { status, body } = await invoke('clerk')
       assert.deepEqual([status, body.error.code, model.requests.length], [500, 'output_invalid', 1])
-      assert.deepEqual(body.error.details, [{ field: '', error: 'the model declined to answer: I would rather not' }])
+      assert.deepEqual(fieldsOf(body), [''])
     })
 
     test('with an Idempotency-Key the value comes again, and in the background the receipt has it', async () => {
@@ -242,40 +240,22 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(compared.body.data.diff, [{ field: 'output', from: null, to: agent.output }])
     })
 
-    const BAD: [string, unknown, { field: string; error: string }][] = [
+    const BAD: [string, unknown, field: string][] = [
       [
         'a type that does not exist',
         { type: 'object', properties: { total: { type: 'money' } } },
-        {
-          field: 'output.schema.properties.total.type',
-          error: 'must be one of "array", "boolean", "integer", "null", "number", "object", "string"',
-        },
+        'output.schema.properties.total.type',
       ],
       [
         'a reference to nowhere',
         { type: 'object', properties: { a: { $ref: '#/$defs/gone' } } },
-        {
-          field: 'output.schema.properties.a.$ref',
-          error: 'refers to #/$defs/gone, which is not in the schema',
-        },
+        'output.schema.properties.a.$ref',
       ],
-      [
-        'a pattern that is none',
-        { type: 'string', pattern: '(' },
-        { field: 'output.schema.pattern', error: 'must be a regular expression (Unicode)' },
-      ],
-      [
-        'required that is no list',
-        { type: 'object', required: 'shop' },
-        { field: 'output.schema.required', error: 'must be a list' },
-      ],
-      [
-        'more than a schema may hold',
-        { enum: Array.from({ length: 6_000 }, (_, i) => i) },
-        { field: 'output.schema', error: 'can contain at most 5000 values, including nested ones' },
-      ],
+      ['a pattern that is none', { type: 'string', pattern: '(' }, 'output.schema.pattern'],
+      ['required that is no list', { type: 'object', required: 'shop' }, 'output.schema.required'],
+      ['more than a schema may hold', { enum: Array.from({ length: 6_000 }, (_, i) => i) }, 'output.schema'],
     ]
-    for (const [what, schema, problem] of BAD) {
+    for (const [what, schema, field] of BAD) {
       test(`400 for ${what}, wherever a schema is given`, async () => {
         const output = { schema }
         const replies = [
@@ -284,12 +264,7 @@ for (const engine of ANY_ENGINE) {
           await invoke('talker', { output }),
           await invoke('talker', { output }, { Prefer: 'respond-async' }),
         ]
-        for (const { status, body } of replies) {
-          assert.deepEqual(
-            [status, body.error],
-            [400, { code: 'invalid_request', message: 'Validation failed', details: [problem] }],
-          )
-        }
+        for (const { status, body } of replies) assert.deepEqual([status, ...fieldsOf(body)], [400, field])
       })
     }
 

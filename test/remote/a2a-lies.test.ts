@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
 import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from '../support/outside/local-server.ts'
+import { approve } from '../support/running/approved.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
@@ -10,8 +11,6 @@ type Rpc = { id: number; method: string; params: { id?: string; message?: { mess
 type Reply = (response: ServerResponse, rpc: Rpc) => void | Promise<void>
 
 const STREAM = { 'content-type': 'text/event-stream' }
-const NO_ANSWER = 'The remote agent returned something that is not an answer.'
-const NO_CARD = 'The remote agent returned JSON that is not an agent card. remote.a2a must be the URL of its card.'
 const HIDDEN = 'of the server alone'
 
 /** A card of A2A 1.0 that names this address, and what else it says. */
@@ -49,115 +48,58 @@ async function pour(response: ServerResponse, piece: string, times: number): Pro
   response.end()
 }
 
-/** What a server may have for a card, and what the client of the run hears. */
-const CARDS: [name: string, card: (response: ServerResponse, url: string) => void, message: string][] = [
-  [
-    'a redirect',
-    (response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
-    'The remote agent answered 302: redirects are not followed.',
-  ],
-  ['a page', (response) => void response.end('<html>Sign in</html>'), 'The remote agent answered with an HTML page.'],
-  [
-    'a refusal in the words of JSON-RPC',
-    (response) =>
-      json(((response.statusCode = 401), response), {
-        jsonrpc: '2.0',
-        id: null,
-        error: { code: -32000, message: HIDDEN },
-      }),
-    'The remote agent answered 401.',
-  ],
-  ['no card at all', (response) => json(response, { data: { id: 'agt_1' } }), NO_CARD],
-  ['no JSON', (response) => void response.end('{"name": '), NO_ANSWER],
-  ['a card of old that lacks the rest', (response, url) => json(response, { url }), NO_ANSWER],
-  ['a card without an address', (response) => json(response, { name: 'far' }), NO_CARD],
-  ['a card of 3 MiB', (response) => json(response, { name: 'x'.repeat(3 << 20) }), NO_ANSWER],
-  ['a card with a million values', (response) => json(response, { skills: Array(500_000).fill(0) }), NO_ANSWER],
-  [
-    'an address of 3,000 characters',
-    (response, url) => json(response, cardAt(`${url}/${'x'.repeat(3_000)}`)),
-    NO_ANSWER,
-  ],
-  [
-    'a version of 1.8 MB',
-    (response, url) => {
-      const protocolVersion = `1${'.1'.repeat(900_000)}`
-      json(response, { supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion }] })
-    },
-    NO_ANSWER,
-  ],
-  [
-    'an address that is not public',
-    (response) => json(response, cardAt('http://169.254.169.254')),
-    "The remote agent can't be called (blocked_address)",
-  ],
-  [
-    'an unknown version',
-    (response, url) =>
-      json(response, {
-        supportedInterfaces: [{ url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '7.1' }],
-      }),
-    'The remote agent uses A2A 7.1, and this service supports 1.0 and 0.3.',
-  ],
-  [
-    'another binding',
-    (response, url) =>
-      json(response, { supportedInterfaces: [{ url, protocolBinding: 'GRPC', protocolVersion: '1.0' }] }),
-    "The remote agent's card has no URL for JSON-RPC.",
-  ],
-]
+/** What a server may have for a card. */
+const CARDS: Record<string, (response: ServerResponse, url: string) => void> = {
+  'a redirect': (response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
+  'a page': (response) => void response.end('<html>Sign in</html>'),
+  'a refusal in the words of JSON-RPC': (response) =>
+    json(((response.statusCode = 401), response), {
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32000, message: HIDDEN },
+    }),
+  'no card at all': (response) => json(response, { data: { id: 'agt_1' } }),
+  'no JSON': (response) => void response.end('{"name": '),
+  'a card of old that lacks the rest': (response, url) => json(response, { url }),
+  'a card without an address': (response) => json(response, { name: 'far' }),
+  'a card of 3 MiB': (response) => json(response, { name: 'x'.repeat(3 << 20) }),
+  'a card with a million values': (response) => json(response, { skills: Array(500_000).fill(0) }),
+  'an address of 3,000 characters': (response, url) => json(response, cardAt(`${url}/${'x'.repeat(3_000)}`)),
+  'a version of 1.8 MB': (response, url) => {
+    const protocolVersion = `1${'.1'.repeat(900_000)}`
+    json(response, { supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion }] })
+  },
+  'an address that is not public': (response) => json(response, cardAt('http://169.254.169.254')),
+  'an unknown version': (response, url) =>
+    json(response, {
+      supportedInterfaces: [{ url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '7.1' }],
+    }),
+  'another binding': (response, url) =>
+    json(response, { supportedInterfaces: [{ url, protocolBinding: 'GRPC', protocolVersion: '1.0' }] }),
+}
 
 /** What a server may answer to a message. */
-const REPLIES: [name: string, reply: Reply, message: string][] = [
-  ['a refusal', (response) => void response.writeHead(403).end(HIDDEN), 'The remote agent answered 403.'],
-  [
-    'a redirect',
-    (response) => void response.writeHead(307, { location: '/elsewhere' }).end(),
-    'The remote agent answered 307: redirects are not followed.',
-  ],
-  [
-    'an error of the protocol',
-    (response, { id }) => json(response, { jsonrpc: '2.0', id, error: { code: -32004, message: HIDDEN } }),
-    'The remote agent answered with the error UNSUPPORTED_OPERATION.',
-  ],
-  ['a stream of no JSON', (response) => void response.writeHead(200, STREAM).end('data: x\n\n'), NO_ANSWER],
-  [
-    'the reply to another request',
-    (response) => void response.writeHead(200, STREAM).end(event({ id: 99 } as Rpc, task('TASK_STATE_COMPLETED'))),
-    NO_ANSWER,
-  ],
-  [
-    'neither a message nor a task',
-    (response, rpc) => void response.writeHead(200, STREAM).end(event(rpc, {})),
-    NO_ANSWER,
-  ],
-  [
-    'an event of 3 MiB',
-    (response, rpc) => void response.writeHead(200, STREAM).end(event(rpc, artifact('x'.repeat(3 << 20)))),
-    NO_ANSWER,
-  ],
-  [
-    'an answer that is too long',
-    (response, rpc) => {
-      response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
-      return pour(response, event(rpc, artifact('x'.repeat(1 << 16))), 20)
-    },
-    'The answer is too long.',
-  ],
-  [
-    'a stream of 40 MiB',
-    (response) => pour(response.writeHead(200, STREAM), `: ${'x'.repeat(1 << 16)}\n\n`, 640),
-    NO_ANSWER,
-  ],
-  [
-    'an answer that begins again and again',
-    (response, rpc) => {
-      response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
-      return pour(response, event(rpc, artifact('x', false)), 2_000)
-    },
-    NO_ANSWER,
-  ],
-]
+const REPLIES: Record<string, Reply> = {
+  'a refusal': (response) => void response.writeHead(403).end(HIDDEN),
+  'a redirect': (response) => void response.writeHead(307, { location: '/elsewhere' }).end(),
+  'an error of the protocol': (response, { id }) =>
+    json(response, { jsonrpc: '2.0', id, error: { code: -32004, message: HIDDEN } }),
+  'a stream of no JSON': (response) => void response.writeHead(200, STREAM).end('data: x\n\n'),
+  'the reply to another request': (response) =>
+    void response.writeHead(200, STREAM).end(event({ id: 99 } as Rpc, task('TASK_STATE_COMPLETED'))),
+  'neither a message nor a task': (response, rpc) => void response.writeHead(200, STREAM).end(event(rpc, {})),
+  'an event of 3 MiB': (response, rpc) =>
+    void response.writeHead(200, STREAM).end(event(rpc, artifact('x'.repeat(3 << 20)))),
+  'an answer that is too long': (response, rpc) => {
+    response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
+    return pour(response, event(rpc, artifact('x'.repeat(1 << 16))), 20)
+  },
+  'a stream of 40 MiB': (response) => pour(response.writeHead(200, STREAM), `: ${'x'.repeat(1 << 16)}\n\n`, 640),
+  'an answer that begins again and again': (response, rpc) => {
+    response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
+    return pour(response, event(rpc, artifact('x', false)), 2_000)
+  },
+}
 
 onAnyEngine(
   'agents that are reached by A2A and lie',
@@ -187,25 +129,21 @@ onAnyEngine(
       return service().call('POST', `/v1/agents/${agent}/invocations/${data[0].request_id}/cancel`)
     }
 
-    test('each is a failed run, in our words', async () => {
+    test('each is a failed run, in our words', async (t) => {
       const agent = await agentAt(`${server.url}/card`)
-      const heard: [string, string][] = []
-      for (const [name, lie] of CARDS) {
+      const heard: string[] = []
+      const hear = async (name: string) =>
+        heard.push(`${name}: ${(await invoke(agent)).error?.message.split('): ')[0]}\n`)
+      for (const [name, lie] of Object.entries(CARDS)) {
         card = lie
-        heard.push([`card: ${name}`, (await invoke(agent)).error?.message.split('): ')[0]])
+        await hear(`card: ${name}`)
       }
       card = honest
-      for (const [name, lie] of REPLIES) {
+      for (const [name, lie] of Object.entries(REPLIES)) {
         reply = lie
-        heard.push([name, (await invoke(agent)).error?.message])
+        await hear(name)
       }
-      assert.deepEqual(
-        heard.map(([name, message]) => [name, message?.replace(/(blocked_address)$/, '$1)')]),
-        [
-          ...CARDS.map(([name, , message]) => [`card: ${name}`, message]),
-          ...REPLIES.map(([name, , message]) => [name, message]),
-        ],
-      )
+      approve(t, 'outside/a2a-lies.txt', heard.join(''))
     })
 
     test('another host is sent secrets that are for it, and nothing else of the headers', async () => {
@@ -221,10 +159,7 @@ onAnyEngine(
       const allow = (...hosts: string[]) =>
         service().call('PUT', '/v1/secrets/FAR', { body: { value: 'a secret of some length', hosts } })
       await allow('127.0.0.1')
-      assert.equal(
-        (await invoke(agent)).error.message,
-        `The secret FAR can't be sent to ${new URL(elsewhere).host}; add the host to the secret's hosts`,
-      )
+      assert.match((await invoke(agent)).error.message, new RegExp(`\\bFAR\\b.*${new URL(elsewhere).host}`))
       await allow('127.0.0.1', 'localhost')
       seen = []
       assert.equal((await invoke(agent)).data.response, 'Hi.')
@@ -331,7 +266,7 @@ onAnyEngine(
         await heard.promise
         response.writeHead(200, STREAM).write(event(rpc, task('TASK_STATE_WORKING')))
       }
-      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled.')
+      assert.equal((await invoke(agent)).error.code, 'conflict')
       heard.resolve()
       await until('the task is cancelled', () => cancelled.length > 0)
       assert.deepEqual(cancelled, ['task'])
@@ -349,7 +284,7 @@ onAnyEngine(
         asked.push(method)
         response.writeHead(200, STREAM).end()
       }
-      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled.')
+      assert.equal((await invoke(agent)).error.code, 'conflict')
       // A message of this run would come before the end of the next one.
       card = honest
       reply = (response, rpc) => {
@@ -369,7 +304,7 @@ onAnyEngine(
         response.once('close', left.resolve)
         await cancelOf(agent)
       }
-      assert.equal((await invoke(agent)).error.message, 'The invocation was cancelled.')
+      assert.equal((await invoke(agent)).error.code, 'conflict')
       await left.promise
     })
 

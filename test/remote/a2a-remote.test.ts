@@ -239,7 +239,7 @@ for (const engine of ANY_ENGINE) {
         isCancelled = true
       })
       const { body } = await invoke(agent)
-      assert.equal(body.error.message, 'The invocation was cancelled.')
+      assert.equal(body.error.code, 'conflict')
       await until('the task is cancelled', () => isCancelled)
       isCancelled = false
       let isBegun = false
@@ -252,7 +252,7 @@ for (const engine of ANY_ENGINE) {
       // The machine may be so busy that the time is over before the message is sent.
       await until('a task that was begun in time', async () => {
         const late = await invoke(hasty)
-        assert.equal(late.body.error.message, 'The remote agent did not answer within 300 ms.')
+        assert.match(late.body.error.message, /\b300 ms\b/)
         return isBegun
       })
       await until('the task is cancelled', () => isCancelled)

@@ -200,7 +200,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('DELETE', `/v1/files/${file_id}`)
       const { request_id } = (await service.call('POST', `${path}/${id}/run`)).body.data
       const { error } = await becomes(agent, request_id, 'failed')
-      assert.equal(error.message, `The file ${file_id} no longer exists: it was deleted or has expired.`)
+      assert.match(error.message, new RegExp(file_id))
       assert.equal(remote.calls(), 0)
     })
 
@@ -272,7 +272,7 @@ for (const engine of ANY_ENGINE) {
       })
       const { status, body } = await invoke(agent)
       assert.equal(status, 500)
-      assert.equal(body.error.message, 'The remote agent failed: the pump is broken')
+      assert.match(body.error.message, /the pump is broken$/)
     })
   })
 }

@@ -199,7 +199,7 @@ onAnyEngine(
       assert.equal((await check(agent, { key })).status, 403)
       const near = await check(await newAgent(service(), { name: 'near' }))
       assert.equal(near.status, 409)
-      assert.equal(near.body.error.message, 'Agent "near" is not a remote agent, so there is nothing to check.')
+      assert.match(near.body.error.message, /"near"/)
       assert.equal((await check('nobody')).status, 404)
     })
   },

@@ -5,12 +5,12 @@ import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { callerOf } from '../support/slices/agent-tools.ts'
 import { newRemoteAgent, type RemoteServer, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`steps of remote agents on ${engine}`, () => {
     let service: Service
     let model: ModelServer

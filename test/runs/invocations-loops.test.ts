@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const asking = (...orders: number[]) => ({
@@ -14,7 +14,7 @@ const asking = (...orders: number[]) => ({
 /** Dollars for a million tokens. */
 const PRICES = JSON.stringify([{ model: 'local/priced', input: 10, output: 100 }])
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`a run that goes in circles on ${engine}`, () => {
     let service: Service
     let model: ModelServer
@@ -70,13 +70,10 @@ for (const engine of ENGINES) {
     test('limits.max_tool_calls and limits.max_tokens_per_run end it with what it has', async () => {
       const most = await run({ max_tool_calls: 2 }, [asking(1), asking(2), asking(3)])
       assert.deepEqual([most.status, most.calls], [500, 2])
-      assert.equal(most.error.message, 'The agent tried to make more than 2 tool calls (limits.max_tool_calls).')
+      assert.match(most.error.message, /\b2 tool calls \(limits\.max_tool_calls\)/)
       const spent = await run({ max_tokens_per_run: 150 }, [asking(1), { ...asking(2), text: ['So far'] }, asking(3)])
       assert.deepEqual([spent.status, spent.asked, spent.calls], [500, 2, 1])
-      assert.equal(
-        spent.error.message,
-        'The run used 200 tokens, more than its limit of 150 (limits.max_tokens_per_run).',
-      )
+      assert.match(spent.error.message, /\b200 tokens.*\b150 \(limits\.max_tokens_per_run\)/)
       assert.deepEqual([spent.receipt.response, spent.receipt.tokens_used], ['So far', 200])
     })
 

@@ -9,7 +9,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { betweenNodes, onBothEngines, type Service } from '../support/service/service.ts'
+import { betweenNodes, onEveryEngine, type Service } from '../support/service/service.ts'
 import { lockWaiters } from '../support/stores/lock-waiters.ts'
 
 function invoke(service: Service, agent: string, headers: Record<string, string> = {}) {
@@ -21,7 +21,7 @@ async function turnAround(service: Service): Promise<void> {
   for (let i = 0; i < 3; i++) await service.call('GET', '/healthz')
 }
 
-onBothEngines(
+onEveryEngine(
   'an invocation happens once',
   (service, engine) => {
     test('a jump of the clock does not make a retry take over what still runs here', async (t) => {

@@ -9,7 +9,7 @@ import { PATIENCE } from '../support/running/patience.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
-import { onBothEngines, type Service, withService } from '../support/service/service.ts'
+import { onEveryEngine, type Service, withService } from '../support/service/service.ts'
 
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 /** Housekeeping comes every ten seconds or so, and would find everything. What is found before that was told. */
@@ -42,7 +42,7 @@ function countOf(rows: { status: string }[], status: string): number {
   return rows.filter((row) => row.status === status).length
 }
 
-onBothEngines(
+onEveryEngine(
   'invocations that wait for a place',
   (service, engine) => {
     test('begin in the order in which they came, one at a time', async () => {

@@ -209,7 +209,7 @@ for (const engine of ANY_ENGINE) {
       for (const path of paths) await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
       await service.call('PATCH', '/v1/agents/paused', { body: { status: 'paused' } })
       const { status, error, steps } = await ended(paths[0] ?? '')
-      assert.deepEqual([status, error.message, steps.length], ['cancelled', 'The invocation was cancelled.', 1])
+      assert.deepEqual([status, error.code, steps.length], ['cancelled', 'conflict', 1])
       assert.equal((await receiptOf(paths[1] ?? '')).status, 'waiting')
     })
 

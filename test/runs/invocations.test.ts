@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { allEvents, readEvents } from '../support/clients/sse.ts'
 import { liveRun, liveRuns } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
@@ -109,11 +110,7 @@ onAnyEngine(
       test('400 that names the missing message', async () => {
         const { status, body } = await service().call('POST', '/v1/agents/hello/invoke', { body: {} })
         assert.equal(status, 400)
-        assert.deepEqual(body.error, {
-          code: 'invalid_request',
-          message: 'Missing required parameter: message',
-          details: [{ field: 'message', error: 'is required' }],
-        })
+        assert.deepEqual(fieldsOf(body), ['message'])
       })
 
       test('everything it leaves is there when it has answered', async () => {
@@ -154,7 +151,7 @@ onAnyEngine(
         })
         const { status, body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
         assert.equal(status, 500)
-        assert.deepEqual(body.error, { code: 'server_error', message: 'no coal left' })
+        assert.equal(body.error.code, 'server_error')
         const found = await receipt(service(), agent, body.request_id)
         assert.equal(found.status, 'failed')
         assert.match(found.error.message, /no coal left/)

@@ -205,14 +205,14 @@ for (const engine of ANY_ENGINE) {
       }
       for (const prefer of [{}, { Prefer: 'respond-async' }]) {
         const { status, body } = await invoke(agent, prefer)
-        assert.deepEqual([status, body.error], [409, { code: 'agent_paused', message: PAUSED }])
+        assert.deepEqual([status, body.error.code], [409, 'agent_paused'])
       }
       assert.equal((await invoke(agent, once)).text, answered.text)
       const schedule = await service.call('POST', `/v1/agents/${agent}/schedules`, {
         body: { every: '1h', message: 'tick' },
       })
       const now = await service.call('POST', `/v1/agents/${agent}/schedules/${schedule.body.data.id}/run`)
-      assert.deepEqual([now.status, now.body.error.message], [409, PAUSED])
+      assert.deepEqual([now.status, now.body.error.code], [409, 'agent_paused'])
       await resume()
       assert.equal((await invoke(agent)).status, 200)
     })
@@ -334,12 +334,12 @@ for (const engine of ANY_ENGINE) {
       const { service: ofService, project: ofProject } = heard.body.data
       assert.deepEqual([ofService.reason, ofService.paused_by, ofProject.reason], ['all of it', null, 'this one'])
       assert.match((await service.call('GET', '/v1/pause')).body.data.service.paused_by, /^key_/)
-      assert.equal((await invoke(agent, {}, project)).body.error.message, 'The service is paused: all of it')
+      assert.match((await invoke(agent, {}, project)).body.error.message, /service.*: all of it$/)
       // A key of one project ends its own pause and no other.
       const refused = await project.call('POST', '/v1/resume', { key: key.secret, body: { scope: 'service' } })
       assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden'])
       await resume({ scope: 'service' })
-      assert.equal((await invoke(agent, {}, project)).body.error.message, 'The project is paused: this one')
+      assert.match((await invoke(agent, {}, project)).body.error.message, /project.*: this one$/)
       const own = await newAgent(service)
       assert.equal((await invoke(own)).status, 200)
       await service.call('DELETE', `/v1/projects/${made.body.data.id}?name=${name}`)
@@ -407,7 +407,7 @@ for (const engine of ANY_ENGINE) {
       await pause()
       const { request_id } = (await answer).body.data
       await service.restart()
-      assert.deepEqual((await invoke(agent)).body.error, { code: 'agent_paused', message: PAUSED })
+      assert.equal((await invoke(agent)).body.error.code, 'agent_paused')
       wakeJobs(service)
       assert.equal((await receiptOf(agent, request_id)).status, 'waiting')
       await resume()

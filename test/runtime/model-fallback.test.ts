@@ -93,7 +93,7 @@ for (const engine of ANY_ENGINE) {
       second.reply(later)
       const { status, body, receipt } = await invoke()
       assert.equal(status, 500)
-      assert.equal(body.error.message, 'Model provider second answered 503: an error at the provider.')
+      assert.match(body.error.message, /\bsecond\b.*\b503\b/)
       assert.equal(receipt.model, null)
     })
 

@@ -5,7 +5,14 @@ import { databaseUrl, storeOf } from '../support/inside.ts'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
-import { betweenNodes, onManyNodes, type Reply, type Service, withService } from '../support/service/service.ts'
+import {
+  betweenNodes,
+  onAnyEngine,
+  onManyNodes,
+  type Reply,
+  type Service,
+  withService,
+} from '../support/service/service.ts'
 import { createAgent, createKey, namesOf } from '../support/slices/resources.ts'
 import { everythingStored } from '../support/stores/stored.ts'
 
@@ -267,7 +274,7 @@ test('409 for one secret too many; replacing one still works', () =>
     assert.equal((await service.call('GET', '/v1/secrets?limit=1')).body.pagination.total, 500)
   }))
 
-onManyNodes('moorage secrets', (service) => {
+onAnyEngine('moorage secrets', (service) => {
   let shell: Shell
   before(() => {
     shell = newShell(service())

@@ -6,7 +6,7 @@ import { storeOf, wakeJobs } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
 import { download, uploaded } from '../support/slices/files.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -15,7 +15,7 @@ const PLAN = Buffer.from('the plan').toString('base64')
 
 type NamedFile = { file_id: string; name: string }
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`files of schedules, on ${engine}`, () => {
     let service: Service
     let site: LocalServer

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { stopApp, storeOf, wakeJobs } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until, untilHolds } from '../support/running/until.ts'
@@ -150,9 +151,7 @@ onAnyEngine('schedules', (service, engine) => {
     await refused({ at: 'tomorrow' }, 'at', /RFC 3339/)
     await refused({ cron: '@daily', every: '1h' }, 'cron', /one of `cron`, `every` or `at`/)
     const none = await service().call('POST', '/v1/agents/strict/schedules', { body: { message: 'm' } })
-    assert.deepEqual(none.body.error.details, [
-      { field: 'cron', error: 'specify exactly one of `cron`, `every` or `at`' },
-    ])
+    assert.deepEqual(fieldsOf(none.body), ['cron'])
     assert.equal((await patch('strict', id, { timezone: 'Europe/Berlin' })).status, 400)
     assert.equal((await patch('strict', id, {})).status, 400)
     assert.equal((await getSchedule(service(), 'strict', id)).every, '1h')

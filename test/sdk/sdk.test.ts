@@ -26,7 +26,7 @@ describe('the SDK and a service', () => {
   test('an error says what is wrong, where, and under which request id', async () => {
     const error = await client.agents.create({ name: 'Not A Name' }).catch((caught: unknown) => caught)
     assert.ok(error instanceof MoorageError)
-    assert.deepEqual([error.code, error.status, error.message], ['invalid_request', 400, 'Validation failed'])
+    assert.deepEqual([error.code, error.status], ['invalid_request', 400])
     assert.match(error.request_id ?? '', /^req_/)
     assert.deepEqual(
       error.details.map(({ field }) => field),

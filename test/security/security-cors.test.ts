@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { openaiClient } from '../support/clients/openai.ts'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { onOneEngine, type Reply } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -190,9 +191,7 @@ onOneEngine(
           const security = { cors: { origins: [origin] } }
           const reply = await service().call('POST', '/v1/agents', { body: { name: 'wrong', security } })
           assert.equal(reply.status, 400, `${origin}: ${reply.text}`)
-          assert.deepEqual(reply.body.error.details, [
-            { field: 'security.cors.origins.0', error: 'must be an exact origin such as https://app.example.com' },
-          ])
+          assert.deepEqual(fieldsOf(reply.body), ['security.cors.origins.0'])
         }
       })
     })

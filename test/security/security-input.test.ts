@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Operation } from '../../src/operation.ts'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { operationsForKeys, pathOf, SAMPLE_SETTINGS } from '../support/clients/requests.ts'
 import { cpuTime } from '../support/running/cpu-time.ts'
 import { longestPass } from '../support/running/longest-pass.ts'
@@ -196,7 +197,7 @@ onOneEngine(
               const path = `${pathOf(operation)}?${name}=${encodeURIComponent(value)}`
               const { status, body, text } = await service().call('GET', path)
               assert.equal(status, 400, `${path}: ${text}`)
-              const fields = body.error.details.map(({ field }: { field: string }) => field)
+              const fields = fieldsOf(body)
               assert.deepEqual([...new Set(fields)], [name])
             }
           }
@@ -242,7 +243,7 @@ onOneEngine(
       test('400 without a message, naming it', async () => {
         const { status, body } = await postBytes(service(), '/v1/agents/hello/invoke', '{}')
         assert.equal(status, 400)
-        assert.equal(body.error.message, 'Missing required parameter: message')
+        assert.equal(body.error.details[0].field, 'message')
       })
 
       test('names of JavaScript in a context are inert', async () => {

@@ -9,7 +9,6 @@ import { createWebhook, listDeliveries } from '../support/slices/webhooks.ts'
 
 const INSIDE = '10.1.2.3'
 const OUTSIDE = '192.0.2.1'
-const NOT_LISTED = { code: 'forbidden', message: 'Your IP address is not on the allowlist.' }
 /** Of the audit log what was done: what is refused meanwhile is written down too. */
 const LISTS = ['/v1/keys?', '/v1/webhooks?', '/v1/audit-log?outcome=success&']
 const url = `${NOWHERE}/hook`
@@ -61,7 +60,7 @@ onBothEngines(
           for (const ref of [vault, ...(path.includes('audit') ? [] : ['vault'])]) {
             const refused = await get(`${path}agent_id=${ref}`, OUTSIDE)
             assert.equal(refused.status, 403, refused.text)
-            assert.deepEqual(refused.body.error, NOT_LISTED)
+            assert.equal(refused.body.error.code, 'forbidden')
             assert.ok((await all(`${path}agent_id=${ref}`, INSIDE)).length > 0)
           }
           assert.ok((await all(`${path}agent_id=${open}`, OUTSIDE)).length > 0)
@@ -72,7 +71,7 @@ onBothEngines(
       test('403 for a scoped key, whether or not the other agent exists', async () => {
         for (const ref of [vault, 'vault', 'nobody']) {
           const { status, body } = await get(`/v1/keys?agent_id=${ref}`, INSIDE, keys.open?.secret)
-          assert.deepEqual([status, body.error.message], [403, 'This key is limited to another agent.'])
+          assert.deepEqual([status, body.error.code], [403, 'forbidden'])
         }
       })
     })

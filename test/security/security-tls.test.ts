@@ -6,12 +6,12 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { TLS_SETTINGS, type TlsOptions, tlsCall, tlsFile, tlsText } from '../support/outside/tls.ts'
 import { untilHolds } from '../support/running/until.ts'
 import { type Service, startService } from '../support/service/service.ts'
 
-const NO_CERTIFICATE = 'A client certificate is required.'
-const BAD_CERTIFICATE = 'This client certificate is not accepted.'
+const FORBIDDEN = [403, 'forbidden']
 const STRANGERS = ['client-self-signed', 'client-other-ca', 'client-expired', 'server']
 
 /** A service with these settings for the tests of a group. */
@@ -28,8 +28,8 @@ function serviceWith(settings: Record<string, string> = {}) {
   }
 }
 
-function refusal({ status, body }: { status: number; body: { error: { code: string; message: string } } }) {
-  return [status, body.error.code, body.error.message]
+function refusal({ status, body }: { status: number; body: { error: { code: string } } }) {
+  return [status, body.error.code]
 }
 
 describe('server.tls', () => {
@@ -137,7 +137,7 @@ describe('security.mtls of the service', () => {
   test('403 without a certificate, whatever the headers say about one', async () => {
     const forged = { 'X-Forwarded-Client-Cert': `Cert="${encodeURIComponent(tlsText('client.pem'))}"` }
     for (const headers of [{}, forged, { ...forged, 'X-SSL-Client-Verify': 'SUCCESS' }]) {
-      assert.deepEqual(refusal(await call('GET', '/v1/agents', { headers })), [403, 'forbidden', NO_CERTIFICATE])
+      assert.deepEqual(refusal(await call('GET', '/v1/agents', { headers })), FORBIDDEN)
     }
   })
 
@@ -145,7 +145,7 @@ describe('security.mtls of the service', () => {
     test(`403 with ${certificate}`, async () => {
       for (const maxVersion of ['TLSv1.3', 'TLSv1.2'] as const) {
         const reply = await call('GET', '/v1/agents', { certificate, maxVersion })
-        assert.deepEqual(refusal(reply), [403, 'forbidden', BAD_CERTIFICATE])
+        assert.deepEqual(refusal(reply), FORBIDDEN)
       }
     })
   }
@@ -156,7 +156,7 @@ describe('security.mtls of the service', () => {
       assert.ok(session, 'there is a session to resume')
       const resumed = await call('GET', '/v1/agents', { session, maxVersion })
       assert.equal(resumed.resumed, false)
-      assert.deepEqual(refusal(resumed), [403, 'forbidden', NO_CERTIFICATE])
+      assert.deepEqual(refusal(resumed), FORBIDDEN)
     })
   }
 
@@ -172,7 +172,7 @@ describe('security.mtls of the service', () => {
     assert.equal((await call('GET', '/v1/agents', keptOpen)).status, 200)
     const century = 100 * 366 * 86_400_000
     service().advance(century)
-    assert.deepEqual(refusal(await call('GET', '/v1/agents', keptOpen)), [403, 'forbidden', BAD_CERTIFICATE])
+    assert.deepEqual(refusal(await call('GET', '/v1/agents', keptOpen)), FORBIDDEN)
     service().advance(-century)
     agent.destroy()
   })
@@ -325,26 +325,19 @@ describe('mutual TLS of agents', () => {
     test(`400 for ${name}, in the same words`, async () => {
       const { status, body } = await create('refused', { caCert })
       assert.equal(status, 400)
-      assert.deepEqual(body.error.details, [
-        {
-          field: 'security.mtls.caCert',
-          error: 'must be a CA certificate in PEM format, or the name of a file in server.tls.clientCaDir',
-        },
-      ])
+      assert.deepEqual(fieldsOf(body), ['security.mtls.caCert'])
     })
   }
 
   test('400 for a private key where its file name belongs: it is never stored', async () => {
     const { status, body } = await create('leak', { caCert: tlsText('ca.pem'), clientKey: tlsText('client-key.pem') })
     assert.equal(status, 400)
-    assert.deepEqual(body.error.details, [
-      { field: 'security.mtls.clientKey', error: "must be a file name, not the file's content" },
-    ])
+    assert.deepEqual(fieldsOf(body), ['security.mtls.clientKey'])
   })
 
   test('400 without a caCert', async () => {
     const { status, body } = await create('none', {})
     assert.equal(status, 400)
-    assert.deepEqual(body.error.details, [{ field: 'security.mtls.caCert', error: 'is required when mtls is enabled' }])
+    assert.deepEqual(fieldsOf(body), ['security.mtls.caCert'])
   })
 })

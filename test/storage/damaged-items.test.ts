@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onEveryEngine } from '../support/service/service.ts'
 
-onBothEngines('a stored item that does not fit its shape', (service) => {
+onEveryEngine('a stored item that does not fit its shape', (service) => {
   const damage = async (id: string) => {
     const db = storeOf(service())
     await db.updateTable('invocations').set({ status: 'sunk', error: null }).where('id', '=', id).execute()

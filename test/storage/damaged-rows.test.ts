@@ -6,7 +6,7 @@ import { inTransaction, storageOf, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onEveryEngine } from '../support/service/service.ts'
 import { refundingAgent, startTill, startWaiting, type Till } from '../support/slices/approvals.ts'
 import { writeMemory } from '../support/slices/memory.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -17,7 +17,7 @@ const WORDS = 'words of a client'
 /** Broken JSON, with words that no client and no log may see. */
 const BROKEN = `{"${WORDS}`
 
-onBothEngines(
+onEveryEngine(
   'broken JSON in a row',
   (service) => {
     let till: Till

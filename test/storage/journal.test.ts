@@ -10,7 +10,8 @@ import { BacklogFullError, openJournal } from '../../src/storage/journal/journal
 import type { BulkTable, EndedTable } from '../../src/storage/journal/rows.ts'
 import { writeRows } from '../../src/storage/journal/write-rows.ts'
 import { openStorage, type Storage } from '../../src/storage/open-storage.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { assertRefusal } from '../support/clients/refusal.ts'
+import { onEveryEngine } from '../support/service/service.ts'
 import { freshPostgres } from '../support/stores/fresh-store.ts'
 import { onBothStores, type Store } from '../support/stores/store.ts'
 
@@ -293,7 +294,7 @@ onBothStores('transactions', (opened) => {
 })
 
 describe('a backlog that is full', () => {
-  onBothEngines(
+  onEveryEngine(
     'over HTTP',
     (service) => {
       test('503 with Retry-After, and everything that was answered is kept', async () => {
@@ -301,15 +302,9 @@ describe('a backlog that is full', () => {
         const replies = await Promise.all(Array.from({ length: 60 }, invoke))
         const refused = replies.filter(({ status }) => status !== 200)
         assert.ok(refused.length > 0, 'nothing was refused')
-        for (const { status, headers, body } of refused) {
-          assert.equal(status, 503)
-          const error = {
-            code: 'unavailable',
-            message: 'The service is overloaded. Try again shortly.',
-            retry_after: 1,
-          }
-          assert.deepEqual(body, { success: false, error, request_id: headers.get('x-request-id') })
-          assert.equal(headers.get('retry-after'), '1')
+        for (const reply of refused) {
+          assertRefusal(reply, 503, 'unavailable', { retry_after: 1 })
+          assert.equal(reply.headers.get('retry-after'), '1')
         }
         const { pagination } = (await service().call('GET', '/v1/agents/hello/invocations')).body
         assert.equal(pagination.total, 60 - refused.length)

@@ -8,7 +8,7 @@ import { MigrationWatch } from '../../src/storage/schema/migration-watch.ts'
 import { firstRelease, MIGRATIONS } from '../../src/storage/schema/released-migrations.ts'
 import { storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
-import { betweenNodes, onBothEngines } from '../support/service/service.ts'
+import { betweenNodes, onEveryEngine } from '../support/service/service.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
 const addColumn: Migration = {
@@ -98,7 +98,7 @@ onBothStores('a second migration', (opened) => {
   })
 })
 
-onBothEngines('a migration', (service, engine) => {
+onEveryEngine('a migration', (service, engine) => {
   betweenNodes(engine)('does not stand in the way of others while it waits for a table, and tries again', async () => {
     const db = storeOf(service())
     let tries = 0

@@ -10,6 +10,7 @@ import { sql } from 'kysely'
 import { announce } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { firstRelease, UNRELEASED } from '../../src/storage/schema/released-migrations.ts'
+import { assertRefusal } from '../support/clients/refusal.ts'
 import { stopApp, storeOf } from '../support/inside.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { until } from '../support/running/until.ts'
@@ -18,7 +19,7 @@ import {
   betweenNodes,
   ENGINES,
   type Engine,
-  onBothEngines,
+  onEveryEngine,
   type Reply,
   type Service,
   withService,
@@ -117,7 +118,7 @@ onBothStores('changes that nodes must hear of', (opened) => {
   })
 })
 
-onBothEngines('the data directory', (service) => {
+onEveryEngine('the data directory', (service) => {
   const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
   test('is for its owner alone, and so is the master key', async () => {
@@ -230,18 +231,13 @@ describe('a disk that is full', () => {
       }
 
       await limitTo(size[0]?.pages ?? 0)
-      for (const [kind, write] of Object.entries(writes)) {
+      for (const write of Object.values(writes)) {
         // One after the other until the file has no room left for this kind, then as a group; one of which may fit still.
         let replies = [await write('0')]
         for (let i = 1; isWritten(replies[0]); i++) replies = [await write(`${i}`)]
         replies.push(...(await Promise.all(['x', 'y', 'z'].map(write))))
         for (const reply of replies.filter((each) => !isWritten(each))) {
-          assert.equal(reply.status, 503, `${kind}: ${reply.text}`)
-          assert.deepEqual(reply.body.error, {
-            code: 'unavailable',
-            message: 'The database is not available. Try again shortly.',
-            retry_after: 1,
-          })
+          assertRefusal(reply, 503, 'unavailable', { retry_after: 1 })
         }
         assert.equal((await service.call('GET', '/v1/agents/hello')).status, 200)
       }

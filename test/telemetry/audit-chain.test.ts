@@ -6,7 +6,7 @@ import { removeOldEntries, sealEntries, verifyChain } from '../../src/audit/chai
 import type { Tables } from '../../src/storage/tables.ts'
 import { newShell } from '../support/clients/cli.ts'
 import { databaseUrl, keyringOf, partsOf, storageOf, storeOf } from '../support/inside.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onEveryEngine } from '../support/service/service.ts'
 
 const GENESIS = '0'.repeat(64)
 
@@ -25,7 +25,7 @@ function afterQuery(number: number, happens: () => Promise<unknown>): KyselyPlug
   }
 }
 
-onBothEngines('the chain of the audit log', (service) => {
+onEveryEngine('the chain of the audit log', (service) => {
   const db = () => storeOf(service())
   const verify = (pinned?: { seq: number; hash: string }, reader = db()) =>
     verifyChain({ db: reader, keyring: keyringOf(service()) }, pinned)

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import * as agents from '../../src/agents/store.ts'
 import { logWrites } from '../../src/logs/store.ts'
 import type { LogEntry, LogLevel } from '../../src/runtime/outcome.ts'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { partsOf, storeOf } from '../support/inside.ts'
 import { fc } from '../support/running/property.ts'
 import { onBothEngines } from '../support/service/service.ts'
@@ -274,10 +275,7 @@ onBothEngines('logs', (service) => {
       test(`400 for ${query.slice(0, 70)}`, async () => {
         const { status, body } = await service().call('GET', `/v1/agents/hello/logs?${query}`)
         assert.equal(status, 400)
-        assert.deepEqual(
-          body.error.details.map((detail: { field: string }) => detail.field),
-          [field],
-        )
+        assert.deepEqual(fieldsOf(body), [field])
       })
     }
 

@@ -4,12 +4,12 @@ import { storeOf } from '../support/inside.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const MODEL = 'local/test-model'
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`the ledger on ${engine}`, () => {
     let service: Service
     let model: ModelServer

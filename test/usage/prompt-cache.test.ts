@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { startCachingClaude } from '../support/outside/caching-claude.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { ENGINES, type Service, startService } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
 
 const TURNS = 10
 const RATES = { input: 3, cached_input: 0.3, cache_write: 3.75, output: 15 }
@@ -13,7 +13,7 @@ const MARK = 'cache_control'
 
 type Claude = Awaited<ReturnType<typeof startCachingClaude>>
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`prompts in the cache of the Anthropic protocol on ${engine}`, () => {
     let service: Service
     let tool: LocalServer

@@ -5,13 +5,13 @@ import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { type Service, STORY_ENGINES } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 const HOUR = 3_600_000
 const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } }
 
-for (const engine of ENGINES) {
+for (const engine of STORY_ENGINES) {
   describe(`a user who is erased while a call for them holds a part of a budget, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

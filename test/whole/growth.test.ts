@@ -5,9 +5,10 @@ import { CompiledQuery, sql } from 'kysely'
 import pg from 'pg'
 import { recount as recountMemory } from '../../src/memory/warm/scope-counts.ts'
 import { operations } from '../../src/operations.ts'
+import { fieldsOf } from '../support/clients/refusal.ts'
 import { storageOf, storeOf } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onEveryEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 import { createWebhook } from '../support/slices/webhooks.ts'
 import { idInSql } from '../support/stores/id-in-sql.ts'
@@ -175,7 +176,7 @@ describe('lists', () => {
   })
 })
 
-onBothEngines('a list of many rows', (service) => {
+onEveryEngine('a list of many rows', (service) => {
   const params = { agent_id: '', webhook_id: '', other_id: '' }
   let caller = { id: '', secret: '' }
 
@@ -243,9 +244,7 @@ onBothEngines('a list of many rows', (service) => {
     const path = `/v1/agents/${params.agent_id}/invocations?sort=duration_ms`
     const { status, body } = await service().call('GET', path)
     assert.equal(status, 400)
-    const error =
-      'more than 10000 items match, which is too many to sort by duration_ms; add filters, or sort by created_at'
-    assert.deepEqual(body.error.details, [{ field: 'sort', error }])
+    assert.deepEqual(fieldsOf(body), ['sort'])
     assert.equal((await service().call('GET', `${path}&status=failed`)).status, 200)
   })
 

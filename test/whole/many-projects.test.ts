@@ -5,7 +5,7 @@ import { storageOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { leastLongestPass } from '../support/running/longest-pass.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onEveryEngine, type Service } from '../support/service/service.ts'
 
 const PROJECTS = 1_000
 const AGENTS_OF_EACH = 10
@@ -13,7 +13,7 @@ const MOST_MS = 50
 /** No client waits for these, and a shared processor may take three times as long. Reading all agents at once took 427. */
 const MOST_OF_JOBS_MS = 150
 
-onBothEngines(`a service with ${PROJECTS} projects of ${AGENTS_OF_EACH} agents`, (service) => {
+onEveryEngine(`a service with ${PROJECTS} projects of ${AGENTS_OF_EACH} agents`, (service) => {
   let agent: string
   before(async () => {
     agent = await newAgent(service())

@@ -12,22 +12,17 @@ type Call = { steps_url: string; steps_token: string }
 
 const MOST_MS = 50
 const GIGABYTE = 1024 ** 3
-const NO_ANSWER = 'The remote agent returned something that is not an answer.'
 
 const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** What does not end, and what the client of the run hears. */
-const FLOODS: [name: string, piece: string, message: string][] = [
-  ['comments', `: ${'x'.repeat(16_000)}\n\n`, NO_ANSWER],
-  ['empty lines', '\n'.repeat(16_000), NO_ANSWER],
-  ['words', event('delta', { text: 'x' }), NO_ANSWER],
-  ['events of no name', event('what', {}), NO_ANSWER],
-  ['log lines', event('log', { message: 'x' }), NO_ANSWER],
-  [
-    'spendings',
-    event('usage', { input_tokens: 1, output_tokens: 1 }),
-    'The remote agent reported usage more than 1000 times.',
-  ],
+/** What does not end. */
+const FLOODS: [name: string, piece: string][] = [
+  ['comments', `: ${'x'.repeat(16_000)}\n\n`],
+  ['empty lines', '\n'.repeat(16_000)],
+  ['words', event('delta', { text: 'x' })],
+  ['events of no name', event('what', {})],
+  ['log lines', event('log', { message: 'x' })],
+  ['spendings', event('usage', { input_tokens: 1, output_tokens: 1 })],
 ]
 
 /** Writes until the other side has had enough. */
@@ -55,12 +50,12 @@ onOneEngine(
     after(() => server.close())
     const invoke = () => service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Go' } })
 
-    for (const [name, piece, message] of FLOODS) {
+    for (const [name, piece] of FLOODS) {
       test(`a gigabyte of ${name} is a failed run, and holds nothing up`, async (t) => {
         answer = (response) => flood(response, piece)
         const longest = await leastLongestPass(async () => {
           const { status, body, text } = await invoke()
-          assert.deepEqual([status, body.error?.message], [500, message], text)
+          assert.deepEqual([status, body.error?.code], [500, 'server_error'], text)
         })
         t.diagnostic(`the longest pass took ${longest.toFixed(1)} ms`)
         assert.ok(longest <= MOST_MS, `a pass of the event loop took ${longest.toFixed(1)} ms`)
@@ -99,7 +94,7 @@ onOneEngine(
         response.end('{"response": "never"}')
       }
       const { body } = await invoke()
-      assert.equal(body.error.message, 'The agent did not finish within 1000 steps (limits.max_steps).')
+      assert.match(body.error.message, /\b1000\b.*limits\.max_steps/)
       assert.ok(asked <= 1_001, String(asked))
     })
 
@@ -114,7 +109,7 @@ onOneEngine(
         response.end('{"response": "never"}')
       }
       const { body } = await invoke()
-      assert.equal(body.error.message, "The run's steps have more than 16 MiB in total.")
+      assert.match(body.error.message, /\b16 MiB\b/)
     })
   },
   LOCAL_TOOLS,
@@ -162,12 +157,12 @@ function* values(): Generator<string> {
 
 type Pieces = Iterable<string> | AsyncIterable<string | Buffer>
 
-const A2A_FLOODS: [name: string, pieces: () => Pieces, message: string][] = [
-  ['a long line that goes on byte by byte', oneLineInBytes, NO_ANSWER],
-  ['a task between odd ends of lines', oddLines, NO_ANSWER],
-  ['empty lines', () => repeated('\n', GIGABYTE), NO_ANSWER],
-  ['values', values, 'The answer is too long.'],
-  ['states of the task', () => repeated(working, GIGABYTE), NO_ANSWER],
+const A2A_FLOODS: [name: string, pieces: () => Pieces][] = [
+  ['a long line that goes on byte by byte', oneLineInBytes],
+  ['a task between odd ends of lines', oddLines],
+  ['empty lines', () => repeated('\n', GIGABYTE)],
+  ['values', values],
+  ['states of the task', () => repeated(working, GIGABYTE)],
 ]
 
 onOneEngine(
@@ -194,13 +189,13 @@ onOneEngine(
     })
     after(() => server.close())
 
-    for (const [name, piecesOf, message] of A2A_FLOODS) {
+    for (const [name, piecesOf] of A2A_FLOODS) {
       test(`${name}: a failed run that holds nothing up`, async (t) => {
         pieces = piecesOf
         const agent = await newAgent(service(), { kind: 'remote', remote: { a2a: server.url } })
         const longest = await leastLongestPass(async () => {
           const { body, text } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Go' } })
-          assert.equal(body.error?.message, message, text)
+          assert.equal(body.error?.code, 'server_error', text)
         })
         t.diagnostic(`the longest pass took ${longest.toFixed(1)} ms`)
         assert.ok(longest <= MOST_MS, `a pass of the event loop took ${longest.toFixed(1)} ms`)

@@ -5,7 +5,7 @@ import { dialects } from '../../src/http/dialects/dialects.ts'
 import { operations } from '../../src/operations.ts'
 import { bodySchema, pathOf, querySchemas, SAMPLE_SETTINGS, sampleRequest } from '../support/clients/requests.ts'
 import { longestPass } from '../support/running/longest-pass.ts'
-import { onAnyEngine, onBothEngines, type Service } from '../support/service/service.ts'
+import { onAnyEngine, onEveryEngine, type Service } from '../support/service/service.ts'
 import { type Attack, Attacker, type Felt } from '../support/stalls/attacker.ts'
 import { DOOR_BODIES } from '../support/stalls/door-bodies.ts'
 import { NASTY_HEADERS, NASTY_WORDS, nastyValues } from '../support/stalls/nasty.ts'
@@ -13,7 +13,7 @@ import { type Place, placesIn, placesOf } from '../support/stalls/places.ts'
 
 // `npm run stalls` tries many more, on both engines: MOORAGE_STALLS says how many attacks each route gets.
 const ATTACKS_A_ROUTE = Number(process.env['MOORAGE_STALLS'] || 1)
-const onEngines = process.env['MOORAGE_STALLS'] ? onBothEngines : onAnyEngine
+const onEngines = process.env['MOORAGE_STALLS'] ? onEveryEngine : onAnyEngine
 const SEED = Number(process.env['MOORAGE_STALLS_SEED'] || 20_261_115)
 const MOST_MS = 50
 const MOST_REPLY_BYTES = 64 * 1024

@@ -8,7 +8,7 @@ import { verifySignature, verifyWebhook } from '../../sdk/webhook.ts'
 import { startLocalServer } from '../support/outside/local-server.ts'
 import { PATIENCE } from '../support/running/patience.ts'
 import { until, untilCounted } from '../support/running/until.ts'
-import { onBothEngines, type Service } from '../support/service/service.ts'
+import { onEveryEngine, type Service } from '../support/service/service.ts'
 import {
   type Arrival,
   createAgent,
@@ -51,7 +51,7 @@ async function happenMany(service: Service, agent_id: string, count: number): Pr
   }
 }
 
-onBothEngines(
+onEveryEngine(
   'webhooks under load',
   (service) => {
     test('300 invokes while the receiver fails for a while: each arrives, signed, and none of another agent', async (t) => {

@@ -6,18 +6,27 @@ import { type App, startApp } from '../../../src/app.ts'
 import type { Overrides } from '../../../src/build-parts.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { createLog } from '../../../src/lib/log.ts'
+import { findVersion } from '../../../src/lib/version.ts'
 import { newKey } from '../../../src/security/key-format.ts'
 import { checkReply } from '../clients/openapi.ts'
 import { fetchSoon } from '../running/patience.ts'
 import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
 import { storeFolder } from '../stores/store-folder.ts'
 
+/** Services of a clone ask git which commit they are. These are all of one. */
+const VERSION = findVersion()
+
 export type Engine = 'sqlite' | 'postgres'
 
+/** For what the store decides: its contract holds on both, in every run. */
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 
-// `npm test` tells a story once where both engines run the same queries; with --all both run it, unless --once is given.
+// `npm test` tells other stories on one engine, test:all on both. With --once, those that no query decides are told once.
 const { MOORAGE_TEST_ALL, MOORAGE_TEST_ONCE } = process.env
+
+/** For a story in which the queries of the engines differ, or may differ some day. */
+export const STORY_ENGINES: readonly Engine[] = MOORAGE_TEST_ALL ? ENGINES : ['sqlite']
+
 const once = (engine: Engine): readonly Engine[] => (MOORAGE_TEST_ALL && !MOORAGE_TEST_ONCE ? ENGINES : [engine])
 
 /** For a story whose outcome no query of one engine decides. */
@@ -119,6 +128,7 @@ async function startNode(
       now: () => (held ?? Date.now()) + offset,
       log: createLog(config.log, { write }),
       lingerMs: 0,
+      version: VERSION,
       settings,
       ...overrides,
     })
@@ -197,8 +207,10 @@ export async function withService(engine: Engine, story: (service: Service) => P
 
 type Story = (service: () => Service, engine: Engine) => void
 
-/** The same story on SQLite and on PostgreSQL; `service` is started before it and stopped after it. */
-export const onBothEngines = teller(ENGINES)
+/** The story on each of the engines; `service` is started before it and stopped after it. */
+export const onEveryEngine = teller(ENGINES)
+
+export const onBothEngines = teller(STORY_ENGINES)
 
 export const onAnyEngine = teller(ANY_ENGINE)
 

@@ -1,14 +1,7 @@
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { querySchemas } from '../clients/requests.ts'
 import { approve, type Replacement, steady } from '../running/approved.ts'
-import {
-  ANY_ENGINE,
-  type CallOptions,
-  type Engine,
-  type Reply,
-  type Service,
-  startService,
-} from '../service/service.ts'
+import { type CallOptions, ENGINES, type Engine, type Reply, type Service, startService } from '../service/service.ts'
 import { printed } from './printed.ts'
 import { openWorld, type World } from './world.ts'
 
@@ -130,7 +123,7 @@ export function tour(
   story: (tour: Tour, chapter: Chapter, world: () => World) => void,
   settings: Record<string, string> | ((world: World) => Record<string, string>) = {},
 ): void {
-  for (const engine of ANY_ENGINE) {
+  for (const engine of ENGINES) {
     describe(`${name} on ${engine}`, () => {
       const told = new Tour()
       let world: World

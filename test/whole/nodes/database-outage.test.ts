@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { newKey } from '../../../src/security/key-format.ts'
 import { isPassing } from '../../../src/storage/failures.ts'
+import { assertRefusal } from '../../support/clients/refusal.ts'
 import { allEvents } from '../../support/clients/sse.ts'
 import { hearsChanges, storageOf, storeOf } from '../../support/inside.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../../support/outside/local-server.ts'
@@ -54,16 +55,7 @@ describe('a database that goes away', () => {
       await create(),
     ]
     for (const { status, headers, body } of unavailable) {
-      assert.equal(status, 503)
-      assert.deepEqual(body, {
-        success: false,
-        error: {
-          code: 'unavailable',
-          message: 'The database is not available. Try again shortly.',
-          retry_after: 1,
-        },
-        request_id: headers.get('x-request-id'),
-      })
+      assertRefusal({ status, headers, body }, 503, 'unavailable', { retry_after: 1 })
       assert.equal(headers.get('retry-after'), '1')
     }
     const mistyped = await first.call('GET', '/v1/agents', { key: `${secret.slice(0, -1)}?` })
@@ -218,5 +210,5 @@ test('a run stops on a node that could not renew its lease in time: another node
   await until('the call is given up', () => isLeft)
   await postgres.start()
   const { status, body } = await answer
-  assert.deepEqual([status, body.error?.message], [409, 'Another node has ended the invocation.'])
+  assert.deepEqual([status, body.error?.code], [409, 'conflict'])
 })

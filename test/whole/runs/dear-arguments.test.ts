@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { SchemaCheck } from '../../../src/runtime/schemas/schema-check.ts'
 import { schemaProblem } from '../../../src/runtime/schemas/schema-size.ts'
+import { fieldsOf } from '../../support/clients/refusal.ts'
 import { cpuTime } from '../../support/running/cpu-time.ts'
 import { longestPass } from '../../support/running/longest-pass.ts'
 import { withService } from '../../support/service/service.ts'
@@ -146,9 +147,7 @@ test('one request of a developer key does not freeze the service', async () => {
     ] as const) {
       const refused = await call(method, path, { key, body: sent })
       assert.equal(refused.status, 400)
-      assert.deepEqual(refused.body.error.details, [
-        { field: 'tools.0.input_schema', error: 'can contain at most 5000 values, including nested ones' },
-      ])
+      assert.deepEqual(fieldsOf(refused.body), ['tools.0.input_schema'])
     }
   })
 })

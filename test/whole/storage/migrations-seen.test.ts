@@ -9,7 +9,7 @@ import { MIGRATIONS } from '../../../src/storage/schema/released-migrations.ts'
 import { partsOf, storageOf } from '../../support/inside.ts'
 import { until } from '../../support/running/until.ts'
 import { startChildService } from '../../support/service/child-service.ts'
-import { betweenNodes, ENGINES, onBothEngines, startService } from '../../support/service/service.ts'
+import { betweenNodes, ENGINES, onEveryEngine, startService } from '../../support/service/service.ts'
 import { unusedPort } from '../../support/stores/daemon.ts'
 
 /** A migration that stands still in the middle until it is let go. */
@@ -120,7 +120,7 @@ const breaks: Migration = { name: 'agents-were-moved', breaks: true, async run()
 const STRANGER =
   'the database was changed by a newer version of Moorage ("agents-were-moved"). Start that version, or restore a backup'
 
-onBothEngines('a service that a newer program breaks', (service) => {
+onEveryEngine('a service that a newer program breaks', (service) => {
   test('continues after a migration that only adds, and is not ready after one that breaks it', async () => {
     const node = service()
     const { data } = node
@@ -157,7 +157,7 @@ for (const engine of ENGINES) {
   })
 }
 
-onBothEngines('a node that starts while another one migrates', (service, engine) => {
+onEveryEngine('a node that starts while another one migrates', (service, engine) => {
   betweenNodes(engine)('says that it waits', async () => {
     const slow = slowMigration()
     const migrations = [...MIGRATIONS, slow.migration]

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
-import { newAgent } from '../support/service/agents.ts'
-import { holdRuns } from '../support/service/held-runs.ts'
-import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
-import { pdf } from '../support/slices/files.ts'
+import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { until } from '../../support/running/until.ts'
+import { newAgent } from '../../support/service/agents.ts'
+import { holdRuns } from '../../support/service/held-runs.ts'
+import { inProject, onAnyEngine, type Service } from '../../support/service/service.ts'
+import { pdf } from '../../support/slices/files.ts'
 
 async function newProject(service: Service, name: string): Promise<Service> {
   const { status, text } = await service.call('POST', '/v1/projects', { body: { name } })

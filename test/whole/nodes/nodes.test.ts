@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { firstRelease } from '../../src/storage/schema/released-migrations.ts'
-import { databaseUrl, nodeOf, partsOf, rowsOf, stopApp, storeOf } from '../support/inside.ts'
-import { until, untilHolds } from '../support/running/until.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { startService, withService } from '../support/service/service.ts'
+import { firstRelease } from '../../../src/storage/schema/released-migrations.ts'
+import { databaseUrl, nodeOf, partsOf, rowsOf, stopApp, storeOf } from '../../support/inside.ts'
+import { until, untilHolds } from '../../support/running/until.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { startService, withService } from '../../support/service/service.ts'
 
 type Node = {
   node: string

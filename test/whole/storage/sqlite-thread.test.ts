@@ -4,10 +4,10 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { until } from '../support/running/until.ts'
-import { isAlive } from '../support/service/child.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { withService } from '../support/service/service.ts'
+import { until } from '../../support/running/until.ts'
+import { isAlive } from '../../support/service/child.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { withService } from '../../support/service/service.ts'
 
 describe("SQLite's writer thread", () => {
   test('lives through a store that cannot be read for a while', () =>
@@ -28,7 +28,7 @@ describe("SQLite's writer thread", () => {
     }))
 
   test('stops the service, with the reason, if it dies all the same', async (t) => {
-    const preload = new URL('../support/service/end-thread.ts', import.meta.url).href
+    const preload = new URL('../../support/service/end-thread.ts', import.meta.url).href
     const service = await startChildService(t, 'sqlite', { NODE_OPTIONS: `--import=${preload}` })
     await service.call('GET', '/v1/agents')
     const pid = service.pid()

@@ -108,6 +108,6 @@ test('toNodeHandler takes bodies up to the limit that it is given', async (t) =>
     const reply = await fetch(server.url, { method: 'POST', body: Buffer.alloc(length) })
     const { error } = (await reply.json()) as { error: { message: string } }
     assert.equal(reply.status, status, error.message)
-    if (status === 413) assert.equal(error.message, 'The body can be at most 10 bytes.')
+    if (status === 413) assert.match(error.message, /\b10 bytes\b/)
   }
 })

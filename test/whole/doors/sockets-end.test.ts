@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { Agent, get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { TLS_SETTINGS, tlsCall } from '../support/outside/tls.ts'
-import { until } from '../support/running/until.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { type Service, type Settings, startService } from '../support/service/service.ts'
+import { TLS_SETTINGS, tlsCall } from '../../support/outside/tls.ts'
+import { until } from '../../support/running/until.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { type Service, type Settings, startService } from '../../support/service/service.ts'
 
 const CONNECTIONS = 60
 const SOON_MS = 20_000

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NodeWire } from '../../src/runtime/following/node-message.ts'
-import { StepsElsewhere } from '../../src/runtime/remote-agent/steps-elsewhere.ts'
-import { databaseUrl, wireOf } from '../support/inside.ts'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { startChildService } from '../support/service/child-service.ts'
-import { startService } from '../support/service/service.ts'
-import { startRawRemote } from '../support/slices/remote-agents.ts'
+import type { NodeWire } from '../../../src/runtime/following/node-message.ts'
+import { StepsElsewhere } from '../../../src/runtime/remote-agent/steps-elsewhere.ts'
+import { databaseUrl, wireOf } from '../../support/inside.ts'
+import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { startChildService } from '../../support/service/child-service.ts'
+import { startService } from '../../support/service/service.ts'
+import { startRawRemote } from '../../support/slices/remote-agents.ts'
 
 /** Longer than a node takes to say that it has a run. */
 const A_WHILE_MS = 60_000

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkAccess } from '../support/clients/check-access.ts'
-import { enrol } from '../support/clients/mfa.ts'
-import { inConsole } from '../support/console/console.ts'
-import { until, untilHolds } from '../support/running/until.ts'
-import { createAgent, createKey } from '../support/slices/resources.ts'
+import { checkAccess } from '../../support/clients/check-access.ts'
+import { enrol } from '../../support/clients/mfa.ts'
+import { inConsole } from '../../support/console/console.ts'
+import { until, untilHolds } from '../../support/running/until.ts'
+import { createAgent, createKey } from '../../support/slices/resources.ts'
 
 inConsole('signing in to the console', (visit, service) => {
   test('a pasted key opens the page that was asked for, and signing out ends it', async () => {

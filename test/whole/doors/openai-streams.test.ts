@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ChatWriter } from '../../src/http/dialects/openai/chat-writer.ts'
-import { ResponsesWriter } from '../../src/http/dialects/openai/responses-writer.ts'
-import type { StreamEvent } from '../../src/runtime/following/transcript.ts'
-import { checkEvents, gathered, openaiClient } from '../support/clients/openai.ts'
-import { watchWorld } from '../support/outside/watched-world.ts'
-import { startChildService } from '../support/service/child-service.ts'
+import { ChatWriter } from '../../../src/http/dialects/openai/chat-writer.ts'
+import { ResponsesWriter } from '../../../src/http/dialects/openai/responses-writer.ts'
+import type { StreamEvent } from '../../../src/runtime/following/transcript.ts'
+import { checkEvents, gathered, openaiClient } from '../../support/clients/openai.ts'
+import { watchWorld } from '../../support/outside/watched-world.ts'
+import { startChildService } from '../../support/service/child-service.ts'
 
 type StreamedEvent = { type: string; sequence_number: number; delta?: string; text?: string }
 
