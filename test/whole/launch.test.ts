@@ -205,7 +205,7 @@ describe('what a checkout builds', () => {
   before(async () => {
     folder = await newCheckout()
     const root = join(import.meta.dirname, '../..')
-    for (const name of ['service-build', 'fingerprint-of', 'remove-others']) {
+    for (const name of ['service-build', 'bundled-licenses', 'fingerprint-of', 'remove-others']) {
       await copyFile(join(root, `scripts/${name}.mjs`), join(folder, `scripts/${name}.mjs`))
     }
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
