@@ -5,7 +5,7 @@ import { Segments } from '../../ui/forms/field.tsx'
 const SNIPPETS: Record<string, string> = {
   TypeScript: `import { verifyWebhook } from 'moorage-sdk'
 
-// \`body\` are the bytes as they arrived; it throws if the signature is wrong.
+// \`body\` is the raw bytes. verifyWebhook throws if the signature is wrong.
 const event = await verifyWebhook({ body, headers: request.headers, secret: process.env.WEBHOOK_SECRET })`,
   Python: `from standardwebhooks import Webhook  # pip install standardwebhooks
 

@@ -58,7 +58,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
           )}
         </span>
       </p>
-      {approval.not_for_you && <p class="notice">{approval.not_for_you}.</p>}
+      {approval.not_for_you && <p class="notice">{approval.not_for_you}</p>}
       {status === 'pending' && may('decideApproval') && (
         <fieldset disabled={approval.not_for_you !== null}>
           <Form approval={approval} onDecided={onDecided} />

@@ -196,5 +196,5 @@ async function recordChange(
 }
 
 function takenOver(): ApiError {
-  return new ApiError('idempotency_key_in_use', 'Another run took over this Idempotency-Key', { retry_after: 1 })
+  return new ApiError('idempotency_key_in_use', 'Another run took over this Idempotency-Key.', { retry_after: 1 })
 }
