@@ -89,7 +89,7 @@ export type Agent = Definition & {
 /** An agent that a model answers for. */
 export type ModelAgent = Agent & { kind: 'model' }
 
-const AUTH_PURPOSE = 'agent.auth'
+export const AUTH_PURPOSE = 'agent.auth'
 
 export function sealAuth(auth: z.output<typeof AuthSettings> | null, keyring: Keyring): string | null {
   return auth === null ? null : keyring.encrypt(JSON.stringify(auth), AUTH_PURPOSE)

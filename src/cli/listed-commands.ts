@@ -84,6 +84,8 @@ export const COMMANDS: readonly ListedCommand[] = [
     ],
     telemetry: ["Show a node's internal metrics", () => import('./commands/service/system.ts')],
     backup: ['Back up the data while the service is running', () => import('./commands/service/backup.ts')],
+    export: ['Write a project to a file, to move it to another service', () => import('./commands/service/export.ts')],
+    import: ['Create a project from a file of `moorage export`', () => import('./commands/service/import.ts')],
     restore: ['Restore a backup', () => import('./commands/service/restore.ts')],
     config: [
       "Show and check the service's configuration on this machine",

@@ -82,7 +82,7 @@ export type StoredProvider = {
 type ProviderRef = Pick<StoredProvider, 'project_id' | 'name'>
 
 /** Project and name are part of the purpose, so that a key copied to another row cannot be opened there. */
-function purposeOf({ project_id, name }: ProviderRef): string {
+export function purposeOf({ project_id, name }: ProviderRef): string {
   return `provider:${project_id}:${name}`
 }
 

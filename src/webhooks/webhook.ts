@@ -105,7 +105,7 @@ export function requireUrl(url: string, policy: UrlPolicy, field = 'url'): void 
   if (problem) throw invalid({ field, error: problem.message })
 }
 
-const SECRET_PURPOSE = 'webhook.secret'
+export const SECRET_PURPOSE = 'webhook.secret'
 const HEADERS_PURPOSE = 'webhook.headers'
 
 export function sealHeaders(headers: Record<string, string>, keyring: Keyring): string | null {

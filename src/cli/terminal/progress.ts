@@ -1,11 +1,39 @@
 import { visibleLine } from '../../lib/text/visible.ts'
 import type { World } from '../world.ts'
-import { paint } from './output.ts'
+import { note, paint } from './output.ts'
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const PATIENCE_MS = 400
 const FRAME_MS = 80
 const CLEAR_LINE = '\r\u001b[K'
+
+const LINES_MS = 10_000
+
+/**
+ * Shows how far long work is: on a terminal in one line that changes, elsewhere now and then in a line of its own. It may be
+ * told often.
+ */
+export function counting(world: World): { tell(text: string): void; end(): void } {
+  const { stderr, isJson } = world
+  const isLive = stderr.isTTY === true && !isJson
+  const patience = isLive ? FRAME_MS : LINES_MS
+  let shownAt = performance.now()
+  let isShown = false
+  return {
+    tell(text) {
+      const now = performance.now()
+      if (now - shownAt < patience) return
+      shownAt = now
+      isShown = isLive
+      if (isLive) stderr.write(`${CLEAR_LINE}${visibleLine(text)}`)
+      else note(world, text, 'dim')
+    },
+    end() {
+      if (isShown) stderr.write(CLEAR_LINE)
+      isShown = false
+    },
+  }
+}
 
 /** Shows on a terminal that work is in progress, if it takes longer than a moment. */
 export async function progress<T>(world: World, text: string, work: () => Promise<T>): Promise<T> {

@@ -27,6 +27,8 @@ type ColumnFacts = {
   isKey: boolean
   isNullable: boolean
   only?: SqlEngine
+  /** What values of the column mean, if the kind does not say it. */
+  format?: 'json' | 'flag' | 'time'
 }
 
 /** A column as its table describes it. `Type` is what the code reads and writes there. It has no nulls unless it says so. */
@@ -82,18 +84,18 @@ export class TableColumn<Type> {
   }
 }
 
-function columnOf<Type>(kind: ColumnFacts['kind']): TableColumn<Type> {
-  return new TableColumn({ kind, rules: '', isKey: kind === 'sequence', isNullable: false })
+function columnOf<Type>(kind: ColumnFacts['kind'], format?: ColumnFacts['format']): TableColumn<Type> {
+  return new TableColumn({ kind, rules: '', isKey: kind === 'sequence', isNullable: false, ...(format && { format }) })
 }
 
 export const text = columnOf<string>('text')
-export const json = columnOf<string>('text')
+export const json = columnOf<string>('text', 'json')
 export const integer = columnOf<number>('integer')
 export const smallint = columnOf<number>('smallint')
 /** 0 or 1. */
-export const flag = columnOf<number>('integer')
+export const flag = columnOf<number>('integer', 'flag')
 /** In milliseconds since the epoch. */
-export const time = columnOf<number>('integer')
+export const time = columnOf<number>('integer', 'time')
 export const bytes = columnOf<Uint8Array>('bytes')
 /** An integer key that is never handed out twice. */
 export const sequence = columnOf<Generated<number>>('sequence')

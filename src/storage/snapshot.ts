@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Kysely, SqliteDialect } from 'kysely'
+import type { Database } from './database.ts'
+import type { Storage } from './open-storage.ts'
+import type { Tables } from './tables.ts'
+
+/** The store as it was at one moment, however long it is read. */
+export type StoreSnapshot = { db: Database; close(): Promise<void> }
+
+/**
+ * Opens a snapshot of a store that others keep writing to. It keeps PostgreSQL from vacuuming and SQLite from cutting its
+ * write-ahead log, so close it soon. On SQLite this process reads it, and does nothing else meanwhile.
+ */
+export async function openSnapshot(
+  { engine, db }: Pick<Storage, 'engine' | 'db'>,
+  data: string,
+): Promise<StoreSnapshot> {
+  if (engine === 'sqlite') return openFile(join(data, 'moorage.db'))
+  const snapshot = await db.startTransaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute()
+  // PostgreSQL takes the snapshot with the first statement.
+  await snapshot.selectFrom('settings').select('name').limit(1).execute()
+  return {
+    db: snapshot,
+    async close() {
+      await snapshot.rollback().execute()
+    },
+  }
+}
+
+async function openFile(path: string): Promise<StoreSnapshot> {
+  if (!existsSync(path)) throw new Error(`${path} does not exist`)
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: 10_000 })
+  connection.exec('begin')
+  connection.prepare('select name from settings limit 1').all()
+  const db = new Kysely<Tables>({
+    dialect: new SqliteDialect({
+      database: {
+        close: () => connection.close(),
+        prepare(sql) {
+          const statement = connection.prepare(sql)
+          return {
+            reader: true,
+            all: (parameters) => statement.all(...(parameters as never[])),
+            run: () => refuse(),
+            iterate: (parameters) => statement.iterate(...(parameters as never[])),
+          }
+        },
+      },
+    }),
+  })
+  return {
+    db,
+    async close() {
+      await db.destroy()
+      if (connection.isOpen) connection.close()
+    },
+  }
+}
+
+function refuse(): never {
+  throw new Error('a snapshot is only read')
+}

@@ -1,0 +1,214 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { AUTH_PURPOSE } from '../agents/agent.ts'
+import { FACTOR_PURPOSE } from '../keys/factors/factor.ts'
+import { purposeOf as purposeOfProvider } from '../providers/provider.ts'
+import { purposeOf as purposeOfSecret } from '../secrets/secret.ts'
+import { keyOf, TABLES, type TableName } from '../storage/tables.ts'
+import { SECRET_PURPOSE } from '../webhooks/webhook.ts'
+import type { TransferPart } from './transfer-parts.ts'
+
+/** A value of a row as a file has it. */
+export type FileValue = string | number | null
+
+export type FileRecord = Readonly<Record<string, FileValue>>
+
+/** Rows that a column names, by their id. */
+type Named = 'agents' | 'keys' | 'budgets' | 'schedules'
+
+/** Rows that a column names and that may be gone. If they exist, they must be of the same project. */
+export type Mentioned = 'agents' | 'runs' | 'files' | 'schedules' | 'memories'
+
+/** A table whose rows go with their project. A column is carried unless it says otherwise here. */
+export type CarriedTable = {
+  /**
+   * How its rows are found and in which order: `project`, by `project_id`; `agent`, agent by agent; `sequence`, by ranges
+   * of a column that only grows, among the rows of the project's agents; or by a condition on other tables.
+   */
+  by: 'project' | 'agent' | 'sequence' | ((project_id: string) => RawBuilder<SqlBool>)
+  /** In this order, of one agent or of the project. Default: the columns of the key. */
+  order?: readonly string[]
+  part?: TransferPart
+  /** Rows for which this isn't true stay. */
+  where?: RawBuilder<SqlBool>
+  /** Columns that aren't in the file, with what they are in the target. */
+  fixed?: Readonly<Record<string, FileValue>>
+  /** Secrets, and what each was sealed for in its store. `null` in the file stands for none. */
+  sealed?: Readonly<Record<string, (row: FileRecord, project_id: string) => string>>
+  /** Numbers of memories, which are others in each store: the file has the id of the last one up to that number. */
+  memories?: readonly string[]
+  /** Columns with ids of rows that must be in the same file. */
+  names?: Readonly<Record<string, Named>>
+  mentions?: Readonly<Record<string, Mentioned>>
+}
+
+/** A table whose rows stay, and why. */
+type LeftOutTable = { stays: string }
+
+const ofProject = (table: Named, column: string) => (project_id: string) =>
+  sql<SqlBool>`
+  ${sql.ref(column)} in (select id from ${sql.table(table)} where ${sql.ref(`${table}.project_id`)} = ${project_id})`
+
+const OF_SERVICE_KEYS = sql<SqlBool>`person_id is null and role_source is null`
+
+const ofServiceKeys = (project_id: string) => sql<SqlBool>`
+  key_id in (select id from keys where project_id = ${project_id} and ${OF_SERVICE_KEYS})`
+
+/** The receipt of the run is in the export too. */
+const HAS_ENDED = sql<SqlBool>`exists (select 1 from invocations where invocations.id = request_id)`
+
+/**
+ * What becomes of each table when a project leaves its store, in the order in which a file has the tables. The compiler
+ * refuses a table that isn't named here.
+ */
+export const TRANSFER = {
+  agents: { by: 'project', order: ['seq'], sealed: { auth: () => AUTH_PURPOSE } },
+  versions: { by: 'agent', order: ['version'], names: { agent_id: 'agents' } },
+  deployments: { by: 'agent', order: ['id'], names: { agent_id: 'agents' } },
+  // What a project pays for: see `paid_by` and `set_by`. In another service nothing is paid for by the operator.
+  providers: { by: 'project', fixed: { paid_by: 'project' }, sealed: { api_key: purposeOfNamed(purposeOfProvider) } },
+  prices: { by: 'project', fixed: { set_by: 'project' } },
+  secrets: { by: 'project', sealed: { value: purposeOfNamed(purposeOfSecret) } },
+  budgets: { by: 'project', names: { agent_id: 'agents' } },
+  budget_counters: {
+    by: ofProject('budgets', 'budget_id'),
+    where: sql<SqlBool>`kept = 1`,
+    fixed: { reserved: 0 },
+    names: { budget_id: 'budgets' },
+  },
+  /** The bytes go with it. The target stores them as another blob. */
+  files: {
+    by: 'project',
+    order: ['sha256', 'id'],
+    fixed: { blob_id: '' },
+    mentions: { agent_id: 'agents', request_id: 'runs', schedule_id: 'schedules' },
+  },
+  schedules: { by: 'agent', order: ['id'], names: { agent_id: 'agents' }, mentions: { last_request_id: 'runs' } },
+  schedule_files: {
+    by: (project_id) => sql<SqlBool>`schedule_id in (
+      select schedules.id from schedules join agents on agents.id = agent_id where project_id = ${project_id})`,
+    order: ['schedule_id', 'file_id'],
+    names: { schedule_id: 'schedules' },
+    mentions: { file_id: 'files' },
+  },
+  memories: { by: 'sequence', order: ['seq'], mentions: { superseded_by: 'memories' } },
+  memory_vectors: { by: 'sequence', order: ['memory_seq'], memories: ['memory_seq'] },
+  memory_scopes: { by: 'agent', memories: ['facts_through'] },
+  memory_summaries: { by: 'agent', memories: ['through_seq'] },
+  invocations: {
+    by: 'agent',
+    order: ['id'],
+    part: 'receipts',
+    mentions: { parent_request_id: 'runs', schedule_id: 'schedules' },
+  },
+  approvals: {
+    by: 'agent',
+    order: ['id'],
+    part: 'receipts',
+    where: sql<SqlBool>`status <> 'pending' and ${HAS_ENDED}`,
+    mentions: { request_id: 'runs' },
+  },
+  logs: { by: 'sequence', order: ['id'], part: 'logs', mentions: { request_id: 'runs' } },
+  ledger: {
+    by: 'project',
+    part: 'usage',
+    where: sql<SqlBool>`status <> 'reserved'`,
+    fixed: { charges: null, owner: null, lease_until: null },
+    mentions: { agent_id: 'agents', request_id: 'runs' },
+  },
+  usage_sums: { by: 'project', part: 'usage', mentions: { agent_id: 'agents' } },
+  recent_metrics: { by: 'agent', part: 'metrics' },
+  metrics: { by: 'agent', part: 'metrics' },
+  metric_buckets: { by: 'agent', part: 'metrics' },
+  webhooks: {
+    by: 'project',
+    where: sql<SqlBool>`request_id is null`,
+    fixed: { request_id: null, name: null, format: null, headers: null },
+    sealed: { secret: () => SECRET_PURPOSE, earlier_secrets: () => SECRET_PURPOSE },
+    names: { agent_id: 'agents' },
+  },
+  /** Keys open the project, so they come last. */
+  keys: {
+    by: 'project',
+    where: OF_SERVICE_KEYS,
+    fixed: { person_id: null, role_source: null, role_id: null, vouched_at: null },
+    names: { agent_id: 'agents' },
+  },
+  earlier_secrets: { by: ofServiceKeys, names: { key_id: 'keys' } },
+  key_factors: { by: ofServiceKeys, sealed: { secret: () => FACTOR_PURPOSE }, names: { key_id: 'keys' } },
+
+  projects: { stays: 'its name, description and limits are in the header of the file; the target gives it another id' },
+  pauses: { stays: 'an imported project begins with a pause of its own' },
+  runs: { stays: 'what is in progress continues where it is' },
+  steps: { stays: 'as runs: receipts have the steps of what has ended' },
+  agent_counts: { stays: 'triggers count what is imported' },
+  file_counts: { stays: 'triggers count what is imported' },
+  listeners: { stays: 'clients of this service that listen now' },
+  events: { stays: 'what was to be sent is sent by this service' },
+  deliveries: { stays: 'what was to be sent is sent by this service' },
+  persons: { stays: 'people sign in with the identity providers of a service' },
+  person_identities: { stays: 'people sign in with the identity providers of a service' },
+  invitations: { stays: 'people sign in with the identity providers of a service' },
+  console_sessions: { stays: 'sessions of browsers with this service' },
+  console_links: { stays: 'they sign in to this service, for ten minutes' },
+  audit_log: { stays: 'its entries are links of one chain, which is that of the service' },
+  audit_chain: { stays: 'its entries are links of one chain, which is that of the service' },
+  settings: { stays: 'what the installation stores about itself' },
+  claims: { stays: 'replies to requests that this service was sent' },
+  jobs: { stays: 'background work of this service' },
+  nodes: { stays: 'processes of this service' },
+  blobs: { stays: 'the bytes go with the files, and the target stores them as blobs of its own' },
+  blob_chunks: { stays: 'the bytes go with the files, and the target stores them as blobs of its own' },
+} as const satisfies Record<TableName, CarriedTable | LeftOutTable>
+
+export type CarriedName = {
+  [Name in TableName]: (typeof TRANSFER)[Name] extends LeftOutTable ? never : Name
+}[TableName]
+
+/** The tables that a file has with these parts, in their order. */
+export function carriedNames(parts: readonly TransferPart[]): CarriedName[] {
+  return (Object.keys(TRANSFER) as TableName[]).filter((name): name is CarriedName => {
+    const way: CarriedTable | LeftOutTable = TRANSFER[name]
+    return !('stays' in way) && (way.part === undefined || parts.includes(way.part))
+  })
+}
+
+export function carriedTable(name: CarriedName): CarriedTable {
+  return TRANSFER[name]
+}
+
+export function isCarried(name: string): name is CarriedName {
+  return Object.hasOwn(TRANSFER, name) && !('stays' in TRANSFER[name as TableName])
+}
+
+/** The columns of a row in a file, in the order of the table. */
+export function cellColumns(name: CarriedName): string[] {
+  const { fixed = {} } = carriedTable(name)
+  return Object.entries(factsOf(name))
+    .filter(([column, { kind, only }]) => {
+      const isOfStore = column === 'project_id' || kind === 'sequence' || only !== undefined
+      return !isOfStore && !Object.hasOwn(fixed, column)
+    })
+    .map(([column]) => column)
+}
+
+export function factsOf(name: CarriedName) {
+  const { columns } = TABLES[name]
+  return Object.fromEntries(Object.entries(columns).map(([column, { facts }]) => [column, facts]))
+}
+
+/** The columns by which a table is read in order, without the agent or the project. */
+export function orderOf(name: CarriedName): readonly string[] {
+  const { order } = carriedTable(name)
+  return order ?? keyOf(name).filter((column) => column !== 'agent_seq' && column !== 'project_id')
+}
+
+/** What names a row among those of its table, without the project. A sealed value can't be opened in another row. */
+export function placeOf(name: CarriedName, column: string, row: FileRecord): string {
+  const key = keyOf(name).filter((part) => part !== 'project_id')
+  const id = Object.hasOwn(row, 'id') ? [row['id']] : key.map((part) => row[part])
+  return JSON.stringify([name, column, ...id])
+}
+
+function purposeOfNamed(purposeOf: (named: { project_id: string; name: string }) => string) {
+  return ({ name }: FileRecord, project_id: string) => purposeOf({ project_id, name: String(name) })
+}

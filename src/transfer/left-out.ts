@@ -1,0 +1,99 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { Database } from '../storage/database.ts'
+import type { TransferPart } from './transfer-parts.ts'
+
+/** Something of the project that isn't in the file, and what to do about it. */
+export type LeftBehind = { what: string; count: number; names: string[]; hint: string }
+
+type Exported = {
+  project_id: string
+  wishes: { with: readonly TransferPart[] }
+  /** With it, secrets are in the file. */
+  seal: unknown
+  now: number
+}
+
+const MOST_NAMED = 20
+
+/** Files that have not expired. What a run brought goes with its receipt, unless a schedule names it. */
+export function filesToCarry(parts: readonly TransferPart[], now: number): RawBuilder<SqlBool> {
+  const hasReceipt = parts.includes('receipts')
+    ? sql`exists (select 1 from invocations where invocations.id = files.request_id)`
+    : sql`1 = 0`
+  return sql`(files.expires_at is null or files.expires_at > ${now}) and (files.request_id is null or ${hasReceipt}
+    or exists (select 1 from schedule_files where schedule_files.file_id = files.id))`
+}
+
+/** What an export leaves behind that its operator should know of. */
+export async function listLeftOut(db: Database, exported: Exported, lost: readonly string[]): Promise<LeftBehind[]> {
+  const { project_id, wishes, seal, now } = exported
+  const named = async (what: string, hint: string, query: RawBuilder<unknown>): Promise<LeftBehind> => {
+    const { rows } = await (query as RawBuilder<{ name: string }>).execute(db)
+    return { what, hint, count: rows.length, names: rows.slice(0, MOST_NAMED).map(({ name }) => String(name)) }
+  }
+  const ofAgents = sql`agent_seq in (select seq from agents where project_id = ${project_id})`
+  const found = [
+    await named(
+      'runs in progress',
+      'They continue in this service.',
+      sql`select id as name from runs where ${ofAgents} order by id`,
+    ),
+    await named(
+      "people's roles",
+      'Invite them again where the project is imported.',
+      sql`select name from keys where project_id = ${project_id} and role_source is not null and revoked_at is null
+        order by name`,
+    ),
+    await named(
+      'personal keys',
+      'They belong to people, who create new ones.',
+      sql`select name from keys where project_id = ${project_id} and person_id is not null and role_source is null
+        and revoked_at is null and (expires_at is null or expires_at > ${now}) order by name`,
+    ),
+    await named(
+      'files of runs',
+      'They go with their receipts: export with --with receipts.',
+      sql`select id as name from files where project_id = ${project_id} and (expires_at is null or expires_at > ${now})
+        and not (${filesToCarry(wishes.with, now)}) order by id`,
+    ),
+    {
+      what: 'files whose bytes are missing',
+      hint: 'Restore them from a backup.',
+      count: lost.length,
+      names: [...lost],
+    },
+    ...(seal ? [] : await listSecrets()),
+  ]
+  return found.filter(({ count }) => count > 0)
+
+  async function listSecrets(): Promise<LeftBehind[]> {
+    return [
+      await named(
+        "agents' own authentication (auth)",
+        'Set it again, or export with --seal-to.',
+        sql`select name from agents where project_id = ${project_id} and auth is not null order by name`,
+      ),
+      await named(
+        'secrets of tools',
+        'Set them again, or export with --seal-to.',
+        sql`select name from secrets where project_id = ${project_id} order by name`,
+      ),
+      await named(
+        'model providers with a key',
+        'Set them again, or export with --seal-to.',
+        sql`select name from providers where project_id = ${project_id} and api_key is not null order by name`,
+      ),
+      await named(
+        "webhooks' secrets",
+        'The webhooks are imported disabled, with new secrets: rotate and enable them, or export with --seal-to.',
+        sql`select id as name from webhooks where project_id = ${project_id} and request_id is null order by id`,
+      ),
+      await named(
+        "keys' second factors",
+        'Operations that require a one-time code are refused until you set up a new one, or export with --seal-to.',
+        sql`select key_id as name from key_factors join keys on keys.id = key_id
+          where project_id = ${project_id} and person_id is null and role_source is null order by key_id`,
+      ),
+    ]
+  }
+}

@@ -1,0 +1,152 @@
+import { type SqlBool, sql } from 'kysely'
+import type { Parts } from '../operation/parts.ts'
+import type { Database } from '../storage/database.ts'
+import { newSecret } from '../webhooks/webhook.ts'
+import {
+  type CarriedName,
+  carriedTable,
+  type FileRecord,
+  type FileValue,
+  factsOf,
+  type Mentioned,
+} from './carried-tables.ts'
+import type { NewRow } from './insert-rows.ts'
+import { EarlierSecrets, type OpenedCells } from './secrets-of-rows.ts'
+
+/** What rows of a file are given in the target. */
+export type Target = {
+  project_id: string
+  /** The numbers of the project's agents. */
+  agents: ReadonlyMap<string, number>
+  keyring: Parts['keyring']
+}
+
+/** A row of a file, with its secrets if they were opened. */
+export type FileRow = { row: FileRecord; opened: OpenedCells | undefined }
+
+/** The rows as the target stores them. Rows that are nothing without their secrets are left out if those are. */
+export async function targetRows(
+  db: Database,
+  table: CarriedName,
+  rows: readonly FileRow[],
+  target: Target,
+): Promise<NewRow[]> {
+  const { fixed = {}, memories = [], sealed = {} } = carriedTable(table)
+  const facts = factsOf(table)
+  const kept = rows.filter((row) => !isNothingWithoutSecrets(table, row))
+  const numbers = await numbersOf(
+    db,
+    target,
+    kept.flatMap(({ row }) => memories.map((column) => row[column] ?? null)),
+  )
+  return kept.map(({ row, opened }) => {
+    const cells = Object.entries(row).map(([column, value]): [string, NewRow[string]] => {
+      if (column === 'agent_seq') return [column, value === null ? null : (target.agents.get(String(value)) ?? null)]
+      if (memories.includes(column)) return [column, numberOf(table, numbers, value)]
+      if (Object.hasOwn(sealed, column)) return [column, sealAgain(table, column, row, opened, target)]
+      if (facts[column]?.kind === 'bytes') return [column, Buffer.from(String(value), 'base64')]
+      return [column, value]
+    })
+    const own = Object.hasOwn(facts, 'project_id') ? { project_id: target.project_id } : {}
+    const stored = { ...Object.fromEntries(cells), ...fixed, ...own }
+    return table === 'webhooks' && opened?.['secret'] === undefined
+      ? { ...stored, ...disabledWebhook(row, target) }
+      : stored
+  })
+}
+
+export function isNothingWithoutSecrets(table: CarriedName, { row, opened }: FileRow): boolean {
+  if (table === 'key_factors' || table === 'secrets') return Object.keys(opened ?? {}).length === 0
+  return table === 'providers' && row['api_key'] !== null && opened?.['api_key'] === undefined
+}
+
+/** Nothing that it sends could be checked by its receiver before that has the new secret. */
+function disabledWebhook({ disabled_reason }: FileRecord, { keyring }: Target): NewRow {
+  const { secret, secret_hint } = newSecret(keyring).sealed
+  return { secret, secret_hint, status: 'disabled', disabled_reason: disabled_reason ?? 'requested' }
+}
+
+function sealAgain(
+  table: CarriedName,
+  column: string,
+  row: FileRecord,
+  opened: OpenedCells | undefined,
+  { keyring, project_id }: Target,
+): string | null {
+  const plain = opened?.[column]
+  const purpose = carriedTable(table).sealed?.[column]?.(row, project_id) ?? ''
+  if (column !== 'earlier_secrets') return plain === undefined ? null : keyring.encrypt(plain, purpose)
+  const earlier = plain === undefined ? [] : EarlierSecrets.parse(JSON.parse(plain))
+  return JSON.stringify(earlier.map((one) => ({ ...one, secret: keyring.encrypt(one.secret, purpose) })))
+}
+
+/** A memory of a vector must be there. Of other numbers it's enough that no memory comes before them. */
+function numberOf(table: CarriedName, numbers: ReadonlyMap<string, number>, id: FileValue): number {
+  const number = numbers.get(String(id))
+  if (number === undefined && (id !== null || table === 'memory_vectors')) {
+    throw new Error(`A row of ${table} in the file names a memory that is not in the file.`)
+  }
+  return number ?? 0
+}
+
+async function numbersOf(
+  db: Database,
+  { project_id }: Target,
+  cells: readonly FileValue[],
+): Promise<Map<string, number>> {
+  const ids = [...new Set(cells.filter((id) => id !== null).map(String))]
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('memories')
+    .select(['id', 'seq'])
+    .where('id', 'in', ids)
+    .where('agent_seq', 'in', ofProject(project_id))
+    .execute()
+  return new Map(rows.map(({ id, seq }) => [id, seq]))
+}
+
+const ofProject = (project_id: string) => sql<number>`(select seq from agents where agents.project_id = ${project_id})`
+
+/** Refuses rows that name a row of another project: their ids in the file may be chosen to reach it. */
+export async function requireOwn(
+  db: Database,
+  table: CarriedName,
+  rows: readonly FileRow[],
+  { project_id }: Target,
+): Promise<void> {
+  for (const [column, of] of Object.entries(carriedTable(table).mentions ?? {})) {
+    const ids = [...new Set(rows.flatMap(({ row }) => row[column] ?? []).map(String))]
+    if (ids.length === 0) continue
+    const { rows: others } = await sql`
+      select id from ${sql.table(TABLE_OF[of])} where id in (${sql.join(ids)}) and not (${isOwn(of, project_id)})
+      limit 1`.execute(db)
+    if (others.length > 0)
+      throw new Error(`The file names ${of} of another project (${table}.${column}). It is refused.`)
+  }
+}
+
+const TABLE_OF = {
+  agents: 'agents',
+  runs: 'all_invocations',
+  files: 'files',
+  schedules: 'schedules',
+  memories: 'memories',
+} as const satisfies Record<Mentioned, string>
+
+function isOwn(of: Mentioned, project_id: string) {
+  if (of === 'agents' || of === 'files') return sql<SqlBool>`project_id = ${project_id}`
+  if (of === 'schedules')
+    return sql<SqlBool>`agent_id in (select agents.id from agents where project_id = ${project_id})`
+  return sql<SqlBool>`agent_seq in ${ofProject(project_id)}`
+}
+
+/** Removes lines of the ledger that a deleted project has left: a project that comes back brings them. */
+export async function removeOrphans(db: Database, rows: readonly FileRow[]): Promise<void> {
+  const ids = rows.map(({ row }) => String(row['id']))
+  if (ids.length === 0) return
+  await db
+    .deleteFrom('ledger')
+    .where('id', 'in', ids)
+    .where('project_id', 'not in', sql<string>`(select projects.id from projects)`)
+    .execute()
+}
