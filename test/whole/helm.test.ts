@@ -224,6 +224,21 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     }
   })
 
+  test('writes settings as the service reads them, however large a number is', () => {
+    const settings = {
+      MOORAGE_FILES__MAX_PER_PROJECT: 2_000_000,
+      MOORAGE_OTEL__SAMPLER_ARG: 0.25,
+      MOORAGE_OTEL__CONTENT: true,
+      MOORAGE_LIMITS__TIERS: '{"pro":{"requestsPerMinute":60,"burst":9}}',
+    }
+    const { env } = containerOf(renderer.render({ settings }))
+    const valueOf = (wanted: string) => env.find(({ name }: KubernetesObject) => name === wanted).value
+    const given = Object.fromEntries(Object.keys(settings).map((name) => [name, valueOf(name)]))
+    const { files, otel, limits } = loadConfig({ env: given, cwd: tmpdir() }).config
+    assert.deepEqual([files.maxPerProject, otel.samplerArg, otel.content], [2_000_000, 0.25, true])
+    assert.equal(limits.tiers['pro']?.burst, 9)
+  })
+
   test('asks paths that the service has, and stops a pod after its balancer has noticed', () => {
     const container = containerOf(plain)
     const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe]
