@@ -87,6 +87,25 @@ for (const engine of STORY_ENGINES) {
       assert.ok(share <= 0.45, `with the cache it costs ${Math.round(share * 100)} %`)
     })
 
+    test('a session that is longer than the history costs no more than without marks', async () => {
+      const converseLong = async (provider: string) => {
+        const agent = await newAgent(service, {
+          model: `${provider}/claude-test`,
+          instructions: 'You run the harbour office.',
+          memory: { history: 8, recall: 0 },
+        })
+        for (let turn = 1; turn <= TURNS; turn++) await say(agent, `${turn}: ${INSTRUCTIONS}`)
+        return usageOf(agent)
+      }
+      const before = { ...claudes.marked.bill }
+      const [marked, plain] = [await converseLong('marked'), await converseLong('plain')]
+      assert.ok(marked.cost_usd < plain.cost_usd, `${marked.cost_usd} USD with marks, ${plain.cost_usd} USD without`)
+      const { bill } = claudes.marked
+      // The second, third and fourth turn write what the one before them has said. The last of them is never read.
+      const written = bill.written - before.written
+      assert.ok(bill.read > before.read && written < marked.input_tokens / 8, `${written} of ${marked.input_tokens}`)
+    })
+
     test('the receipt says what was read from the cache and written to it', async () => {
       const { agent, results } = await converse('marked')
       const { request_id } = results.at(-1)

@@ -21,7 +21,7 @@ const LOOK_BACK = 20
 
 /**
  * A server of Anthropic's protocol that keeps prompts and bills them as the vendor documents it. Each message first calls
- * the tool `look_up`, and is answered when its result is there.
+ * the tool `look_up`, if there are tools, and is answered when its result is there.
  */
 export async function startCachingClaude() {
   /** When each prefix was last written or read. */
@@ -41,7 +41,7 @@ export async function startCachingClaude() {
       }
       return void response.end(JSON.stringify({ type: 'error', error }))
     }
-    const isAnswered = body.messages.at(-1)?.content.some(({ type }) => type === 'tool_result')
+    const isAnswered = !body.tools || body.messages.at(-1)?.content.some(({ type }) => type === 'tool_result')
     const output = 20
     for (const [kind, tokens] of Object.entries({ ...usage, output })) bill[kind as keyof Bill] += tokens
     const block = isAnswered

@@ -27,7 +27,7 @@ export const anthropicMessages: Protocol = {
     const conversation = conversationOf(prompt, instruction, { asked, slots })
     const { system, messages } = conversation
     const tools = toolsOf(prompt)
-    if (asked.caches) markForCache({ ...conversation, tools: tools.tools })
+    if (asked.caches) markForCache({ ...conversation, tools: tools.tools }, beginsNextTurn(prompt.input))
     return {
       model,
       ...(system.length > 0 && { system }),
@@ -57,6 +57,9 @@ function mostTokensOf(model: string): number {
 
 /** Current models refuse to be steered by numbers. */
 const UNSTEERABLE = /claude-(?:opus-4-[78]|(?:sonnet|opus|haiku|fable)-(?:[5-9]|\d\d))/
+
+/** The user's, and the answer. */
+const TURNS_OF_A_RUN = 2
 
 type Block = Record<string, unknown>
 type WriteContext = { asked: ModelTarget; slots: ByteSlots }
@@ -91,20 +94,28 @@ function conversationOf({ input, rounds }: ModelPrompt, instruction: string, wri
 
 /**
  * Marks where the provider may keep its work on the beginning of the prompt: behind the tools and instructions, which every
- * run has; behind the earlier turns, which the next turn has too; and behind the results of the last two rounds of tool
- * calls, which the next round has. Four marks are the most that are allowed.
+ * run has; behind the earlier turns, if the next turn begins with them too; and behind the results of the last two rounds of
+ * tool calls, which the next round has. Four marks are the most that are allowed.
  */
-function markForCache({ system, messages, earlier, tools }: Conversation & { tools: Block[] | undefined }): void {
+function markForCache(
+  { system, messages, earlier, tools }: Conversation & { tools: Block[] | undefined },
+  isBeginning: boolean,
+): void {
   const last = messages.length - 1
   // Without tools nothing follows in this run, and the next turn shows the message without its memories.
   const rounds = tools ? [last, ...(last - 2 >= earlier ? [last - 2] : [])] : []
-  const marked = new Set([earlier - 1, ...rounds].filter((index) => index >= 0))
+  const marked = new Set([...(isBeginning ? [earlier - 1] : []), ...rounds].filter((index) => index >= 0))
   for (const content of [system.length > 0 ? system : (tools ?? []), ...[...marked].map((i) => messages[i]?.content)]) {
     const end = content?.at(-1)
     // The API refuses the mark on thoughts. An answer's own blocks are those of its step, so they are not changed.
     if (content && end && !isThought(end))
       content[content.length - 1] = { ...end, cache_control: { type: 'ephemeral' } }
   }
+}
+
+/** Writing to the cache costs more than other input. A full history loses its oldest turns, so it's never read there. */
+function beginsNextTurn({ agent, history, given }: ModelInput): boolean {
+  return given?.history !== undefined || history.length + TURNS_OF_A_RUN <= agent.memory.history
 }
 
 function isThought({ type }: Block): boolean {
