@@ -20,6 +20,7 @@ const instructions = instructionsOf(readDeployFile('Dockerfile'))
 const valuesOf = (wanted: string) => instructions.filter(({ name }) => name === wanted).map(({ value }) => value)
 const image = Object.assign({}, ...valuesOf('ENV').map(variablesOf)) as Record<string, string>
 const MASTER_KEY = Buffer.alloc(32).toString('base64')
+const COMMIT = 'ab'.repeat(20)
 
 /** A setting that does not exist, or has a value it cannot have, throws. */
 const configOf = (env: Record<string, string>) => loadConfig({ env: { ...image, ...env }, cwd: tmpdir() }).config
@@ -58,7 +59,8 @@ describe('deploy/Dockerfile', () => {
       if (name === 'RUN') {
         // The user `node` is the image's.
         const command = here(value).replace(/ && chown node:node \S+/g, '')
-        await run('sh', ['-c', command], { cwd: join(home, 'app'), env: { ...env(), NODE_ENV: 'production' } })
+        const given = { NODE_ENV: 'production', REVISION: COMMIT }
+        await run('sh', ['-c', command], { cwd: join(home, 'app'), env: { ...env(), ...given } })
       }
     }
   })
@@ -83,6 +85,14 @@ describe('deploy/Dockerfile', () => {
     assert.match(stdout, /admin/)
     assert.equal(await served.stop(), 0)
     assert.equal(await isHealthy(new URL(served.url).port), false)
+  })
+
+  test('reports the commit that it was built from, if the build is given it', async () => {
+    const { stdout } = await run(join(home, 'usr/local/bin/moorage'), ['--version'], { env: env() })
+    assert.match(stdout, new RegExp(`\\(${COMMIT.slice(0, 12)}\\)`))
+    const build = instructions.findIndex(({ value }) => value.includes('scripts/build.mjs'))
+    const stage = instructions.slice(0, build).findLastIndex(({ name }) => name === 'FROM')
+    assert.ok(instructions.slice(stage, build).some(({ name, value }) => name === 'ARG' && /^REVISION=/.test(value)))
   })
 
   test('has no development dependency and no second Node in it', () => {
