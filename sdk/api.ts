@@ -91,7 +91,7 @@ export type Invoke = {
   output?: {
     /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
+    /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries?: number | undefined
   } | undefined
   /** Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, `data` is base64; both are stored as files */
@@ -146,7 +146,7 @@ export type Invocation = {
   output_wanted?: {
     /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
+    /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries: number
   } | undefined
   /** The calls of the client's own tools that the answer ended with */
@@ -184,7 +184,7 @@ export type Invocation = {
   cost_usd: number | null
   /** The run's steps, in the order in which they ended */
   steps: InvocationStep[]
-  /** How often the run was started, and why. Each time a run resumes, a new attempt starts */
+  /** How many times the run was started, and why. Each time a run resumes, a new attempt starts */
   attempts: ({
     number: number
     began_at: string
@@ -771,7 +771,7 @@ export type Agent = {
   output: {
     /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
+    /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries: number
   } | null
   /** What is remembered, and which memories are sent to the model */
@@ -793,7 +793,7 @@ export type Agent = {
   limits: {
     /** null: the service's limit */
     timeout_ms: number | null
-    /** How often the model can be called in one run. If its last answer still calls tools, the run fails */
+    /** How many times the model can be called in one run. If its last answer still calls tools, the run fails */
     max_steps: number
     /** The approximate maximum length of a prompt; older turns are left out. null: the model's context window */
     max_input_tokens: number | null
@@ -1001,7 +1001,7 @@ export type CreateAgent = {
   output?: {
     /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
+    /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries?: number | undefined
   } | null | undefined
   /** What is remembered, and which memories are sent to the model */
@@ -1023,7 +1023,7 @@ export type CreateAgent = {
   limits?: {
     /** null: the service's limit */
     timeout_ms?: number | null | undefined
-    /** How often the model can be called in one run. If its last answer still calls tools, the run fails */
+    /** How many times the model can be called in one run. If its last answer still calls tools, the run fails */
     max_steps?: number | undefined
     /** The approximate maximum length of a prompt; older turns are left out. null: the model's context window */
     max_input_tokens?: number | null | undefined
@@ -1288,7 +1288,7 @@ export type UpdateAgent = {
   output?: {
     /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
+    /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries?: number | undefined
   } | null | undefined
   /** What is remembered, and which memories are sent to the model */
@@ -1310,7 +1310,7 @@ export type UpdateAgent = {
   limits?: {
     /** null: the service's limit */
     timeout_ms?: number | null | undefined
-    /** How often the model can be called in one run. If its last answer still calls tools, the run fails */
+    /** How many times the model can be called in one run. If its last answer still calls tools, the run fails */
     max_steps?: number | undefined
     /** The approximate maximum length of a prompt; older turns are left out. null: the model's context window */
     max_input_tokens?: number | null | undefined
@@ -1721,7 +1721,7 @@ export type DeploymentWithDefinition = {
     output: {
       /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
       schema: Record<string, unknown>
-      /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
+      /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
       retries: number
     } | null
     /** What is remembered, and which memories are sent to the model */
@@ -1743,7 +1743,7 @@ export type DeploymentWithDefinition = {
     limits: {
       /** null: the service's limit */
       timeout_ms: number | null
-      /** How often the model can be called in one run. If its last answer still calls tools, the run fails */
+      /** How many times the model can be called in one run. If its last answer still calls tools, the run fails */
       max_steps: number
       /** The approximate maximum length of a prompt; older turns are left out. null: the model's context window */
       max_input_tokens: number | null
@@ -2325,7 +2325,7 @@ export type UserLine = {
   output_wanted?: {
     /** JSON Schema (2020-12, or draft 7 if `$schema` names it) */
     schema: Record<string, unknown>
-    /** How often to ask the model again when its answer doesn't match. It is sent what is wrong */
+    /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries: number
   } | undefined
   /** The calls of the client's own tools that the answer ended with */
@@ -2363,7 +2363,7 @@ export type UserLine = {
   cost_usd: number | null
   /** The run's steps, in the order in which they ended */
   steps: InvocationStep[]
-  /** How often the run was started, and why. Each time a run resumes, a new attempt starts */
+  /** How many times the run was started, and why. Each time a run resumes, a new attempt starts */
   attempts: ({
     number: number
     began_at: string

@@ -81,7 +81,7 @@ export const Receipt = z
     steps: z.array(ReceiptStepShape).describe("The run's steps, in the order in which they ended"),
     attempts: z
       .array(AttemptShape)
-      .describe('How often the run was started, and why. Each time a run resumes, a new attempt starts'),
+      .describe('How many times the run was started, and why. Each time a run resumes, a new attempt starts'),
     duration_ms: z.int().nullable(),
     schedule_id: z.string().nullable().describe('The schedule that started it'),
     scheduled_at: Time.nullable().describe(

@@ -29,7 +29,7 @@ const HeaderName = z
 const HeaderValue = z
   .string()
   .max(4096)
-  .regex(/^[\t\x20-\x7e]*$/, 'must be visible ASCII characters')
+  .regex(/^[\t\x20-\x7e]*$/, 'must contain only visible ASCII characters')
 const Headers = z.record(HeaderName, HeaderValue)
 
 export const PARAMETER = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g
@@ -119,7 +119,7 @@ export const Limits = z.strictObject({
     .int()
     .min(1)
     .max(64)
-    .describe('How often the model can be called in one run. If its last answer still calls tools, the run fails')
+    .describe('How many times the model can be called in one run. If its last answer still calls tools, the run fails')
     .default(8),
   max_input_tokens: z
     .int()
@@ -239,7 +239,7 @@ export const ScriptRule = z
   })
   .refine(
     (rule) => rule.reply !== undefined || rule.output !== undefined || rule.call || rule.fail,
-    'must have a reply, an output, a call or a fail',
+    'must have `reply`, `output`, `call` or `fail`',
   )
 export type ScriptRule = z.infer<typeof ScriptRule>
 

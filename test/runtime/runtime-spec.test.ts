@@ -116,7 +116,7 @@ describe('the other shapes', () => {
       'rules.0.match: must have exactly one of equals, contains, starts_with',
     ])
     assert.deepEqual(problems(Script, { rules: [{ match: { equals: 'a' } }] }), [
-      'rules.0: must have a reply, an output, a call or a fail',
+      'rules.0: must have `reply`, `output`, `call` or `fail`',
     ])
   })
 

@@ -22,9 +22,9 @@ export const TEMPLATES: Template[] = [
   {
     id: 'script',
     title: 'Rules',
-    about: 'Answers by rules that you write. Requires no model.',
+    about: 'Answers with rules that you write. Requires no model.',
     definition: {
-      description: 'Answers by rules',
+      description: 'Answers with rules',
       model: 'builtin/script',
       script: {
         rules: [{ match: { contains: 'hello' }, reply: 'Hello! You said "{{message}}".' }],

@@ -89,8 +89,8 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
       />
       {permissions.includes('approve') && (
         <p class="hint">
-          This key can't approve runs that you started, because you create it. To approve them, create the key on the
-          server: <code>moorage keys create NAME --role approver --local</code>
+          Because you're creating this key, it can't approve runs that you started. To approve them, create the key on
+          the server: <code>moorage keys create NAME --role approver --local</code>
         </p>
       )}
       <Field

@@ -39,7 +39,7 @@ export function SecondFactor({ key_id }: { key_id: string }) {
         one.{' '}
         {isOwn
           ? "A key can't set up its own. Use another key that has one, or run this on the server:"
-          : 'You need a one-time code for your own key to set one up.'}
+          : 'To set one up, you need a one-time code for your own key.'}
       </p>
       {isOwn && found?.status === 'none' && <Snippet label="command" text={`moorage mfa enrol ${key_id}`} />}
       <Failure error={factor.error ?? enrol.error} retry={factor.reload} />

@@ -117,7 +117,7 @@ export function DefinitionForm({ values, before, error, onInput }: Props) {
         {number(
           'output.retries',
           'Retries',
-          "How often to ask again when an answer doesn't match the schema. Default: 2",
+          "How many times to ask again when an answer doesn't match the schema. Default: 2",
         )}
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>

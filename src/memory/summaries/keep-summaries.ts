@@ -77,7 +77,7 @@ async function renew(parts: SummaryJobParts, agent: ModelAgent, session: DueSess
       return outcome.message
     }
     const content = readSummary(outcome.response)
-    if (content === undefined) return 'the model said nothing'
+    if (content === undefined) return 'the model returned no text'
     const through_seq = turns.at(-1)?.seq ?? session.through_seq
     const renewed = { ...session, content, turns: session.turns + turns.length, through_seq, tokens_used }
     if (!(await write(parts, agent, renewed))) return undefined

@@ -9,7 +9,7 @@ export const WantedOutput = z.strictObject({
     .int()
     .min(0)
     .max(MAX_RETRIES)
-    .describe("How often to ask the model again when its answer doesn't match. It is sent what is wrong")
+    .describe("How many times to ask the model again, and tell it what is wrong, when its answer doesn't match")
     .default(2),
 })
 export type WantedOutput = z.output<typeof WantedOutput>

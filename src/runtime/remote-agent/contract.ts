@@ -10,7 +10,7 @@ const Role = z.enum(['user', 'assistant'])
 export const RemoteCallBody = z
   .object({
     request_id: z.string(),
-    attempt: z.int().min(1).describe('How often the run has been started'),
+    attempt: z.int().min(1).describe('How many times the run has been started'),
     message: z.string(),
     context: AnyFields.describe("The request's context, such as `user_id` and `session_id`"),
     history: z.array(z.object({ role: Role, content: z.string() })).describe("The session's earlier turns"),

@@ -9,7 +9,8 @@ export function reviewSchema(
 ): SchemaProblem[] {
   if (!reviewer.validateSchema(schema)) return deepest((reviewer.errors ?? []).map(problemOf))
   const patterns = find(schema, (key, value) => key === 'pattern' && typeof value === 'string' && !isPattern(value))
-  if (patterns.length > 0) return patterns.map((at) => ({ at, problem: 'must be a regular expression (Unicode)' }))
+  if (patterns.length > 0)
+    return patterns.map((at) => ({ at, problem: 'must be a valid regular expression (Unicode)' }))
   try {
     compiler.compile(schema)
     return []

@@ -62,7 +62,7 @@ function plainProblem({ keyword, params }: ErrorObject): string | undefined {
     case 'additionalItems':
       return `must have at most ${counted(params['limit'], 'item')}`
     case 'uniqueItems':
-      return 'must not contain an item twice'
+      return 'must not contain duplicate items'
     default:
       return undefined
   }
