@@ -30,6 +30,19 @@ export function problemOfCell(table: CarriedName, column: string, value: unknown
   return Math.abs(number) <= most ? undefined : 'is too large'
 }
 
+/** How such text may be written in JSON. */
+const UNSAFE = /\\u|__proto__/
+
+/**
+ * What requests can't contain either. PostgreSQL fails on such text when it reads JSON, also in statements on the rows of
+ * all projects.
+ */
+function isUnsafe(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed()
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([key, inner]) => key === '__proto__' || isUnsafe(key) || isUnsafe(inner))
+}
+
 function isId(value: unknown): boolean {
   return typeof value === 'string' && ID.test(value)
 }
@@ -46,5 +59,6 @@ function problemOfText(value: unknown, isJson: boolean): string | undefined {
   if (!isJson) return undefined
   const read = parseIfJson(value)
   if (read === undefined) return 'is not JSON'
-  return isDeeper(read, DEEPEST) ? 'has too many lists and objects in each other' : undefined
+  if (isDeeper(read, DEEPEST)) return 'has too many lists and objects in each other'
+  return UNSAFE.test(value) && isUnsafe(read) ? "has text that can't be stored in JSON" : undefined
 }

@@ -129,7 +129,7 @@ const Memory = z.object({
   kind: MemoryKind,
   role: z.enum(['user', 'assistant']).nullable(),
   content: z.string().max(MOST_CONTENT),
-  terms: z.string().regex(/^(?:(?:_by)?[^_ ]+(?: (?:_by)?[^_ ]+)*)?$/, 'has words that no text has'),
+  terms: z.string().regex(/^(?:(?:_by)?[^_ ]{1,100}(?: (?:_by)?[^_ ]{1,100})*)?$/, 'has words that no text has'),
   length: z.int().min(0),
 })
 

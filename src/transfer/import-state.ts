@@ -114,15 +114,17 @@ async function requireEmptyDefault(db: Database, { id, name }: { id: string; nam
   }
 }
 
-/** What was spent outlives budgets and projects. What this project has spent comes with the file. */
+/** What was spent outlives budgets and projects. What an interrupted import has left of it comes again with the file. */
 async function removeLeftovers(db: Database, file: CheckedFile): Promise<void> {
   const before = await findSetting(db, nameOf(file))
-  const project_id = before === undefined ? '' : State.parse(JSON.parse(before)).project_id
-  for (const table of ['ledger', 'usage_sums'] as const)
+  const { project_id, isDone } = before === undefined ? NOTHING_BEFORE : State.parse(JSON.parse(before))
+  for (const table of isDone ? [] : (['ledger', 'usage_sums'] as const))
     await db.deleteFrom(table).where('project_id', '=', project_id).execute()
   for (const budget_id of file.ids.budgets)
     await db.deleteFrom('budget_counters').where('budget_id', '=', budget_id).execute()
 }
+
+const NOTHING_BEFORE = { project_id: '', isDone: true }
 
 const IDS_AT_ONCE = 500
 

@@ -121,6 +121,14 @@ onBothEngines('a file that means harm', (service, engine) => {
       ['memories', (row) => ({ ...row, terms: 'rope _turna1x' }), /terms has words that no text has/],
       ['memories', (row) => ({ ...row, terms: "rope-'_turna1x" }), /terms has words that no text has/],
       ['memories', (row) => ({ ...row, content: 'a\0b' }), /U\+0000/],
+      [
+        'memories',
+        (row) => ({ ...row, metadata: '{"a":"\\u0000"}' }),
+        /metadata has text that can't be stored in JSON/,
+      ],
+      ['memories', (row) => ({ ...row, metadata: '{"\\ud800":1}' }), /metadata has text that can't be stored in JSON/],
+      ['memories', (row) => ({ ...row, metadata: '['.repeat(65) + ']'.repeat(65) }), /too many lists/],
+      ['memories', (row) => ({ ...row, terms: 'x'.repeat(101) }), /terms has words that no text has/],
       ['invocations', (row) => ({ ...row, status: 'running' }), /status/],
       [
         'invocations',
