@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -92,7 +93,9 @@ describe('deploy/Dockerfile', () => {
     assert.match(stdout, new RegExp(`\\(${COMMIT.slice(0, 12)}\\)`))
     const build = instructions.findIndex(({ value }) => value.includes('scripts/build.mjs'))
     const stage = instructions.slice(0, build).findLastIndex(({ name }) => name === 'FROM')
-    assert.ok(instructions.slice(stage, build).some(({ name, value }) => name === 'ARG' && /^REVISION=/.test(value)))
+    assert.ok(
+      instructions.slice(stage, build).some(({ name, value }) => name === 'ARG' && value.startsWith('REVISION=')),
+    )
   })
 
   test('has no development dependency and no second Node in it', () => {
@@ -167,21 +170,21 @@ describe('deploy/compose.yaml', () => {
     assert.deepEqual(trustedProxies, [`${services.balancer.networks.inside.ipv4_address}/32`])
   })
 
-  test('its Redis answers only with the password, which is in no argument', async (t) => {
+  test('its Redis answers only with the password, which is in no argument, and hears the stop signal', async (t) => {
     const redis = findExecutable('redis-server')
     const cli = findExecutable('redis-cli')
     if (!redis || !cli) return t.skip('Redis is not on this machine')
     const port = await unusedPort()
     const [shell, flag, command] = services.redis.command as [string, string, string]
     assert.ok(!command.includes('REDIS_PASSWORD:?'))
-    const script = command.replaceAll('$$', '$').replace('printf "', `printf "port ${port}\nbind 127.0.0.1\n`)
+    const script = command.replaceAll('$$', '$').replace('<<END\n', `<<END\nport ${port}\nbind 127.0.0.1\n`)
     const child = startChild(shell, [flag, `exec 2>&1; ${script}`], {
       env: { PATH: process.env['PATH'] ?? '', REDIS_PASSWORD: 'a-password' },
       cwd: tmpdir(),
       detached: true,
       stdio: 'ignore',
     })
-    t.after(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
+    t.after(() => child.exitCode === 0 || process.kill(-(child.pid ?? 0), 'SIGKILL'))
     const ping = (env: Record<string, string>) =>
       run(cli, ['-p', String(port), 'ping'], { env }).then(
         ({ stdout, stderr }) => stdout + stderr,
@@ -189,6 +192,9 @@ describe('deploy/compose.yaml', () => {
       )
     await until('Redis answers', async () => (await ping({ REDISCLI_AUTH: 'a-password' })).includes('PONG'))
     assert.match(await ping({}), /NOAUTH/)
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, [0, null])
   })
 
   test('bounds the memory of everything, and names every image by a version', () => {
