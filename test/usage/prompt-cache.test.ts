@@ -97,13 +97,13 @@ for (const engine of STORY_ENGINES) {
         for (let turn = 1; turn <= TURNS; turn++) await say(agent, `${turn}: ${INSTRUCTIONS}`)
         return usageOf(agent)
       }
-      const before = { ...claudes.marked.bill }
+      const first = { ...claudes.marked.bill }
       const [marked, plain] = [await converseLong('marked'), await converseLong('plain')]
       assert.ok(marked.cost_usd < plain.cost_usd, `${marked.cost_usd} USD with marks, ${plain.cost_usd} USD without`)
       const { bill } = claudes.marked
       // The second, third and fourth turn write what the one before them has said. The last of them is never read.
-      const written = bill.written - before.written
-      assert.ok(bill.read > before.read && written < marked.input_tokens / 8, `${written} of ${marked.input_tokens}`)
+      const written = bill.written - first.written
+      assert.ok(bill.read > first.read && written < marked.input_tokens / 8, `${written} of ${marked.input_tokens}`)
     })
 
     test('the receipt says what was read from the cache and written to it', async () => {
