@@ -34,7 +34,7 @@ export function agentsOf(example: GalleryExample, name: string, url = example.se
   const text = JSON.stringify(all)
     .replaceAll(NAME, name)
     .replaceAll(SECRET, secretNameOf(name))
-    .replaceAll(example.server?.url ?? NAME, url ?? NAME)
+    .replaceAll(example.server?.url ?? NAME, () => JSON.stringify(url ?? NAME).slice(1, -1))
   return JSON.parse(text)
 }
 

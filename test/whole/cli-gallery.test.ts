@@ -155,3 +155,11 @@ test('an example gets the name that it is created with, and its helpers begin wi
   assert.deepEqual(remote?.remote, { url: 'https://graph.example.com', secret: secretNameOf('my-graph') })
   assert.equal(secretNameOf('my-graph'), 'REMOTE_MY_GRAPH')
 })
+
+test("an example's server has the address that it is given, whatever characters it contains", () => {
+  const desk = GALLERY.find(({ id }) => id === 'support-desk') ?? assert.fail()
+  const url = 'http://tools.example.com/$&/"desk"'
+  const [agent] = agentsOf(desk, 'desk', url)
+  const [tool] = agent?.tools ?? []
+  assert.ok(tool?.type === 'http' && tool.url.startsWith(`${url}/orders`), JSON.stringify(tool))
+})
