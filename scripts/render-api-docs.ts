@@ -52,6 +52,7 @@ function article(operation: PlacedOperation, ownSample: string | undefined, docu
   const parts = [
     `### ${summary}\n`,
     `\`${routeOf(operation)}\` · ${whoMay(operation)}\n`,
+    operation.deprecated ? `**Deprecated.** It's removed on ${operation['x-sunset']}.\n` : '',
     description === undefined ? '' : `${wrap(description)}\n`,
     fieldLines(operation, document),
     ownSample ?? sampleOf(operation, document),

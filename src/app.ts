@@ -82,7 +82,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const edge = {
     ...access,
     parts,
-    operations,
+    operations: overrides.operations ?? operations,
     keys,
     spendCode: (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() }),
     isUnderWay: (run: TokenRun) => isUnderWay(run, parts),

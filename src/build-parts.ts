@@ -15,6 +15,7 @@ import { openRunMemory } from './memory/run-memory.ts'
 import { WarmRecall } from './memory/search/warm-recall.ts'
 import { EarlierTexts } from './operation/earlier-texts.ts'
 import type { Parts } from './operation/parts.ts'
+import type { Operation } from './operation.ts'
 import { PauseWatch } from './pauses/pause-watch.ts'
 import { projectSnapshots } from './project-snapshots.ts'
 import { openEmbedder } from './runtime/embedders/embedder.ts'
@@ -64,6 +65,8 @@ export type Overrides = {
   /** Where the service listens. */
   url?: string
   consoleFolder?: string
+  /** The operations of the API. */
+  operations?: readonly Operation[]
   /** The migrations that this program knows. */
   migrations?: readonly Migration[]
   /** Is told how far they are. */
@@ -91,7 +94,14 @@ export async function buildParts(
   const embedder = embedding && openEmbedder(embedding, { log: ownLog, now: clock, proxy: config.proxy })
   opened.defer(() => embedder?.close())
   const storage = opened.adopt(
-    await openStorage({ ...config, migrations, watch, warn: (message) => ownLog.warn(message), onCommit }),
+    await openStorage({
+      ...config,
+      migrations,
+      watch,
+      waitsForConsent: overrides.kind !== 'cli',
+      warn: (message) => ownLog.warn(message),
+      onCommit,
+    }),
     (store) => store.close(),
   )
   // All nodes go by one clock, the database's: leases mean the same on each of them. SQLite has one node.

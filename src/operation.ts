@@ -28,6 +28,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   path: `/v1/${string}`
   summary: string
   description?: string
+  /** It is going to be removed. Its description says what to use instead. */
+  deprecated?: Deprecation
   access: Access<P, Q, B>
   mfa?: SecondFactor<P, Q, B>
   /** The request is written to the audit log. Every change needs it; invocations have receipts instead. */
@@ -41,6 +43,9 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   transaction?: boolean
   input?: RequestShape<P, Q, B>
 }
+
+/** Days, as `2027-01-31`: since when clients are told, and when the operation is removed. docs/compatibility.md has the rules. */
+export type Deprecation = { since: string; sunset: string }
 
 /** Who may call the operation. */
 type Access<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {

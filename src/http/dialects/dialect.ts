@@ -135,6 +135,8 @@ export type Route = {
    * is checked, so it says undefined for whatever it cannot read.
    */
   agentIn?(received: Pick<ReceivedRequest, 'params' | 'bytes'>): string | undefined
+  /** The headers of every reply, if the operation is going to be removed from this path. */
+  deprecation?: Record<string, string>
   /** Agents whose card is public are shown here without a key. Nothing can be called then. */
   isOpenForPublicCards?: true
 } & RequestReader

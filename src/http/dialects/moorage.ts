@@ -4,7 +4,7 @@ import type { ApiError } from '../../errors.ts'
 import { csvOf } from '../../lib/text/csv.ts'
 import { formatTime } from '../../lib/time.ts'
 import { AcceptedReply, type Mode } from '../../operation/reply-channel.ts'
-import type { Operation } from '../../operation.ts'
+import type { Deprecation, Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
 import type { Content } from '../../storage/bytes/content.ts'
 import type { Page, PageQuery } from '../../storage/queries/page.ts'
@@ -21,7 +21,11 @@ export const enveloped: Writer = { reply: render, event: renderEvent, replay: re
 export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Operation[]): PathRoute[] } = {
   name: 'moorage',
   door: 'api',
-  routes: (operations) => operations.map((operation) => routeTo(operation, moorage, enveloped)),
+  routes: (operations) =>
+    operations.map((operation) => ({
+      ...routeTo(operation, moorage, enveloped),
+      ...(operation.deprecated && { deprecation: deprecationHeaders(operation.deprecated) }),
+    })),
   owns: () => false,
   headers: standardHeaders,
   error: renderError,
@@ -57,6 +61,11 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
       }
     },
   }
+}
+
+/** RFC 9745 and RFC 8594. */
+function deprecationHeaders({ since, sunset }: Deprecation): Record<string, string> {
+  return { Deprecation: `@${Date.parse(since) / 1000}`, Sunset: new Date(sunset).toUTCString() }
 }
 
 export type PathRoute = Extract<Route, { read: unknown }>

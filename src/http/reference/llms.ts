@@ -9,7 +9,8 @@ export function llmsText(document: OpenApi): string {
       .map(({ operationId, method, path, summary, description, ...rest }) => {
         const own = rest['x-own-permission'] ? `, or ${rest['x-own-permission']} for what the key itself started` : ''
         const permission = rest['x-permission'] ? ` Permission: ${rest['x-permission']}${own}.` : ''
-        return `- [${method} ${path}](/docs#${operationId}): ${summary}.${description ? ` ${description}` : ''}${permission}`
+        const going = rest.deprecated ? ` Deprecated; it's removed on ${rest['x-sunset']}.` : ''
+        return `- [${method} ${path}](/docs#${operationId}): ${summary}.${going}${description ? ` ${description}` : ''}${permission}`
       })
     return `## ${name}\n\n${lines.join('\n')}`
   })

@@ -12,6 +12,9 @@ export type OperationObject = {
   summary: string
   description?: string
   tags: string[]
+  deprecated?: true
+  /** The day on which a deprecated operation is removed. */
+  'x-sunset'?: string
   'x-permission'?: string
   /** The permission that is enough for what the key itself started. */
   'x-own-permission'?: string

@@ -110,6 +110,7 @@ function describe(operation: Operation, schemas: Record<string, JsonSchema>): Js
     summary: operation.summary,
     ...(operation.description && { description: operation.description }),
     tags: [tagOf(operation)],
+    ...(operation.deprecated && { deprecated: true, 'x-sunset': operation.deprecated.sunset }),
     ...(access.permission && { 'x-permission': access.permission }),
     ...(access.ownPermission && { 'x-own-permission': access.ownPermission }),
     ...(access.forPeople && { 'x-for-people': true }),
@@ -220,6 +221,10 @@ function replyHeaders(operation: Operation): JsonSchema {
     'X-RateLimit-Limit': header('Requests per minute', 'integer'),
     'X-RateLimit-Remaining': header('Requests left', 'integer'),
     'X-RateLimit-Reset': header('When all requests are available again, in seconds since 1970', 'integer'),
+    ...(operation.deprecated && {
+      Deprecation: header('Since when the operation is deprecated, as `@` and seconds since 1970', 'string'),
+      Sunset: header('When the operation is removed', 'string'),
+    }),
     ...(operation.answer.status === 201 && { Location: header('The URL of the new resource', 'string') }),
     ...(operation.idempotent && { 'Idempotent-Replayed': header('`true` if this is a repeated reply', 'string') }),
   }

@@ -91,6 +91,7 @@ function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
 <div class="words">
   <h3><a href="#${operationId}">${summary}</a></h3>
   <p class="route"><b class="method ${method}">${method}</b> <code>${path}</code></p>
+  ${operation.deprecated && html`<p><b>Deprecated.</b> It's removed on ${operation['x-sunset']}.</p>`}
   ${description && html`<p>${prose(description)}</p>`}
   <p class="permission">${permissionText(operation)}</p>
   ${parameters.length > 0 && html`<h4>Parameters</h4>${parameterList(parameters, document)}`}

@@ -139,7 +139,9 @@ export function arrive(
     started: performance.now(),
     path,
     query,
-    headers: dialect.headers(request_id),
+    headers: route?.deprecation
+      ? { ...dialect.headers(request_id), ...route.deprecation }
+      : dialect.headers(request_id),
     secure: (socket as TLSSocket).encrypted || (isForwarded && isForwardedSecure(message, trusted)),
     address: socket.remoteAddress ?? '',
     rate: undefined,
