@@ -83,6 +83,7 @@ export const COMMANDS: readonly ListedCommand[] = [
       () => import('./commands/service/system.ts'),
     ],
     telemetry: ["Show a node's internal metrics", () => import('./commands/service/system.ts')],
+    upgrade: ['Show what an upgrade changes, before it starts', () => import('./commands/service/upgrade.ts')],
     backup: ['Back up the data while the service is running', () => import('./commands/service/backup.ts')],
     export: ['Write a project to a file, to move it to another service', () => import('./commands/service/export.ts')],
     import: ['Create a project from a file of `moorage export`', () => import('./commands/service/import.ts')],

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { Migration } from '../storage/schema/migration.ts'
 
 type TerminalInput = Readable & { isTTY?: boolean | undefined }
 type Output = Writable & { isTTY?: boolean | undefined; columns?: number | undefined }
@@ -17,6 +18,8 @@ export type World = {
   isJson?: boolean
   /** Aborted by Ctrl-C. */
   signal: AbortSignal
+  /** The migrations that this program knows, if a test gives others. */
+  migrations?: readonly Migration[]
 }
 
 /** Whether a person can be asked. */

@@ -16,6 +16,16 @@ export function findVersion(root = ROOT): ProgramVersion {
   return { version, commit: existsSync(new URL('.git', root)) ? askGit(root) : readBuilt(root) }
 }
 
+/** Negative if the first version is older. A pre-release such as `1.0.0-rc.1` is older than its release. */
+export function compareVersions(one: string, other: string): number {
+  const [core = '', pre] = one.split(/-(.*)/s)
+  const [otherCore = '', otherPre] = other.split(/-(.*)/s)
+  const byCore = core.localeCompare(otherCore, 'en', { numeric: true })
+  if (byCore !== 0 || pre === otherPre) return byCore
+  if (pre === undefined) return 1
+  return otherPre === undefined ? -1 : pre.localeCompare(otherPre, 'en', { numeric: true })
+}
+
 /** As a person reads it: `0.1.0 (97680915ab12)`. */
 export function versionText(shown: ProgramVersion): string {
   return shown.commit === null ? shown.version : `${shown.version} (${shown.commit.slice(0, 12)})`

@@ -26,6 +26,7 @@ import { findStranger, migrate } from './schema/migrate.ts'
 import type { Migration } from './schema/migration.ts'
 import type { MigrationWatch } from './schema/migration-watch.ts'
 import { MIGRATIONS } from './schema/released-migrations.ts'
+import { isServed } from './sqlite/lock.ts'
 import { privateFolder, privateStore } from './sqlite/private-files.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
 import { isDamaged } from './sqlite/sqlite-thread.ts'
@@ -88,6 +89,11 @@ export type StorageOptions = {
   /** The migrations that this program knows. */
   migrations?: readonly Migration[] | undefined
   watch?: MigrationWatch | undefined
+  /**
+   * A service waits until a migration may break older nodes. The command line fails instead, because it would end a
+   * service that others use.
+   */
+  waitsForConsent?: boolean
   warn?(message: string): void
   onCommit?: OnCommit
   /** This node's own clock. */
@@ -105,6 +111,7 @@ export async function openStorage({
   database,
   migrations = MIGRATIONS,
   watch,
+  waitsForConsent = true,
   warn = () => {},
   onCommit = () => {},
   clock = Date.now,
@@ -187,7 +194,8 @@ export async function openStorage({
   const hearing = { onChange, onMessage, onMissed: forgetAll, onDeaf: () => warn(DEAF), pingMs, clock: databaseClock }
   const listener = url ? listen({ url, listenUrl: listenUrl ?? url, ...hearing }) : undefined
   try {
-    await (url ? migratePatiently(url, migrations, watch) : migrate(db, engine, migrations, { watch }))
+    const options = { watch, waitsForConsent, isServed: url || waitsForConsent ? undefined : () => isServed(data) }
+    await (url ? migratePatiently(url, migrations, options) : migrate(db, engine, migrations, options))
     if (url) await databaseClock.ask((text) => db.executeQuery<{ time: number }>(CompiledQuery.raw(text)))
   } catch (error) {
     await storage.close()
@@ -240,12 +248,12 @@ function openFile(options: SqliteOptions): OpenEngine {
 async function migratePatiently(
   url: string,
   migrations: readonly Migration[],
-  watch: MigrationWatch | undefined,
+  options: Parameters<typeof migrate>[3],
 ): Promise<void> {
   const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0, readTimeout: 0, onCommit() {} }, () => false)
   const db = new Kysely<Tables>({ dialect })
   try {
-    await migrate(db, 'postgres', migrations, { watch })
+    await migrate(db, 'postgres', migrations, options)
   } finally {
     await db.destroy()
   }

@@ -39,6 +39,7 @@ export async function openLocalStore(
   const name = config.database.url ? 'PostgreSQL' : requireFile(config)
   const { parts, close } = await buildParts(config, {
     kind: 'cli',
+    ...(world.migrations && { migrations: world.migrations }),
     log: createLog({ ...config.log, level: 'warn', format: 'pretty' }),
   })
   return { name, parts, fetch: localFetch(parts), close }

@@ -1,15 +1,11 @@
 import type { Logger } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
+import { NODE_DEAD_AFTER_MS } from '../tables/service-tables.ts'
 import type { Tables } from '../tables.ts'
 
 /** How often a node tells that it lives, and looks whether the others do. */
 const BEAT_MS = 1_000
-/**
- * A node that tells nothing for this time has died, or does not reach the database: what it has leased is free. It may
- * stand still for some seconds before that, and lose nothing.
- */
-const DEAD_AFTER_MS = 7_000
 /** A node that has not looked for this time stood still itself, or the database was away: it judges no other yet. */
 const AWAY_MS = 3_000
 const FORGOTTEN_AFTER_MS = 3_600_000
@@ -81,7 +77,7 @@ export class NodeList {
     const others = this.#isShared
       ? await this.#db.selectFrom('nodes').selectAll().where('node', '!=', node).orderBy('started_at').execute()
       : []
-    const silent_before = now() - DEAD_AFTER_MS
+    const silent_before = now() - NODE_DEAD_AFTER_MS
     return [...own, ...others].map((one) => ({ ...one, status: one.seen_at < silent_before ? 'silent' : 'live' }))
   }
 
@@ -145,7 +141,7 @@ export class NodeList {
       this.#heard.set(node, isNews ? { seen_at, since: time, isDead: taken_over_at !== null } : known)
     }
     for (const [node, heard] of this.#heard) {
-      if (heard.isDead || time - heard.since < DEAD_AFTER_MS) continue
+      if (heard.isDead || time - heard.since < NODE_DEAD_AFTER_MS) continue
       for (const listener of this.#onDeath) await listener(node)
       heard.isDead = true
       await this.#noteDeath(node, heard.seen_at)

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { type Database, type Engine, notifyNodes } from '../database.ts'
 import { isUndone } from '../failures.ts'
+import { ConsentNeededError, requireConsent } from './consent.ts'
 import type { Migration } from './migration.ts'
 import type { MigrationWatch } from './migration-watch.ts'
 import { firstRelease, isUnreleased, MIGRATIONS, UNRELEASED } from './released-migrations.ts'
@@ -14,30 +15,40 @@ const LOCK = 7_766_837
 const PATIENCE = { lock_ms: 2_000, again_ms: 1_000 }
 const TRIES = 30
 
-type MigrateOptions = { lock_ms?: number; again_ms?: number; watch?: MigrationWatch | undefined }
+type MigrateOptions = {
+  lock_ms?: number
+  again_ms?: number
+  watch?: MigrationWatch | undefined
+  /** Waits until older nodes may be broken. Otherwise that is an error. */
+  waitsForConsent?: boolean
+  /** Whether a service uses the SQLite store, which this process does not lock. */
+  isServed?: (() => boolean) | undefined
+}
 
 /**
  * Brings the schema up to date in one transaction. Nodes that start together wait for each other, and the second one
- * finds nothing to do. Nodes that serve go on meanwhile, until a migration that breaks them is committed. A schema that
- * is newer than this program is used as it is, unless one of the migrations that this program does not know breaks it.
+ * finds nothing to do. Nodes that serve go on meanwhile. A migration that breaks them waits until they have stopped or
+ * the operator has agreed, and ends them when it is committed. A schema that is newer than this program is used as it is, unless one of the migrations that this program does not know breaks it.
  */
 export async function migrate(
   database: Database,
   engine: Engine,
   migrations: readonly Migration[] = MIGRATIONS,
-  { lock_ms = PATIENCE.lock_ms, again_ms = PATIENCE.again_ms, watch }: MigrateOptions = {},
+  options: MigrateOptions = {},
 ): Promise<void> {
+  const { lock_ms = PATIENCE.lock_ms, again_ms = PATIENCE.again_ms, watch, waitsForConsent = true } = options
   try {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1; ; ) {
       try {
         await database.transaction().execute(async (db) => {
           if (engine === 'postgres') await lockSchema(db, lock_ms, watch)
-          await migrateOnce(db, engine, migrations, watch)
+          await migrateOnce(db, engine, migrations, options)
         })
         return watch?.finish()
       } catch (error) {
+        if (error instanceof ConsentNeededError && waitsForConsent) watch?.waitForConsent(error.message)
         // A node that reads a table and then writes to it may deadlock with a migration.
-        if (!(isLockTimeout(error) || isUndone(error)) || tries === TRIES) throw error
+        else if (!(isLockTimeout(error) || isUndone(error)) || tries++ === TRIES) throw error
         await delay(again_ms)
       }
     }
@@ -51,7 +62,7 @@ async function lockSchema(db: Database, lock_ms: number, watch: MigrationWatch |
     db,
   )
   if (!rows[0]?.locked) {
-    watch?.wait()
+    watch?.waitForMigration()
     await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(db)
   }
   await sql`set local lock_timeout = ${sql.lit(lock_ms)}`.execute(db)
@@ -61,7 +72,7 @@ async function migrateOnce(
   db: Database,
   engine: Engine,
   migrations: readonly Migration[],
-  watch: MigrationWatch | undefined,
+  { watch, isServed }: MigrateOptions,
 ): Promise<void> {
   await refuseUnreleased(db, engine)
   await sql`create table if not exists migrations (
@@ -71,6 +82,8 @@ async function migrateOnce(
   const done = (await db.selectFrom('migrations').select('name').execute()).map(({ name }) => name)
   if (isUnreleased(done)) throw new Error(UNRELEASED)
   const ahead = migrations.filter(({ name }) => !done.includes(name))
+  // An empty database has no nodes yet.
+  if (done.length > 0) await requireConsent(db, ahead, isServed)
   for (const [i, { name, breaks = false, run }] of ahead.entries()) {
     watch?.begin({ name, step: i + 1, steps: ahead.length })
     await run(db as unknown as Kysely<unknown>, engine, (rows_done, rows) => watch?.tellRows(rows_done, rows))
@@ -96,12 +109,12 @@ export async function findStranger(
 ): Promise<Error | undefined> {
   const breaking = await db.selectFrom('migrations').select('name').where('breaks', '=', 1).execute()
   const stranger = breaking.find(({ name }) => !migrations.some((known) => known.name === name))
-  return (
-    stranger &&
-    new Error(
-      `the database was changed by a newer version of Moorage ("${stranger.name}"). Start that version, or restore a backup`,
-    )
-  )
+  return stranger && new Error(newerText(stranger.name))
+}
+
+/** Why a store that a newer version has changed can't be used. */
+export function newerText(migration: string): string {
+  return `the database was changed by a newer version of Moorage ("${migration}"). Start that version, or restore a backup`
 }
 
 /** The oldest stores have a table `schema_version` and no table `migrations`. */

@@ -10,7 +10,8 @@ export class MigrationWatch {
   readonly #log: Pick<Logger, 'info'>
   readonly #tellEveryMs: number
   #running: MigrationProgress | undefined
-  #isWaiting = false
+  /** What this node waits for, in words. */
+  #waitsFor: string | undefined
   #begun = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -25,7 +26,7 @@ export class MigrationWatch {
 
   /** What the start does now, in words. Undefined when it does not migrate. */
   get doing(): string | undefined {
-    if (this.#isWaiting) return 'another node is changing the database; this node waits'
+    if (this.#waitsFor) return this.#waitsFor
     if (!this.#running) return undefined
     const { name, step, steps, rows_done, rows } = this.#running
     const far = rows === undefined ? '' : `, ${rows_done} of ${rows} rows`
@@ -33,14 +34,21 @@ export class MigrationWatch {
   }
 
   /** Another node migrates the same database. */
-  wait(): void {
-    this.#isWaiting = true
+  waitForMigration(): void {
+    this.#waitsFor = 'another node is changing the database; this node waits'
     this.#tell('another node is migrating the database; this node waits')
+  }
+
+  /** Older nodes would have to stop. `reason` names them, and what the operator can do. */
+  waitForConsent(reason: string): void {
+    const isNew = this.#waitsFor !== reason
+    this.#waitsFor = reason
+    if (isNew) this.#tell(reason)
   }
 
   /** A migration begins. After a try that failed, the first one begins again. */
   begin(running: MigrationProgress): void {
-    this.#isWaiting = false
+    this.#waitsFor = undefined
     this.#running = running
     this.#tell('migrating the database')
   }
@@ -60,17 +68,14 @@ export class MigrationWatch {
     clearInterval(this.#timer)
     this.#timer = undefined
     this.#running = undefined
-    this.#isWaiting = false
+    this.#waitsFor = undefined
   }
 
   #tell(message: string): void {
     if (!this.#timer) this.#begun = performance.now()
     this.#log.info(this.#fields(), message)
     this.#timer ??= setInterval(() => {
-      this.#log.info(
-        this.#fields(),
-        this.#isWaiting ? 'this node is still waiting' : 'the database migration continues',
-      )
+      this.#log.info(this.#fields(), this.#waitsFor ? 'this node is still waiting' : 'the database migration continues')
     }, this.#tellEveryMs).unref()
   }
 

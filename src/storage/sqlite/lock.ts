@@ -1,9 +1,10 @@
-import { chmodSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { privateFolder } from './private-files.ts'
 
 const SQLITE_BUSY = 5
+const LOCK_FILE = 'service.lock'
 
 /**
  * Makes this process the only service on the SQLite store of a folder. Returns a function that gives the lock back. The
@@ -11,7 +12,7 @@ const SQLITE_BUSY = 5
  */
 export function lockFolder(data: string): () => void {
   privateFolder(data)
-  const path = join(data, 'service.lock')
+  const path = join(data, LOCK_FILE)
   const connection = new DatabaseSync(path, { timeout: 0 })
   try {
     connection.exec('begin exclusive')
@@ -26,5 +27,21 @@ export function lockFolder(data: string): () => void {
   }
   return () => {
     if (connection.isOpen) connection.close()
+  }
+}
+
+/** Whether a service uses the SQLite store of the folder. Nothing is changed. */
+export function isServed(data: string): boolean {
+  const path = join(data, LOCK_FILE)
+  if (!existsSync(path)) return false
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: 0 })
+  try {
+    connection.prepare('select 1 from sqlite_master').all()
+    return false
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error
+    return true
+  } finally {
+    connection.close()
   }
 }

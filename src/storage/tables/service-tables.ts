@@ -1,6 +1,12 @@
 import { integer, json, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
+/**
+ * A node that tells nothing for this time has died, or does not reach the database: what it has leased is free. It may
+ * stand still for some seconds before that, and lose nothing.
+ */
+export const NODE_DEAD_AFTER_MS = 7_000
+
 export const serviceTables = {
   /** Values that the installation stores about itself. */
   settings: table({ name: text.primary, value: text }),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { after, before } from 'node:test'
 import { run } from '../../../src/cli/run.ts'
+import type { Migration } from '../../../src/storage/schema/migration.ts'
 import { type Service, startService } from '../service/service.ts'
 
 export type CliRun = { code: number; stdout: string; stderr: string }
@@ -21,6 +22,8 @@ export type RunOptions = {
   stopWhen?: (stdout: string, stderr: string) => boolean
   /** Presses Ctrl-C when it is aborted. */
   stop?: AbortSignal
+  /** The migrations of a program of another version. */
+  migrations?: readonly Migration[]
 }
 
 export type Shell = {
@@ -39,7 +42,8 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
   }
   return {
     folder,
-    async moorage(args, { stdin = '', env = {}, cwd = folder, isTTY = false, columns, stopWhen, stop } = {}) {
+    async moorage(args, options = {}) {
+      const { stdin = '', env = {}, cwd = folder, isTTY = false, columns, stopWhen, stop, migrations } = options
       const interrupt = new AbortController()
       stop?.addEventListener('abort', () => interrupt.abort(), { once: true })
       const look = () => stopWhen?.(stdout.text(), stderr.text()) && interrupt.abort()
@@ -52,6 +56,7 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
         serviceFolder: cwd,
         signal: interrupt.signal,
         ...streams,
+        ...(migrations && { migrations }),
       }
       const code = await run(args, world)
       return { code, stdout: stdout.text(), stderr: stderr.text() }

@@ -158,7 +158,8 @@ const DOORS: Record<string, RegExp> = {
   // To check a remote agent, the command line plays its host.
   'node:http': /^(http\/|cli\/remote\/play-host\.ts$)/,
   pg: /^storage\/(postgres\/(postgres|change-listener)|inspect)\.ts$/,
-  'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|snapshot|sqlite-copy)\.ts$/,
+  'node:sqlite':
+    /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|snapshot|sqlite-copy|upgrade\/read-only-store)\.ts$/,
   ioredis:
     /^(security\/limits\/(open-limiter|shared-limiter|node-count)|runtime\/following\/redis-wire|cli\/commands\/service\/examine)\.ts$/,
   '@modelcontextprotocol/client': /^runtime\/tools\//,

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createLog } from '../../../src/lib/log.ts'
 import { openStorage } from '../../../src/storage/open-storage.ts'
+import { CONSENT } from '../../../src/storage/schema/consent.ts'
 import { migrate } from '../../../src/storage/schema/migrate.ts'
 import type { Migration } from '../../../src/storage/schema/migration.ts'
 import { MigrationWatch } from '../../../src/storage/schema/migration-watch.ts'
 import { MIGRATIONS } from '../../../src/storage/schema/released-migrations.ts'
+import { touch } from '../../../src/storage/stored-settings.ts'
 import { partsOf, storageOf } from '../../support/inside.ts'
 import { until } from '../../support/running/until.ts'
 import { startChildService } from '../../support/service/child-service.ts'
@@ -129,6 +131,7 @@ onEveryEngine('a service that a newer program breaks', (service) => {
     await (await openStorage({ data, database, migrations: [...MIGRATIONS, adds] })).close()
     assert.equal((await service().call('GET', '/readyz')).status, 200)
 
+    await touch(storageOf(node).db, CONSENT, JSON.stringify([breaks.name]))
     await (await openStorage({ data, database, migrations: [...MIGRATIONS, adds, breaks] })).close()
     assert.equal((await storageOf(node).lost).message, STRANGER)
     const { status, body } = await service().call('GET', '/readyz')
@@ -140,6 +143,7 @@ for (const engine of ENGINES) {
   test(`a process that a newer program breaks on ${engine} says so in its log and ends with 1`, async (t) => {
     const service = await startChildService(t, engine)
     await service.inStore(async (db) => {
+      await touch(db, CONSENT, JSON.stringify([breaks.name]))
       await migrate(db, engine, [...MIGRATIONS, breaks])
     })
     await until('the process has ended', () => service.output().includes('\nmoorage: '))

@@ -1,0 +1,174 @@
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import type { Config } from '../../../config.ts'
+import { counted } from '../../../lib/text/counted.ts'
+import { compareVersions, findVersion, type ProgramVersion, versionText } from '../../../lib/version.ts'
+import type { Migration } from '../../../storage/schema/migration.ts'
+import type { PlannedMigration, UpgradeCheck } from '../../../storage/upgrade/check-upgrade.ts'
+import type { ReadOnlyStore, ServingNode } from '../../../storage/upgrade/read-only-store.ts'
+import { configOption, dataOption, yesOption } from '../../command.ts'
+import { EXIT, Failure } from '../../failure.ts'
+import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { confirm } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+import { STORE } from './backup.ts'
+
+type UpgradeOptions = { config?: string; data?: string; yes?: boolean; json?: boolean }
+
+export function upgrade(command: Command, world: World): void {
+  command
+    .command('check')
+    .description('Show which migrations a start of this version would run, and change nothing')
+    .addOption(configOption())
+    .addOption(dataOption())
+    .option('--json', 'print JSON')
+    .action(async (options: UpgradeOptions) => {
+      const { check } = await examine(world, options)
+      const own = findVersion()
+      if (options.json)
+        printJson(world, { ...own, ...check, serving: check.serving.map((node) => compared(node, own)) })
+      else printCheck(world, check, own)
+      refuse(check)
+      success(world, verdict(check))
+    })
+
+  command
+    .command('allow')
+    .description('Let a migration run that stops the older nodes on PostgreSQL')
+    .addOption(configOption())
+    .addOption(dataOption())
+    .addOption(yesOption())
+    .action(async (options: UpgradeOptions) => {
+      const { allowUpgrade } = await import('../../../storage/upgrade/allow-upgrade.ts')
+      const { config, check } = await examine(world, options)
+      const { url } = config.database
+      const breaking = check.migrations.filter(({ breaks }) => breaks).map(({ name }) => name)
+      if (check.status !== 'waiting') return note(world, 'Nothing to allow: a start of this version would not wait.')
+      if (!url) throw new Failure(EXIT.waiting, IN_USE)
+      const nodes = `${check.serving.map(({ node, version }) => `${node} (${version})`).join(', ')}`
+      await confirm(world, `The migration stops ${nodes}.`, options)
+      await allowUpgrade(url, breaking)
+      success(world, `Allowed ${breaking.join(', ')}. A new node that waits for it goes on within seconds.`)
+    })
+}
+
+const IN_USE =
+  'A service uses this data, and it could not go on after the upgrade. Stop it before you start this version.'
+
+async function examine(world: World, options: UpgradeOptions): Promise<{ config: Config; check: UpgradeCheck }> {
+  const { readConfig } = await import('../../connect/local-store.ts')
+  const { checkUpgrade } = await import('../../../storage/upgrade/check-upgrade.ts')
+  const config = readConfig(world, options)
+  const store = await open(config)
+  try {
+    return { config, check: await checkUpgrade(store, world.migrations ?? (await knownMigrations())) }
+  } finally {
+    await store.close()
+  }
+}
+
+async function knownMigrations(): Promise<readonly Migration[]> {
+  return (await import('../../../storage/schema/released-migrations.ts')).MIGRATIONS
+}
+
+async function open(config: Config): Promise<ReadOnlyStore> {
+  const { requireSqlite } = await import('../../connect/local-store.ts')
+  const stores = await import('../../../storage/upgrade/read-only-store.ts')
+  const { url } = config.database
+  if (!url) {
+    requireSqlite(config, '')
+    return stores.openSqliteToRead(join(config.data, STORE))
+  }
+  return stores.openPostgresToRead(url).catch((error: Error) => {
+    throw error instanceof stores.StoreAwayError ? new Failure(EXIT.unreachable, error.message) : error
+  })
+}
+
+type Compared = ServingNode & { compared: 'older' | 'same' | 'newer' | 'unknown' }
+
+/** Builds of one version with different commits are of the same age. */
+function compared(node: ServingNode, own: ProgramVersion): Compared {
+  if (node.version === null) return { ...node, compared: 'unknown' }
+  const order = compareVersions(node.version, own.version)
+  return { ...node, compared: order < 0 ? 'older' : order > 0 ? 'newer' : 'same' }
+}
+
+const MIGRATIONS: Column<PlannedMigration>[] = [
+  { title: 'MIGRATION', of: ({ name }) => name },
+  { title: 'STOPS OLDER NODES', of: ({ breaks }) => (breaks ? 'yes' : 'no') },
+  { title: 'TABLES', of: ({ tables }) => tables },
+  { title: 'ROWS', of: ({ rows }) => rows },
+  { title: 'DISK', of: ({ bytes }) => megabytes(bytes) },
+  { title: 'TIME', of: ({ seconds }) => duration(seconds) },
+]
+
+const NODES: Column<Compared>[] = [
+  { title: 'SERVING NOW', of: ({ node }) => node },
+  { title: 'VERSION', of: ({ version, commit }) => version && versionText({ version, commit }) },
+  { title: 'COMPARED', of: (node) => node.compared },
+]
+
+function printCheck(world: World, check: UpgradeCheck, own: ProgramVersion): void {
+  const { engine, schema, migrations, serving, needed_bytes, free_bytes } = check
+  const record = {
+    'this version': versionText(own),
+    database: engine,
+    schema: schema.current ?? 'none',
+    'schema after a start': check.unknown.length > 0 ? schema.current : schema.wanted,
+    ...(needed_bytes > 0 && { 'disk space needed': `about ${megabytes(needed_bytes)}` }),
+    ...(needed_bytes > 0 && free_bytes !== null && { 'disk space free': megabytes(free_bytes) }),
+  }
+  printRecord(world, record, {})
+  if (migrations.length > 0) {
+    print(world, '')
+    printRows(world, migrations, MIGRATIONS, {})
+  }
+  if (serving.length > 0) {
+    print(world, '')
+    const nodes = serving.map((node) => compared(node, own))
+    printRows(world, nodes, NODES, {})
+  }
+}
+
+/** A start that would not get far ends the command with an error. */
+function refuse({ status, serving, needed_bytes, free_bytes }: UpgradeCheck): void {
+  if (status === 'waiting') {
+    const isSqlite = serving.some(({ version }) => version === null)
+    if (isSqlite) throw new Failure(EXIT.waiting, IN_USE)
+    const nodes = counted(serving.length, 'older node')
+    const hint = '  Stop them first. Or start this version, and let it stop them with `moorage upgrade allow`.'
+    throw new Failure(EXIT.waiting, `A start would wait: ${nodes} could not go on after the upgrade.`, hint)
+  }
+  if (free_bytes !== null && needed_bytes > free_bytes) {
+    const free = `${megabytes(free_bytes)} are free`
+    throw new Failure(
+      EXIT.failed,
+      `The disk is too full: the upgrade needs about ${megabytes(needed_bytes)}, and ${free}.`,
+    )
+  }
+}
+
+function verdict({ status, migrations, unknown, serving }: UpgradeCheck): string {
+  if (status === 'new') return 'The database is empty. The first start creates its schema.'
+  if (status === 'current') {
+    const newer = `A newer version has changed the database (${unknown.join(', ')}), and this version can use it.`
+    return unknown.length > 0 ? newer : 'The database is up to date. A start migrates nothing.'
+  }
+  const seconds = migrations.reduce((sum, planned) => sum + planned.seconds, 0)
+  const start = `A start runs ${counted(migrations.length, 'migration')}, which takes ${duration(seconds)}.`
+  if (migrations.some(({ breaks }) => breaks)) {
+    const stopped = serving.length > 0 ? ' It stops the nodes that are serving.' : ''
+    return `${start}${stopped} Older versions can't use the database afterwards.`
+  }
+  return serving.length > 0 ? `${start} Nodes that are serving go on.` : start
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1024 ** 2)} MiB`
+}
+
+function duration(seconds: number): string {
+  if (seconds === 0) return 'less than a second'
+  if (seconds === 1) return 'about a second'
+  return seconds < 120 ? `about ${seconds} s` : `about ${Math.round(seconds / 60)} min`
+}

@@ -1,0 +1,129 @@
+import type { Engine } from '../database.ts'
+import { breaking, CONSENT, isAllowed } from '../schema/consent.ts'
+import { newerText } from '../schema/migrate.ts'
+import type { Migration, TouchedRows } from '../schema/migration.ts'
+import { firstRelease, isUnreleased, UNRELEASED } from '../schema/released-migrations.ts'
+import type { ReadOnlyStore, ServingNode } from './read-only-store.ts'
+
+/** What a migration does to a store, as far as can be told before. */
+export type PlannedMigration = {
+  name: string
+  breaks: boolean
+  /** The tables of which it goes through every row. */
+  tables: string[]
+  rows: number
+  /** What it needs on the disk until it is done. */
+  bytes: number
+  seconds: number
+}
+
+export type UpgradeCheck = {
+  engine: string
+  /** Null if the database has none yet. */
+  schema: { current: string | null; wanted: string; supported_from: string }
+  /**
+   * `new`: the first start makes the schema. `current`: a start changes nothing. `ready`: a start migrates.
+   * `waiting`: a start would wait, because it would break nodes that serve.
+   */
+  status: 'new' | 'current' | 'ready' | 'waiting'
+  migrations: PlannedMigration[]
+  /** Migrations of a newer version, with which this one can work. */
+  unknown: string[]
+  serving: ServingNode[]
+  needed_bytes: number
+  free_bytes: number | null
+}
+
+/**
+ * Rows per second and bytes per row, measured in stores of a million rows on two cores. A row that is written again needs
+ * its own room twice: where it is stored, and in the log of the database.
+ */
+const COSTS: Record<
+  Engine,
+  Record<TouchedRows, { rowsPerSecond: number; bytesOf(rows: number, bytes: number): number }>
+> = {
+  sqlite: {
+    read: { rowsPerSecond: 400_000, bytesOf: (rows) => 2 * 60 * rows },
+    write: { rowsPerSecond: 50_000, bytesOf: (_rows, bytes) => 2 * bytes },
+  },
+  postgres: {
+    read: { rowsPerSecond: 400_000, bytesOf: (rows) => 2 * 60 * rows },
+    write: { rowsPerSecond: 30_000, bytesOf: (_rows, bytes) => 2 * bytes },
+  },
+}
+
+/**
+ * What a start of this program would do with the store. Throws, as the start would, if the store can't be used: it is
+ * older than the first release, newer than this program can work with, or damaged.
+ */
+export async function checkUpgrade(store: ReadOnlyStore, migrations: readonly Migration[]): Promise<UpgradeCheck> {
+  if (await store.hasTable('schema_version')) throw new Error(UNRELEASED)
+  const done = await readDone(store)
+  const names = done.map(({ name }) => name)
+  if (isUnreleased(names)) throw new Error(UNRELEASED)
+  const known = new Set(migrations.map(({ name }) => name))
+  const strangers = done.filter(({ name }) => !known.has(name))
+  const breaker = strangers.find(({ breaks }) => breaks)
+  if (breaker) throw new Error(newerText(breaker.name))
+
+  const ahead = migrations.filter(({ name }) => !names.includes(name))
+  const serving = await store.serving()
+  const isNew = names.length === 0
+  const planned: PlannedMigration[] = []
+  for (const migration of isNew ? [] : ahead) planned.push(await plan(store, migration))
+  return {
+    engine: store.engineText,
+    schema: {
+      current: names.at(-1) ?? null,
+      wanted: migrations.at(-1)?.name ?? firstRelease.name,
+      supported_from: firstRelease.name,
+    },
+    status: isNew ? 'new' : await statusOf(store, ahead, serving),
+    migrations: planned,
+    unknown: strangers.map(({ name }) => name),
+    serving,
+    needed_bytes: planned.reduce((sum, { bytes }) => sum + bytes, 0),
+    free_bytes: store.freeBytes,
+  }
+}
+
+async function readDone(store: ReadOnlyStore): Promise<{ name: string; breaks: boolean }[]> {
+  if (!(await store.hasTable('migrations'))) {
+    // These two were always made together with it.
+    const isOurs = (await store.hasTable('audit_chain')) && (await store.hasTable('agents'))
+    if (isOurs) throw new Error('the database is damaged: its table migrations is missing. Restore a backup')
+    return []
+  }
+  const rows = await store.rows('select name, breaks from migrations order by migrated_at, name')
+  return rows.map(({ name, breaks }) => ({ name: String(name), breaks: Number(breaks) === 1 }))
+}
+
+async function statusOf(store: ReadOnlyStore, ahead: readonly Migration[], serving: readonly ServingNode[]) {
+  if (ahead.length === 0) return 'current'
+  const breaks = breaking(ahead)
+  if (breaks.length === 0 || serving.length === 0) return 'ready'
+  const [setting] = await store.rows(`select value from settings where name = '${CONSENT}'`)
+  const isAgreed = store.engine === 'postgres' && isAllowed(breaks, setting && String(setting['value']))
+  return isAgreed ? 'ready' : 'waiting'
+}
+
+async function plan(store: ReadOnlyStore, { name, breaks, touches = {} }: Migration): Promise<PlannedMigration> {
+  const planned: PlannedMigration = {
+    name,
+    breaks: breaks === true,
+    tables: Object.keys(touches),
+    rows: 0,
+    bytes: 0,
+    seconds: 0,
+  }
+  for (const [table, work] of Object.entries(touches)) {
+    // A migration that runs before this one may make the table.
+    if (!(await store.hasTable(table))) continue
+    const { rows, bytes } = await store.measure(table)
+    const cost = COSTS[store.engine][work]
+    planned.rows += rows
+    planned.bytes += cost.bytesOf(rows, bytes)
+    planned.seconds += rows / cost.rowsPerSecond
+  }
+  return { ...planned, bytes: Math.round(planned.bytes), seconds: Math.ceil(planned.seconds) }
+}
