@@ -137,6 +137,7 @@ const DOCS = [
   'docs/deploy.md',
   'docs/monitor.md',
   'docs/backup.md',
+  'docs/upgrade.md',
   'docs/pause.md',
   'docs/troubleshoot.md',
   'docs/quick-start.md',

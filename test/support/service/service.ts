@@ -83,11 +83,13 @@ export type Settings = Record<string, string>
 /** The world that the service calls out to: names that resolve as a test says, authorities it trusts. */
 export type Outgoing = NonNullable<Overrides['outgoing']>
 
+/** With `held`, only `advance` moves the clock from that time on. */
 export async function startService(
   engine: Engine,
   settings: Settings = {},
   outgoing: Outgoing = {},
   overrides: Overrides = {},
+  held?: number,
 ): Promise<Service> {
   const home = await storeFolder('test')
   const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
@@ -102,10 +104,11 @@ export async function startService(
     ...(database && { DATABASE_URL: database.url }),
     ...settings,
   }
-  return startNode(engine, environment, home, { ...overrides, outgoing }, async () => {
+  const release = async () => {
     await database?.drop()
     await rm(home, { recursive: true, force: true })
-  })
+  }
+  return startNode(engine, environment, home, { ...overrides, outgoing }, { release, held })
 }
 
 async function startNode(
@@ -113,11 +116,11 @@ async function startNode(
   environment: Settings & { MOORAGE_DATA: string; MOORAGE_INIT_KEY: string },
   home: string,
   overrides: Overrides,
-  release: () => Promise<void>,
+  { release, held: heldSince }: { release: () => Promise<void>; held: number | undefined },
 ): Promise<Service> {
   const admin = environment.MOORAGE_INIT_KEY
   let offset = 0
-  let held: number | undefined
+  let held = heldSince
   let log = ''
   const start = () => {
     const { config, settings } = loadConfig({ env: environment, cwd: home })
@@ -169,7 +172,8 @@ async function startNode(
       service.app = app
       service.url = app.url
     },
-    beside: (settings) => startNode(engine, { ...environment, ...settings }, home, overrides, async () => {}),
+    beside: (settings) =>
+      startNode(engine, { ...environment, ...settings }, home, overrides, { release: async () => {}, held: heldSince }),
     async stop() {
       await app.stop()
       await release()
