@@ -76,14 +76,14 @@ export const COMMANDS: readonly ListedCommand[] = [
     resume: ['Resume after a pause', () => import('./commands/service/pause-and-resume.ts')],
     doctor: [
       'Diagnose problems with the machine, the data and the service',
-      () => import('./commands/service/doctor.ts'),
+      () => import('./commands/service/checks/doctor.ts'),
     ],
     system: [
       "Show the service's version, nodes, queues, database size and configuration",
       () => import('./commands/service/system.ts'),
     ],
     telemetry: ["Show a node's internal metrics", () => import('./commands/service/system.ts')],
-    upgrade: ['Show what an upgrade changes, before it starts', () => import('./commands/service/upgrade.ts')],
+    upgrade: ['Show what an upgrade changes, before it starts', () => import('./commands/service/checks/upgrade.ts')],
     backup: ['Back up the data while the service is running', () => import('./commands/service/backup.ts')],
     export: ['Write a project to a file, to move it to another service', () => import('./commands/service/export.ts')],
     import: ['Create a project from a file of `moorage export`', () => import('./commands/service/import.ts')],

@@ -161,7 +161,7 @@ const DOORS: Record<string, RegExp> = {
   'node:sqlite':
     /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|snapshot|sqlite-copy|upgrade\/read-only-store)\.ts$/,
   ioredis:
-    /^(security\/limits\/(open-limiter|shared-limiter|node-count)|runtime\/following\/redis-wire|cli\/commands\/service\/examine)\.ts$/,
+    /^(security\/limits\/(open-limiter|shared-limiter|node-count)|runtime\/following\/redis-wire|cli\/commands\/service\/checks\/examine)\.ts$/,
   '@modelcontextprotocol/client': /^runtime\/tools\//,
   '@modelcontextprotocol/server': /^http\/dialects\/mcp\//,
   '@a2a-js/': /^((http\/dialects|runtime\/remote-agent)\/a2a\/|runtime\/remote-agent\/check\/check-a2a\.ts$)/,

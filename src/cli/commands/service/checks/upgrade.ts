@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { Config } from '../../../config.ts'
-import { counted } from '../../../lib/text/counted.ts'
-import { compareVersions, findVersion, type ProgramVersion, versionText } from '../../../lib/version.ts'
-import type { Migration } from '../../../storage/schema/migration.ts'
-import type { PlannedMigration, UpgradeCheck } from '../../../storage/upgrade/check-upgrade.ts'
-import type { ReadOnlyStore, ServingNode } from '../../../storage/upgrade/read-only-store.ts'
-import { configOption, dataOption, yesOption } from '../../command.ts'
-import { EXIT, Failure } from '../../failure.ts'
-import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
-import { confirm } from '../../terminal/prompts.ts'
-import type { World } from '../../world.ts'
-import { STORE } from './backup.ts'
+import type { Config } from '../../../../config.ts'
+import { counted } from '../../../../lib/text/counted.ts'
+import { compareVersions, findVersion, type ProgramVersion, versionText } from '../../../../lib/version.ts'
+import type { Migration } from '../../../../storage/schema/migration.ts'
+import type { PlannedMigration, UpgradeCheck } from '../../../../storage/upgrade/check-upgrade.ts'
+import type { ReadOnlyStore, ServingNode } from '../../../../storage/upgrade/read-only-store.ts'
+import { configOption, dataOption, yesOption } from '../../../command.ts'
+import { EXIT, Failure } from '../../../failure.ts'
+import { type Column, note, print, printJson, printRecord, printRows, success } from '../../../terminal/output.ts'
+import { confirm } from '../../../terminal/prompts.ts'
+import type { World } from '../../../world.ts'
+import { STORE } from '../backup.ts'
 
 type UpgradeOptions = { config?: string; data?: string; yes?: boolean; json?: boolean }
 
@@ -39,7 +39,7 @@ export function upgrade(command: Command, world: World): void {
     .addOption(dataOption())
     .addOption(yesOption())
     .action(async (options: UpgradeOptions) => {
-      const { allowUpgrade } = await import('../../../storage/upgrade/allow-upgrade.ts')
+      const { allowUpgrade } = await import('../../../../storage/upgrade/allow-upgrade.ts')
       const { config, check } = await examine(world, options)
       const { url } = config.database
       const breaking = check.migrations.filter(({ breaks }) => breaks).map(({ name }) => name)
@@ -56,8 +56,8 @@ const IN_USE =
   'A service uses this data, and it could not go on after the upgrade. Stop it before you start this version.'
 
 async function examine(world: World, options: UpgradeOptions): Promise<{ config: Config; check: UpgradeCheck }> {
-  const { readConfig } = await import('../../connect/local-store.ts')
-  const { checkUpgrade } = await import('../../../storage/upgrade/check-upgrade.ts')
+  const { readConfig } = await import('../../../connect/local-store.ts')
+  const { checkUpgrade } = await import('../../../../storage/upgrade/check-upgrade.ts')
   const config = readConfig(world, options)
   const store = await open(config)
   try {
@@ -68,12 +68,12 @@ async function examine(world: World, options: UpgradeOptions): Promise<{ config:
 }
 
 async function knownMigrations(): Promise<readonly Migration[]> {
-  return (await import('../../../storage/schema/released-migrations.ts')).MIGRATIONS
+  return (await import('../../../../storage/schema/released-migrations.ts')).MIGRATIONS
 }
 
 async function open(config: Config): Promise<ReadOnlyStore> {
-  const { requireSqlite } = await import('../../connect/local-store.ts')
-  const stores = await import('../../../storage/upgrade/read-only-store.ts')
+  const { requireSqlite } = await import('../../../connect/local-store.ts')
+  const stores = await import('../../../../storage/upgrade/read-only-store.ts')
   const { url } = config.database
   if (!url) {
     requireSqlite(config, '')

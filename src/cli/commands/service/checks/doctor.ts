@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { configOption, dataOption, takesService } from '../../command.ts'
-import type { Common } from '../../connect/connect.ts'
-import { EXIT, Failure } from '../../failure.ts'
-import { paint, printJson, printPainted, shown } from '../../terminal/output.ts'
-import type { World } from '../../world.ts'
+import { configOption, dataOption, takesService } from '../../../command.ts'
+import type { Common } from '../../../connect/connect.ts'
+import { EXIT, Failure } from '../../../failure.ts'
+import { paint, printJson, printPainted, shown } from '../../../terminal/output.ts'
+import type { World } from '../../../world.ts'
 import type { Finding } from './examine.ts'
 
 const MARKS = { ok: ['green', '✔'], warning: ['yellow', '!'], failed: ['red', '✖'] } as const
