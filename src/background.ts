@@ -34,6 +34,7 @@ import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
 import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
 import * as claims from './storage/leases/claims.ts'
 import { endLeases } from './storage/leases/lease.ts'
+import { isImporting } from './transfer/import-state.ts'
 import * as usage from './usage/store.ts'
 import { removeOfMissingRuns } from './webhooks/callback-store.ts'
 import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
@@ -203,6 +204,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     remove: inTransaction(parts, (db, now, limit) => remove(db, limit, now)),
   }))
   const ofFiles = sweptFiles(parts, schedules.removeFiles)
+  const swept = { ...parts, isHeld: () => isImporting(parts.storage.db, parts.now()) }
 
   return {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
@@ -212,11 +214,11 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     'store sizes': measureStoreSizes(parts),
     summaries: keepSummaries(parts),
     /** Queued with every deletion of an agent or a webhook. */
-    purge: sweep(parts, [...ofDeletedAgents, ...ofFiles]),
+    purge: sweep(swept, [...ofDeletedAgents, ...ofFiles]),
     /** Queued when files are removed. */
-    'file bytes': { ...sweep(parts, ofFiles), atStart: true },
+    'file bytes': { ...sweep(swept, ofFiles), atStart: true },
     /** It also removes what an invocation wrote after its agent was deleted. */
-    retention: { ...sweep(parts, [...old, ...ofDeletedAgents, ...ofFiles]), every_ms: HOUR_MS },
+    retention: { ...sweep(swept, [...old, ...ofDeletedAgents, ...ofFiles]), every_ms: HOUR_MS },
   }
 }
 

@@ -25,7 +25,8 @@ export function problemOfCell(table: CarriedName, column: string, value: unknown
   if (!Number.isSafeInteger(value)) return 'is not a whole number'
   const number = Number(value)
   if (facts.format === 'flag') return number === 0 || number === 1 ? undefined : 'is not 0 or 1'
-  if (facts.format === 'time') return Math.abs(number) <= LATEST ? undefined : 'is not a time'
+  // Before 1970 there was nothing to store, and some cron patterns take minutes to find their next time after such a date.
+  if (facts.format === 'time') return number >= 0 && number <= LATEST ? undefined : 'is not a time'
   const most = facts.kind === 'smallint' ? 2 ** 15 - 1 : MOST
   return Math.abs(number) <= most ? undefined : 'is too large'
 }

@@ -198,11 +198,11 @@ class Importing {
       line,
       rows: { ...before.rows, ...count(table, rows.length), ...(left > 0 && count(table + LEFT, left)) },
     }
-    const { storage, keyring } = this.#parts
+    const { storage, keyring, now } = this.#parts
     const target: Target = { project_id: before.project_id, agents: this.#agents, keyring }
     try {
       await storage.transaction(async (db) => {
-        await putState(db, this.#file, before, after)
+        await putState(db, this.#file, before, after, now())
         await requireOwn(db, table, rows, target)
         const stored = await targetRows(db, table, rows, target)
         if (table === 'ledger') await removeOrphans(db, rows)
@@ -273,7 +273,7 @@ class Importing {
     const { project_id } = before
     const after = { ...before, isDone: true }
     await storage.transaction(async (db) => {
-      await putState(db, this.#file, before, after)
+      await putState(db, this.#file, before, after, now())
       await endPauseReason(db, project_id, now())
       await record(this.#parts, db, project_id, 'success')
       for (const change of ['projects', 'secrets', 'providers', 'prices', 'budgets'] as const)

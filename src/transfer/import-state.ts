@@ -14,6 +14,21 @@ import type { CheckedFile } from './check-file.ts'
 const BY_IMPORT = 'import'
 const UNFINISHED = 'This project is being imported, and is not complete yet'
 
+/** So long after it began, an import can't continue: until it ends, nothing old is removed from the store. */
+const MOST_MS = 24 * 3_600_000
+
+/** Whether an import has written a part of its rows. */
+export async function isImporting(db: Database, now: number): Promise<boolean> {
+  const unfinished = await db
+    .selectFrom('pauses')
+    .select('project_id')
+    .where('paused_by', '=', BY_IMPORT)
+    .where('reason', '=', UNFINISHED)
+    .where('paused_at', '>', now - MOST_MS)
+    .executeTakeFirst()
+  return unfinished !== undefined
+}
+
 /** How far an import is. It's stored with each batch of rows, so a process that dies has done a batch or it hasn't. */
 export type ImportState = {
   project_id: string
@@ -47,6 +62,7 @@ export async function putState(
   file: CheckedFile,
   before: ImportState,
   after: ImportState,
+  now: number,
 ): Promise<void> {
   const { numUpdatedRows } = await db
     .updateTable('settings')
@@ -57,9 +73,12 @@ export async function putState(
   if (numUpdatedRows === 0n) throw conflict('Another process is importing this file.')
   const pause = await db
     .selectFrom('pauses')
-    .select('paused_by')
+    .select(['paused_by', 'paused_at'])
     .where('project_id', '=', before.project_id)
     .executeTakeFirst()
+  if (pause && pause.paused_at <= now - MOST_MS) {
+    throw conflict('The import began more than a day ago. Delete the project, and import it again.')
+  }
   if (pause?.paused_by === BY_IMPORT) return
   throw conflict('The project was resumed or deleted before its import was complete. Delete it, and import it again.')
 }

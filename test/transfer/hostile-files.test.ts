@@ -109,6 +109,7 @@ onBothEngines('a file that means harm', (service, engine) => {
       ['agents', (row) => ({ ...row, definition: '{"limits":{"timeout_ms":1e12}}' }), /definition/],
       ['agents', (row) => ({ ...row, calls: '[["agt_x","production"]]' }), /definition does not fit/],
       ['agents', (row) => ({ ...row, created_at: 9e15 }), /created_at is not a time/],
+      ['schedules', (row) => ({ ...row, next_at: -6e13 }), /next_at is not a time/],
       ['agents', (row) => ({ ...row, own_memory: 2 }), /own_memory is not 0 or 1/],
       ['agents', (row) => ({ ...row, security: '{' }), /security is not JSON/],
       ['schedules', (row) => ({ ...row, every: '1ms', cron: null }), /every/],

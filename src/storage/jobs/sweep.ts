@@ -14,7 +14,13 @@ export type Sweepable = {
   remove(db: Database, before: number, limit: number): Promise<number>
 }
 
-type Options = { storage: Storage; now: () => number; log: Logger }
+type Options = {
+  storage: Storage
+  now: () => number
+  log: Logger
+  /** Whether rows may be there before those that they belong to. Nothing is removed meanwhile. */
+  isHeld?: () => Promise<boolean>
+}
 
 /** How many rows one statement removes: first the fewest, then as many as it takes in the time below. */
 const BATCH = { fewest: 50, most: 1_000 }
@@ -24,13 +30,14 @@ const BATCH_MS = 5
 const PAUSES = 2
 
 /** A job that removes old rows in small batches with pauses between them, so that requests hardly notice. */
-export function sweep({ storage, now, log }: Options, sweepables: readonly Sweepable[]): JobHandler {
+export function sweep({ storage, now, log, isHeld }: Options, sweepables: readonly Sweepable[]): JobHandler {
   const removeAll = async ({ keep_ms, remove }: Sweepable, signal: AbortSignal): Promise<number> => {
     const before = now() - keep_ms
     let total = 0
     let limit = BATCH.fewest
     for (;;) {
       signal.throwIfAborted()
+      if (await isHeld?.()) return total
       const started = performance.now()
       const removed = await remove(storage.db, before, limit)
       if (removed === 0) return total
