@@ -14,7 +14,7 @@ import type { CheckedFile } from './check-file.ts'
 const BY_IMPORT = 'import'
 const UNFINISHED = 'This project is being imported, and is not complete yet'
 
-/** So long after it began, an import can't continue: until it ends, nothing old is removed from the store. */
+/** An import can't continue after this time: until it ends, nothing old is removed from the store. */
 const MOST_MS = 24 * 3_600_000
 
 /** Whether an import has written a part of its rows. */
