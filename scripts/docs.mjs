@@ -17,7 +17,7 @@ const content = join(site, 'content')
 const { MOORAGE_DOCS_BASE = '/', MOORAGE_REPOSITORY } = process.env
 const target = resolve(process.argv[2] ?? join(site, 'dist'))
 
-const problem = await install(site, { withDevelopment: true })
+const problem = await install(site, { withDevelopment: true, isForThisPlatform: true })
 if (problem) {
   console.error(problem)
   process.exit(1)

@@ -15,7 +15,7 @@ import { delimiter, join } from 'node:path'
 const BIN = join('node_modules', '.bin')
 
 /** Installs what package-lock.json names, unless it is installed already. Returns what went wrong, or undefined. */
-export async function install(root, { withDevelopment }) {
+export async function install(root, { withDevelopment, isForThisPlatform = false }) {
   if (isInstalled(root, withDevelopment)) return undefined
   const modules = join(root, 'node_modules')
   // npm ci empties the folder first, even if it is a link to a folder that others use.
@@ -28,7 +28,7 @@ export async function install(root, { withDevelopment }) {
   let problem
   try {
     // Another process may have installed it meanwhile.
-    if (!isInstalled(root, withDevelopment)) problem = await runNpm(root)
+    if (!isInstalled(root, withDevelopment)) problem = await runNpm(root, isForThisPlatform)
   } finally {
     rmSync(held, { recursive: true, force: true })
   }
@@ -62,12 +62,14 @@ function packagesOf(file) {
 const NO_NETWORK =
   /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT)\b/
 
-async function runNpm(root) {
-  console.error('Installing dependencies (npm ci) …')
+/** A lock file that names the optional packages of some platforms only is refused by npm ci. */
+async function runNpm(root, isForThisPlatform) {
+  const command = isForThisPlatform ? ['install', '--no-save'] : ['ci']
+  console.error(`Installing dependencies (npm ${command[0]}) …`)
   const { code, error, output, stoppedBy } = await runAlone(
     'npm',
     // With what builds the service and the console, also where NODE_ENV is production.
-    ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'],
+    [...command, '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'],
     root,
   )
   if (stoppedBy) return { stoppedBy }
@@ -75,7 +77,7 @@ async function runNpm(root) {
   const reason = NO_NETWORK.exec(output)?.[1]
   if (reason)
     return `Dependencies cannot be installed: npm does not reach its registry (${reason}); connect this machine, or set npm's registry or proxy`
-  return `${output}npm ci failed (${error?.message ?? `exit code ${code}`})`
+  return `${output}npm ${command[0]} failed (${error?.message ?? `exit code ${code}`})`
 }
 
 /**

@@ -163,7 +163,7 @@ onAnyEngine(
         for (const n of [7, 6, 5, 4, 3, 2, 1, 0]) await named(service(), `chain-${n}`, callerOf(`chain-${n + 1}`))
         const way = ['longer', ...Array.from({ length: 8 }, (_, n) => `chain-${n}`), '…'].join(' → ')
         assert.deepEqual(await refused('POST', '/v1/agents', { name: 'longer', ...callerOf('chain-0') }), [
-          { field: 'tools.0.agent', error: `leads to calls more than 8 agents deep: ${way}` },
+          { field: 'tools.0.agent', error: `leads to a chain of more than 8 agents: ${way}` },
         ])
 
         const tool = (agent: string, environment: string, n: number) =>

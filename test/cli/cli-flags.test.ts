@@ -34,9 +34,9 @@ function takenNames(path: string, options: Option[]): string[] {
   })
 }
 
-/** These say what becomes of the login: it is still the one that --profile names, in the project that --project names. */
+/** These say what becomes of the login, or of the project: it is still the one that --profile or --project names. */
 const isLogin = (path: string, { long = '' }: Option) =>
-  ['login', 'logout'].includes(path) && ['--profile', '--project'].includes(long)
+  ['login', 'logout', 'export'].includes(path) && ['--profile', '--project'].includes(long)
 
 describe('the flags of every command', () => {
   test('none takes the name of a common one for something else', async () => {

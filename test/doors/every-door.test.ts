@@ -285,7 +285,8 @@ describe('every operation', () => {
     for (const { id, method, path, summary, description, access } of operations) {
       const { permission, ownPermission, forPeople, ofRuns } = access
       const section = api.split(/^##+ /m).find((text) => text.startsWith(`${summary}\n`)) ?? ''
-      const [, route = '', paragraph = ''] = section.split('\n\n')
+      const [, route = '', lines = ''] = section.split('\n\n')
+      const paragraph = lines.replaceAll('\n', ' ')
       assert.ok(route.startsWith(`\`${method} ${path}\` · `), `${id}: ${route}`)
       const keys = ofRuns ? "a run's token" : 'any valid key'
       const everybody = forPeople ? 'any signed-in person' : keys

@@ -38,16 +38,21 @@ export function upgrade(command: Command, world: World): void {
     .addOption(configOption())
     .addOption(dataOption())
     .addOption(yesOption())
+    .option('--json', 'print JSON')
     .action(async (options: UpgradeOptions) => {
       const { allowUpgrade } = await import('../../../../storage/upgrade/allow-upgrade.ts')
       const { config, check } = await examine(world, options)
       const { url } = config.database
       const breaking = check.migrations.filter(({ breaks }) => breaks).map(({ name }) => name)
-      if (check.status !== 'waiting') return note(world, 'Nothing to allow: a start of this version would not wait.')
+      if (check.status !== 'waiting') {
+        if (options.json) printJson(world, { allowed: [] })
+        return note(world, 'Nothing to allow: a start of this version would not wait.')
+      }
       if (!url) throw new Failure(EXIT.waiting, IN_USE)
       const nodes = `${check.serving.map(({ node, version }) => `${node} (${version})`).join(', ')}`
       await confirm(world, `The migration stops ${nodes}.`, options)
       await allowUpgrade(url, breaking)
+      if (options.json) printJson(world, { allowed: breaking })
       success(world, `Allowed ${breaking.join(', ')}. A new node that waits for it goes on within seconds.`)
     })
 }
