@@ -23,13 +23,14 @@ export function measureProjects({ storage, now }: Pick<Parts, 'storage' | 'now'>
     every_ms: EVERY_MS,
     async run(signal) {
       if (now() < restsUntil) return
-      const started = now()
+      // If the clock is set forward meanwhile, this must not rest for hours.
+      const started = performance.now()
       for (const { id, stored_bytes } of await projects.listMeasured(storage.db)) {
         if (signal.aborted) return
         const measured = await bytesOfProject(storage.db, id)
         if (measured !== stored_bytes) await storage.transaction((db) => projects.keepMeasured(db, id, measured))
       }
-      restsUntil = now() + (now() - started) * RESTS
+      restsUntil = now() + (performance.now() - started) * RESTS
     },
   }
 }

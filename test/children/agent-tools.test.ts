@@ -258,12 +258,13 @@ onAnyEngine(
 
       test('504 when the time of the run is over, and the one that it called ends with it', async () => {
         await named(service(), 'slow-5', SLOW)
-        const parent = await newAgent(service(), callerOf('slow-5', {}, { limits: { timeout_ms: 60_000 } }))
+        const parent = await newAgent(service(), callerOf('slow-5', {}, { limits: { timeout_ms: 30_000 } }))
         const asked = invoke(parent, { message: 'Ahoy' })
         const list = `/v1/agents/${parent}/invocations`
         const first = await until('the run', async () => (await service().call('GET', list)).body.data[0])
         const run = await begunBy(first.request_id, 'running')
-        service().advance(60_000)
+        // The one that it called would answer after 60 s.
+        service().advance(30_000)
         const reply = await asked
         assert.equal(reply.status, 504, reply.text)
         assert.equal(reply.body.error.code, 'timeout')
