@@ -206,8 +206,9 @@ describe('a run that waits for something other than a person', () => {
       const failed = client.agents.invoke('slow', { message: 'hi' }).catch((error: unknown) => error)
       await asked
       await service.call('POST', '/v1/pause', { body: { reason: 'fire' } })
-      resolve()
+      // The pause breaks the call off.
       const error = (await failed) as MoorageError
+      resolve()
       assert.ok(error instanceof MoorageError)
       assert.equal(error.code, 'waiting')
       assert.match(error.message, /^The run waits: .*paused: fire\. \(req_\w+\)$/)
