@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { canonicalJson } from '../lib/json.ts'
 import { ApprovalRules } from '../runtime/approvals/approval-policy.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
-import { Limits, MemoryPolicy, RemoteSettings, Script, Tools } from '../runtime/spec.ts'
+import { Limits, MemoryPolicy, RemoteSettings, Script, Sessions, Tools } from '../runtime/spec.ts'
 import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
 
@@ -37,6 +37,7 @@ export const DefinitionFields = z.strictObject({
     .default(null),
   memory: MemoryPolicy.describe('What is remembered, and which memories are sent to the model').prefault({}),
   limits: Limits.describe('Timeouts, sizes and concurrency').prefault({}),
+  sessions: Sessions.describe('What happens when several messages of a session come at once').prefault({}),
   approvals: ApprovalRules.describe('How people approve tool calls and answer questions').prefault({}),
   metadata: Metadata.describe('Your own data; the service only stores it').default({}),
 })

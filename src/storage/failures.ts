@@ -6,6 +6,7 @@ const SQLITE_LOCKED = 6
 const SQLITE_IOERR = 10
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
+const SQLITE_CONSTRAINT_UNIQUE = 2067
 const SQLITE_PASSING = new Set([SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN])
 const POSTGRES_PASSING = /^(08|53|57P|25006|40|55P03)/
 const SOCKET_PASSING = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/
@@ -39,6 +40,12 @@ export function isAway(error: unknown): boolean {
 
 const FOREIGN_KEY_VIOLATION = '23503'
 const UNIQUE_VIOLATION = '23505'
+
+/** Whether a row would have broken a unique index. */
+export function isTaken(error: unknown): boolean {
+  if (error instanceof SqliteError) return error.errcode === SQLITE_CONSTRAINT_UNIQUE
+  return error instanceof Error && (error as Error & { code?: unknown }).code === UNIQUE_VIOLATION
+}
 
 /** Whether another node removed or inserted the same row first. A new try will see that. */
 export function isOvertaken(error: unknown): boolean {

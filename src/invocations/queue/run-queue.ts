@@ -1,4 +1,5 @@
 import { findSnapshotBySeq } from '../../agents/agent-snapshot.ts'
+import type { Share } from '../../lib/work/fair-lanes.ts'
 import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { waitAtMost } from '../../lib/work/wait-at-most.ts'
 import { type WorkBatch, Worker } from '../../lib/work/worker.ts'
@@ -6,12 +7,17 @@ import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { take } from '../runs.ts'
+import { listFreeTurns, passTurn, readAwaited } from '../turns/turn-store.ts'
 import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
-import { listWaitingAgents, type TakenRun } from './queue-store.ts'
+import { listWaitingAgents, type TakenRun, type WhichQueued } from './queue-store.ts'
 import { findNextWake, queueWaitingOfPaused, wakeDue, wakeForBudgets, wakeParents } from './waiting-store.ts'
 
 /** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
 const SHARE = { total: 64, ofLane: () => 32 }
+/** Runs that begin before others have places of their own, as many as the journal has. A client may wait for each. */
+const INTERACTIVE_SHARE = { total: 10_000, ofLane: () => 10_000, inTurn: 64 }
+/** How many turns that were not passed on are at once. */
+const TURNS_AT_ONCE = 100
 /** How soon the queue is looked at again when the journal has no room for more runs. */
 const OVERLOAD_MS = 250
 /** How long runs may take to end once the service stops. */
@@ -22,13 +28,15 @@ const WAITING = 'waiting'
 type QueueParts = BackgroundParts & Pick<Parts, 'errands' | 'node'>
 
 /**
- * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so that projects alternate, and the agents of
- * each; within a lane runs begin in the order in which they came. A queued run wakes its lane, and so does the end of a run that counts against the
- * agent's limit.
+ * Runs what `Prefer: respond-async` has queued, and runs whose turn in their session has come. Each agent has a lane, so that
+ * projects alternate, and the agents of each; within a lane runs begin by their rank: in the order in which they came, moved
+ * by their priority. A queued run wakes its lane, and so does the end of a run that counts against the agent's limit.
  */
 export class RunQueue {
   readonly #parts: QueueParts
   readonly #worker: Worker<TakenRun>
+  /** Takes only runs that begin before others, so that those which occupy all places of the other one don't delay them. */
+  readonly #interactive: Worker<TakenRun>
   /** Puts runs that wait back into the queue when their time comes. */
   readonly #waking: Worker<never>
   readonly #runs: BackgroundRuns
@@ -37,18 +45,21 @@ export class RunQueue {
     const { errands, live, log, now, storage } = parts
     this.#parts = parts
     const failed = (err: unknown) => log.warn({ err }, 'could not look for queued invocations')
-    this.#worker = new Worker({
-      share: SHARE,
-      serve: (lane, places) => this.#take(Number(ownerOf(lane)), places),
-      run: (taken) => this.#runs.run(taken),
-      async survey() {
-        const due_at = now()
-        const waiting = await listWaitingAgents(storage.db)
-        return waiting.map(({ project_id, seq }) => ({ key: laneKey(project_id, seq), due_at }))
-      },
-      failed,
-      now,
-    })
+    const takes = (queued: WhichQueued, share: Share) =>
+      new Worker<TakenRun>({
+        share,
+        serve: (lane, places) => this.#take(Number(ownerOf(lane)), queued, places),
+        run: (taken) => this.#runs.run(taken),
+        async survey() {
+          const due_at = now()
+          const waiting = await listWaitingAgents(storage.db, queued)
+          return waiting.map(({ project_id, seq }) => ({ key: laneKey(project_id, seq), due_at }))
+        },
+        failed,
+        now,
+      })
+    this.#worker = takes('all', SHARE)
+    this.#interactive = takes('interactive', INTERACTIVE_SHARE)
     this.#waking = new Worker({
       share: { total: 1, ofLane: () => 1 },
       serve: () => this.#wakeDue(),
@@ -57,8 +68,11 @@ export class RunQueue {
       now,
     })
     this.#runs = new BackgroundRuns(parts)
-    live.onEnded(({ abandoned, begun_lanes, parent_request_id, limited_lane }) => {
-      if (limited_lane !== undefined) this.#worker.freed(limited_lane)
+    live.onEnded(({ abandoned, begun_lanes, begun_sessions, parent_request_id, limited_lane, session }) => {
+      if (limited_lane !== undefined) for (const worker of this.#takers) worker.freed(limited_lane)
+      if (session?.isPassed) for (const worker of this.#takers) worker.wake(session.lane)
+      else if (session?.isAwaited) this.#passTurn(session.key)
+      for (const key of begun_sessions) this.#passTurn(key)
       for (const lane of begun_lanes) this.#worker.wake(lane)
       // It may have begun to wait, and its wait may be over already.
       if (abandoned) this.#waking.survey()
@@ -66,25 +80,52 @@ export class RunQueue {
         errands.begin('resuming a run that waited for another one', () => this.#wakeParent(parent_request_id))
       }
     })
-    storage.onChange((change, lane) => {
+    storage.onChange((change, id) => {
+      if (change === 'turns') this.#hearOfTurn(id)
       if (change !== 'queue') return
+      const [lane, isInteractive] = id?.split(' ') ?? []
       if (lane === undefined) this.survey()
+      else if (isInteractive) this.#interactive.wake(lane)
       else this.#worker.wake(lane)
     })
     this.survey()
   }
 
+  get #takers(): readonly Worker<TakenRun>[] {
+    return [this.#worker, this.#interactive]
+  }
+
   /** Looks for runs that other nodes have queued or left behind, and for those whose wait is over. */
   survey(): void {
-    this.#worker.survey()
+    for (const worker of this.#takers) worker.survey()
     this.#waking.survey()
+  }
+
+  /** Runs wait for the turn that a run has, perhaps one of this node: it passes the turn on when it ends. */
+  #hearOfTurn(id: string | undefined): void {
+    const { live, node } = this.#parts
+    if (id === undefined) {
+      for (const { session } of live.all()) if (session) session.isAwaited = true
+      return this.#waking.survey()
+    }
+    const { session_key, holder, owner } = readAwaited(id)
+    const session = holder === undefined ? undefined : live.find(holder)?.session
+    if (session) session.isAwaited = true
+    else if (holder === undefined) this.#passTurn(session_key)
+    // It has just ended here.
+    else if (owner === node) this.#passTurn(session_key, { tells: false })
+  }
+
+  #passTurn(session_key: string, how?: { tells: boolean }): void {
+    const { errands, storage } = this.#parts
+    errands.begin('passing on the turn of a session', () => passTurn(storage, session_key, how))
   }
 
   /** A pause cancels the agent's runs, also those that wait. Without an id, every paused agent is meant. */
   async wakePaused(agent_id: string | undefined): Promise<void> {
     const { storage, now } = this.#parts
     const woken = await storage.transaction((db) => queueWaitingOfPaused(db, agent_id, now()))
-    if (woken > 0) this.#worker.survey()
+    if (woken > 0) this.survey()
   }
 
   /**
@@ -92,7 +133,7 @@ export class RunQueue {
    * or for the next start.
    */
   async close(): Promise<void> {
-    const closed = [this.#worker.close(), this.#waking.close()]
+    const closed = [...this.#takers, this.#waking].map((worker) => worker.close())
     const cancelled = this.#runs.stop()
     await waitAtMost(Promise.all(closed), STOP_MS)
     const { storage, log } = this.#parts
@@ -103,14 +144,14 @@ export class RunQueue {
   }
 
   /** Each run that is taken has a place in the journal, so that its entry is always accepted. */
-  async #take(agent_seq: number, places: number): Promise<WorkBatch<TakenRun>> {
+  async #take(agent_seq: number, queued: WhichQueued, places: number): Promise<WorkBatch<TakenRun>> {
     const { journal, node: owner, now, storage } = this.#parts
     let limit = 0
     while (limit < places && journal.reserve()) limit++
     if (limit === 0) return { items: [], next: now() + OVERLOAD_MS }
     let begun = 0
     try {
-      const taken = await take(storage.db, { agent_seq, limit, owner, now: now(), lease_ms: LEASE_MS })
+      const taken = await take(storage.db, { agent_seq, queued, limit, owner, now: now(), lease_ms: LEASE_MS })
       begun = taken.items.length
       return taken
     } finally {
@@ -123,7 +164,7 @@ export class RunQueue {
     const { storage } = this.#parts
     for (const seq of await storage.transaction((db) => wakeParents(db, request_id))) {
       const agent = (await findSnapshotBySeq(seq, this.#parts))?.agent
-      if (agent) this.#worker.wake(laneKey(agent.project_id, seq))
+      if (agent) for (const worker of this.#takers) worker.wake(laneKey(agent.project_id, seq))
     }
   }
 
@@ -132,7 +173,10 @@ export class RunQueue {
     const due = await storage.transaction((db) => wakeDue(db, now()))
     const hopeful = await storage.transaction((db) => wakeForBudgets(db))
     const answered = await storage.transaction((db) => wakeParents(db))
-    if (due + hopeful + answered.length > 0) this.#worker.survey()
+    for (const key of await listFreeTurns(storage.db, TURNS_AT_ONCE)) {
+      await passTurn(storage, key)
+    }
+    if (due + hopeful + answered.length > 0) for (const worker of this.#takers) worker.survey()
     return { items: [], next: await findNextWake(storage.db) }
   }
 }

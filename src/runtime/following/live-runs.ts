@@ -4,6 +4,17 @@ import { isSame, type Position, type StreamEvent, Transcript, type TranscriptLen
 
 type Follower = { told: TranscriptLength; emit: (event: StreamEvent) => void }
 
+/** The turn of a session, which a run has. */
+type SessionTurn = {
+  readonly key: string
+  /** The lane of its agent. */
+  readonly lane: string
+  /** Others are known to wait for it. */
+  isAwaited?: boolean
+  /** The first of them got it in the commit that ended this run. */
+  isPassed?: boolean
+}
+
 /** A run on this node, from its start until what it left is committed. */
 export class LiveRun {
   readonly request_id: string
@@ -19,10 +30,15 @@ export class LiveRun {
   hasPlace = false
   /** The lane of its agent, if the run counts against a limit of the agent or the project. */
   limited_lane: string | undefined
+  /** The session whose turn it has. */
+  session: SessionTurn | undefined
+  /** Resolves when the run is stored with its turn or its place in line, or was refused. */
+  admission: Promise<unknown> = Promise.resolve()
   /** The run that has called this one, and waits for it. */
   parent_request_id: string | undefined
-  /** The lanes of the runs that it has called when it began to wait. */
+  /** The lanes of the runs that it has called when it began to wait, and the sessions in which those take turns. */
   begun_lanes: readonly string[] = []
+  begun_sessions: readonly string[] = []
   /**
    * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run is stored:
    * no client can follow it before.
@@ -103,6 +119,7 @@ export class LiveRuns {
   /** Not by id: while an attempt ends here, this node may have begun the next one. */
   readonly #runs = new Set<LiveRun>()
   readonly #onEnded: ((run: LiveRun) => void)[] = []
+  readonly #ofSession = new Map<string, readonly LiveRun[]>()
   /** What is called when a run begins here, by its id. Most runs have no entry. */
   readonly #awaited = new Map<string, Set<(run: LiveRun) => void>>()
 
@@ -110,6 +127,14 @@ export class LiveRuns {
     const run = new LiveRun(request_id, agent_id, this)
     this.#runs.add(run)
     return run
+  }
+
+  /** Names the session whose turn the run has or wants. Returns the run of the session that came before it here. */
+  joinSession(run: LiveRun, session: SessionTurn): LiveRun | undefined {
+    run.session = session
+    const others = this.#ofSession.get(session.key)
+    this.#ofSession.set(session.key, [...(others ?? []), run])
+    return others?.at(-1)
   }
 
   /** The latest attempt under this id. */
@@ -150,7 +175,14 @@ export class LiveRuns {
 
   forget(run: LiveRun): void {
     if (!this.#runs.delete(run)) return
+    if (run.session) this.#leaveSession(run, run.session.key)
     for (const listener of this.#onEnded) listener(run)
+  }
+
+  #leaveSession(run: LiveRun, key: string): void {
+    const others = (this.#ofSession.get(key) ?? []).filter((other) => other !== run)
+    if (others.length > 0) this.#ofSession.set(key, others)
+    else this.#ofSession.delete(key)
   }
 
   /** Resolves when nothing runs any more. */

@@ -38,14 +38,20 @@ export type EndedTable = LeasedTable & {
   columns?: readonly string[]
   /** Rows that are removed with the end: those whose column has the value of the key. */
   drops?: { table: keyof Tables & string; column: string }
+  /**
+   * Another row of the table that changes with the end. `which` selects its `id`, as SQL, by the value that the ending
+   * `hands` on.
+   */
+  next?: { set: string; which(value: string): string }
 }
 
 /** The end of a lease. The row is changed or deleted if its owner still holds it. */
-export type LeaseEnd = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row }
+export type LeaseEnd = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row; hands?: string }
 
 /**
  * What is written together, or not at all. The rows of a batch have their values in the order of the table's columns.
- * Those of an ending are followed by the values of the key and by the owner.
+ * Those of an ending are followed by the values of the key,
+ * by the owner, and by what it hands on.
  */
 export type Batch = {
   inserts: { into: BulkTable; rows: Value[][] }[]

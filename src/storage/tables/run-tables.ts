@@ -142,6 +142,15 @@ const INTACT_JSON = `create function intact_json(stored text) returns jsonb immu
   end $$`
 
 /**
+ * True for a run that has the turn of its session. Queries use the words of the index, so that it serves them. `of` is the
+ * name of the table with a point, where the query has several.
+ */
+export function hasTurn(of = ''): string {
+  const isActive = `${of}status <> 'waiting' or ${of}waits_for = 'children'`
+  return `${of}session_key is not null and ${of}place is null and (${isActive})`
+}
+
+/**
  * What runs write. No table here refers to agents: that would cost every insert a look-up. What a deleted agent leaves is
  * swept up later.
  */
@@ -163,6 +172,13 @@ export const runTables = {
     wake_at: time.nullable,
     /** The budget for which it waits, as it was then: when that has changed, the run goes on. Or the runs that it called. */
     waits_for: text.nullable,
+    /** Names the session in which it takes its turn (`invocations/turns/`). Null: it needs none. */
+    session_key: text.nullable,
+    /** Its place in the line of its session. Null: it has the turn, or begins without one. */
+    place: integer.nullable,
+    priority: text.default("'normal'"),
+    /** Of the queued runs of an agent, those with lower ranks begin first: when it came, moved by its priority. */
+    rank: integer.default(0),
   })
     .indexes({
       runs_by_agent: '(agent_seq, id)',
@@ -173,6 +189,11 @@ export const runTables = {
       runs_waiting: "(wake_at) where status = 'waiting'",
       runs_waiting_for: "(waits_for) where status = 'waiting' and waits_for is not null",
       runs_cancelled: '(cancel_requested_at) where cancel_requested_at is not null',
+      // One run of each session has the turn. It keeps the turn while it waits for runs that it called, and for nothing else.
+      runs_by_turn: `unique (session_key) where ${hasTurn()}`,
+      runs_in_line: '(session_key, place, id) where place is not null',
+      runs_due: "(agent_seq, rank, id) where status = 'queued' and place is null",
+      runs_interactive: "(agent_seq, rank, id) where status = 'queued' and place is null and priority = 'interactive'",
     })
     .stored({ postgres: KEEPS_PAGES })
     .also({ postgres: [RUNS_UNDER_WAY, RUNS_OF_PROJECT, INTACT_JSON, LOST_LEASE] }),

@@ -1,0 +1,18 @@
+alter table runs add column session_key text collate "C";
+
+alter table runs add column place bigint;
+
+alter table runs add column priority text collate "C" not null default 'normal';
+
+alter table runs add column rank bigint not null default 0;
+
+alter table schedules add column priority text collate "C" not null default 'normal';
+
+create unique index runs_by_turn on runs (session_key) where session_key is not null and place is null and (status <> 'waiting' or waits_for = 'children');
+
+create index runs_in_line on runs (session_key, place, id) where place is not null;
+
+create index runs_due on runs (agent_seq, rank, id) where status = 'queued' and place is null;
+
+create index runs_interactive on runs (agent_seq, rank, id) where status = 'queued' and place is null and priority = 'interactive';
+
