@@ -8,6 +8,7 @@ import { loadConfig } from '../../../src/config.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { newKey } from '../../../src/security/key-format.ts'
 import { checkReply } from '../clients/openapi.ts'
+import { watchInvariants } from '../invariants/watch-invariants.ts'
 import { fetchSoon } from '../running/patience.ts'
 import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
 import { storeFolder } from '../stores/store-folder.ts'
@@ -115,13 +116,8 @@ async function startNode(
     const write = (line: string) => {
       log += line
     }
-    return startApp(config, {
-      now: () => (held ?? Date.now()) + offset,
-      log: createLog(config.log, { write }),
-      lingerMs: 0,
-      settings,
-      ...overrides,
-    })
+    const options = { log: createLog(config.log, { write }), lingerMs: 0, settings, ...overrides }
+    return watchInvariants(engine, () => startApp(config, { now: () => (held ?? Date.now()) + offset, ...options }))
   }
   let app = await start()
 
@@ -161,8 +157,7 @@ async function startNode(
     },
     beside: (settings) => startNode(engine, { ...environment, ...settings }, home, overrides, async () => {}),
     async stop() {
-      await app.stop()
-      await release()
+      await app.stop().finally(release)
     },
   }
   return service
@@ -190,9 +185,12 @@ export async function withService(engine: Engine, story: (service: Service) => P
   const service = await startService(engine, settings)
   try {
     await story(service)
-  } finally {
-    await service.stop()
+  } catch (error) {
+    // What the story says is the first mistake.
+    await service.stop().catch(() => {})
+    throw error
   }
+  await service.stop()
 }
 
 type Story = (service: () => Service, engine: Engine) => void
