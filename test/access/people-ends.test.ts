@@ -157,7 +157,7 @@ for (const engine of ANY_ENGINE) {
           // What was sent before this call has been let in by now.
           assert.equal(await tab.isIn(), true)
           assert.equal((await end(person.id, session_id)).status, 200)
-          assert.equal(await half.finish(), 401)
+          assert.equal((await half.finish()).status, 401)
           assert.equal((await service.call('GET', '/v1/agents/hello')).body.data.description, 'before')
         }
         await refusedAfter((_person, session) => service.call('DELETE', `/v1/console-sessions/${session}`))

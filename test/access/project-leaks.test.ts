@@ -128,7 +128,7 @@ onAnyEngine('a client of one project', (service) => {
     // What was sent before this call has been let in by now.
     assert.equal((await service().call('GET', '/v1/keys/self', { key })).status, 200)
     assert.equal((await own.call('DELETE', `/v1/keys/${id}`)).status, 200)
-    assert.equal(await half.finish(), 401)
+    assert.equal((await half.finish()).status, 401)
     assert.equal((await own.call('GET', `/v1/agents/${agent}`)).body.data.description, null)
   })
 })

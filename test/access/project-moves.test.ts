@@ -100,7 +100,9 @@ onAnyEngine(
       // What was sent before this call has been let in by now; if not, it finds no such agent later.
       assert.equal((await service().call('GET', '/v1/keys/self', { key })).status, 200)
       await move()
-      assert.equal(await half.finish(), 404)
+      const { status, text } = await half.finish()
+      assert.equal(status, 404)
+      assert.match(JSON.parse(text).error.message, new RegExp(`^Agent "${agent}"`))
       assert.equal((await to.call('GET', `/v1/agents/${agent}`)).body.data.description, null)
     })
 

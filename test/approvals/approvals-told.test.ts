@@ -8,6 +8,7 @@ import { MIGRATIONS } from '../../src/storage/schema/released-migrations.ts'
 import { storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
@@ -155,6 +156,43 @@ for (const engine of ANY_ENGINE) {
       })
       assert.deepEqual(ends, [60, 60])
       await service.call('POST', `${path}/cancel`, { body: {} })
+    })
+
+    test('lists tell runs that wait for people from one that was approved and waits for a budget', async () => {
+      model.reset()
+      const agent = await newAgent(service, { model: 'local/tiny', tools: refundingAgent(till).tools })
+      const invoke = (message: string, headers = {}) =>
+        service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, on_budget: 'wait' }, headers })
+      const begin = async (order: string) => {
+        model.reply({ calls: [{ name: 'refund', arguments: { order, amount: 1 } }] })
+        const { request_id } = (await invoke(order, { Prefer: 'respond-async' })).body.data
+        const path = `/v1/agents/${agent}/invocations/${request_id}`
+        await untilStatus(service, path, 'waiting')
+        return { request_id, path }
+      }
+      const asking = await begin('asking-1')
+      const held = await begin('held-1')
+      const scope = { type: 'agent', id: agent }
+      const budget = { name: 'tight', per: 'ever', scope, limit: { tokens: 50_000 } }
+      const { id } = (await service.call('POST', '/v1/budgets', { body: budget })).body.data
+      model.reply({ text: ['Calm.'], usage: { prompt_tokens: 50_000, completion_tokens: 0 } })
+      const other = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the sea?' } })
+      assert.equal(other.status, 200, other.text)
+      assert.equal((await decide(service, `${held.path}/approvals/call_1`, key, APPROVE)).status, 200)
+      await until('it waits for the budget', async () => {
+        const { status, steps } = (await service.call('GET', held.path)).body.data
+        return status === 'waiting' && steps.at(-1).kind === 'wait'
+      })
+      const listed = async (activity: string) => {
+        const { body } = await service.call('GET', `/v1/agents/${agent}/invocations?activity=${activity}`)
+        return body.data.map(({ request_id, asks_people }: Record<string, unknown>) => [request_id, asks_people])
+      }
+      assert.deepEqual(await listed('asking'), [[asking.request_id, true]])
+      assert.deepEqual(await listed('working'), [[held.request_id, false]])
+      await service.call('DELETE', `/v1/budgets/${id}`)
+      await untilStatus(service, held.path, 'completed')
+      await service.call('POST', `${asking.path}/cancel`, { body: {} })
+      assert.deepEqual([await listed('asking'), await listed('working')], [[], []])
     })
 
     test('it is approved after the schema has grown, by a service that was started since', async () => {

@@ -195,6 +195,9 @@ onAnyEngine(
           { field: 'answer', error: 'is only allowed when you approve a question' },
         ])
         assert.equal((await decide(service(), `${path}/approvals/call_2`, key, APPROVE)).status, 404)
+        const missing = await service().call('GET', `${path}/approvals/call_2`)
+        assert.equal(missing.status, 404)
+        assert.match(missing.body.error.message, /^Approval "call_2" /)
         const cancelled = await service().call('POST', `${path}/cancel`)
         assert.equal(cancelled.body.data.status, 'cancelled')
         const late = await decide(service(), approval, key, APPROVE)

@@ -299,12 +299,13 @@ onOneEngine(
       const id = await uploaded(service(), 'lost')
       const [lost] = (await storedBytes(service())).slice(-1)
       await truncate(`${service().data}/files/${lost}`, 2)
-      const refused = async () => {
-        const { status, bytes } = await download(service(), id)
+      const refused = async (headers = {}) => {
+        const { status, bytes } = await download(service(), id, { headers })
         assert.equal(status, 500)
         assert.equal(JSON.parse(bytes.toString()).error.message, "This file's bytes are missing or damaged.")
       }
       await refused()
+      await refused({ Range: 'bytes=1-2' })
       await rm(`${service().data}/files/${lost}`)
       await refused()
       await service().call('DELETE', `/v1/files/${id}`)

@@ -131,6 +131,11 @@ for (const engine of ANY_ENGINE) {
       assert.equal(endpoint.requests.length - asked, 1)
       assert.match(service.log(), /the embedder isn't responding.*/)
       assert.ok(!service.log().includes(KEY))
+      const { totals } = await until('the request that failed is in the usage', async () => {
+        const { body } = await service.call('GET', `/v1/usage?agent_id=${agent}&purpose=search`)
+        return body.data.totals.calls > 0 && body.data
+      })
+      assert.deepEqual([totals.calls, totals.input_tokens], [1, 0])
 
       endpoint.instead(undefined)
       service.advance(LATER_MS)

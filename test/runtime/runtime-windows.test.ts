@@ -239,12 +239,12 @@ describe('how servers say that a prompt is too long', () => {
 
 describe('a prompt whose results of tools alone are too long', () => {
   /** How often the body is written until the prompt is fitted. The real one takes 20 ms for 4 MB. */
-  const written = (results: number, budget: number) => {
+  const written = (results: number, budget: number, earlier = 50) => {
     let writes = 0
     const { agent, message, context } = runOf({ model: MODEL, memory: { history: 200, recall: 0 } })
     const calls = Array.from({ length: results }, (_, i) => ({ id: `c${i}`, name: 'look', arguments: '{}' }))
     const rounds = [{ calls, results: calls.map(() => ({ result: 'x'.repeat(1_000) })) }]
-    const input = { agent, message, context, history: turns(50), recalled: [] }
+    const input = { agent, message, context, history: turns(earlier), recalled: [] }
     const prompt = { input, rounds, tools: [] } as unknown as ModelPrompt
     const prepare = (one: ModelPrompt) => {
       writes++
@@ -257,6 +257,10 @@ describe('a prompt whose results of tools alone are too long', () => {
 
   test('is written once, without its history', () => {
     assert.deepEqual(written(40, 1_000), { writes: 1, shown: 0, left_out: 50 })
+  })
+
+  test('and nothing is said to be left out if there is nothing else', () => {
+    assert.deepEqual(written(40, 1_000, 0), { writes: 1, shown: 0, left_out: undefined })
   })
 
   test('and one that fits as it is, too', () => {

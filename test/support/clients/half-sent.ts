@@ -1,12 +1,15 @@
 import { request } from 'node:http'
+import { text as textOf } from 'node:stream/consumers'
 
-/** A request whose body has come in part. `finish` sends the rest, and answers with the status of the reply. */
+type HalfReply = { status: number | undefined; text: string }
+
+/** A request whose body has come in part. `finish` sends the rest, and answers with the reply. */
 export function sendHalf(
   url: string,
   { method, key, headers, body }: { method: string; key?: string; headers?: Record<string, string>; body: object },
-): { finish(): Promise<number> } {
+): { finish(): Promise<HalfReply> } {
   const text = JSON.stringify(body)
-  const answered = Promise.withResolvers<number>()
+  const answered = Promise.withResolvers<HalfReply>()
   const half = request(url, {
     method,
     headers: {
@@ -17,8 +20,7 @@ export function sendHalf(
     },
   })
   half.on('response', (response) => {
-    response.resume()
-    answered.resolve(response.statusCode ?? 0)
+    textOf(response).then((reply) => answered.resolve({ status: response.statusCode, text: reply }), answered.reject)
   })
   half.on('error', answered.reject)
   half.write(text.slice(0, 5))
