@@ -156,11 +156,11 @@ function find(tables: TableDigest[], name: string) {
 async function sweepAll(service: Service): Promise<void> {
   const { db } = storageOf(service)
   const job = () => db.selectFrom('jobs').selectAll().where('kind', '=', 'retention').executeTakeFirst()
-  const before = (await job())?.run_at ?? 0
+  const due = (await job())?.run_at ?? 0
   service.advance(HOUR_MS + 1_000)
   await until('the sweep has ended', async () => {
     const { owner, run_at } = (await job()) ?? {}
-    return owner === null && (run_at ?? 0) > before
+    return owner === null && (run_at ?? 0) > due
   })
 }
 
