@@ -3,6 +3,7 @@ import { CreateAgentBody } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
 import { hintOf } from './keys/key.ts'
 import * as keys from './keys/store.ts'
+import { eventOfHost } from './operation/audit-trail.ts'
 import type { Parts } from './operation/parts.ts'
 import * as invitations from './people/invitations/invitation-store.ts'
 import { withLimits } from './projects/project.ts'
@@ -36,17 +37,8 @@ export async function firstStart(parts: FirstParts): Promise<FirstStart> {
     const given = parts.config.initKey
     const secret = given ?? newKey(randomBytes)
     const key_id = await insertAdminKey(db, parts, secret)
-    await parts.audit.record(db, {
-      actor: { kind: 'local', id: 'local' },
-      action: 'firstStart',
-      project_id: DEFAULT_PROJECT,
-      agent_id: null,
-      target: key_id,
-      request_id: parts.newId('req', parts.now()),
-      address: null,
-      fields: [],
-      outcome: 'success',
-    })
+    const started = { action: 'firstStart', project_id: DEFAULT_PROJECT, target: key_id, outcome: 'success' } as const
+    await parts.audit.record(db, eventOfHost(parts, started))
     return { adminKey: given ? undefined : secret }
   })
 }

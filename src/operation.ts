@@ -44,7 +44,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   input?: RequestShape<P, Q, B>
 }
 
-/** Days, as `2027-01-31`: since when clients are told, and when the operation is removed. docs/compatibility.md has the rules. */
+/** Dates such as `2027-01-31`: when the operation was deprecated, and when it will be removed. See docs/compatibility.md. */
 export type Deprecation = { since: string; sunset: string }
 
 /** Who may call the operation. */

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
+import type { NewId } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 import type { Actor } from './actor.ts'
 
@@ -18,12 +19,23 @@ export type AuditEvent = {
   address: string | null
 }
 
+type Recorded = AuditEvent & { fields: string[]; outcome: 'started' | 'success' }
+
+/** An event of a command on the server, which no request has caused. */
+export function eventOfHost(
+  { newId, now }: { newId: NewId; now(): number },
+  event: Pick<Recorded, 'action' | 'project_id' | 'target' | 'outcome'> & { fields?: string[] },
+): Recorded {
+  const request_id = newId('req', now())
+  return { fields: [], ...event, actor: { kind: 'local', id: 'local' }, agent_id: null, request_id, address: null }
+}
+
 export type AuditTrail = {
   /**
    * Call this in the transaction of the change. A change without a transaction is recorded twice: before, as `started`,
    * and after. `fields` are names, never values.
    */
-  record(db: Database, event: AuditEvent & { fields: string[]; outcome: 'started' | 'success' }): Promise<void>
+  record(db: Database, event: Recorded): Promise<void>
   /** Does not delay the reply. Many refusals become few entries. */
   refuse(event: AuditEvent & { code: ErrorCode }): void
 }

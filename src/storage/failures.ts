@@ -37,6 +37,7 @@ export function isAway(error: unknown): boolean {
   return from === 'postgres' || !(typeof code === 'string' && SOCKET_PASSING.test(code))
 }
 
+const SQLITE_CONSTRAINT = 19
 const FOREIGN_KEY_VIOLATION = '23503'
 const UNIQUE_VIOLATION = '23505'
 
@@ -44,4 +45,11 @@ const UNIQUE_VIOLATION = '23505'
 export function isOvertaken(error: unknown): boolean {
   const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined
   return code === FOREIGN_KEY_VIOLATION || code === UNIQUE_VIOLATION
+}
+
+/** Whether a row with the same key is there already. */
+export function isDuplicate(error: unknown): boolean {
+  if (error instanceof SqliteError)
+    return ((error.errcode ?? 0) & 0xff) === SQLITE_CONSTRAINT && error.message.startsWith('UNIQUE')
+  return error instanceof Error && (error as Error & { code?: unknown }).code === UNIQUE_VIOLATION
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { CONNECT_MS, connectFairly, driver } from './postgres/postgres.ts'
+import { connectAlone } from './postgres/postgres.ts'
 import { isUnreleased, UNRELEASED } from './schema/released-migrations.ts'
 
 /** What can be read from a store without opening it for work: nothing is migrated and nothing is created. */
@@ -53,11 +53,7 @@ export function listExpectedBytes(path: string): ExpectedBytes[] {
 }
 
 export async function inspectPostgres(url: string): Promise<StoreFacts> {
-  const client = await connectFairly(async () => {
-    const next = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
-    await next.connect()
-    return next
-  })
+  const client = await connectAlone(url)
   try {
     const value = async (sql: string) => (await client.query(sql)).rows[0]?.value
     const has = (table: string) => value(`select to_regclass('${table}') is not null as value`)

@@ -1,7 +1,8 @@
 import { statusOf } from '../keys/key.ts'
 import { version } from '../lib/version.ts'
+import { eventOfHost } from '../operation/audit-trail.ts'
 import type { Parts } from '../operation/parts.ts'
-import type { Project } from '../projects/project.ts'
+import * as pauses from '../pauses/store.ts'
 import * as projects from '../projects/store.ts'
 import { type SealText, sealFor } from '../security/sealed-box.ts'
 import { MissingBytesError } from '../storage/bytes/byte-store.ts'
@@ -67,21 +68,11 @@ export async function exportProject(
   write: (text: string) => Promise<void>,
   tell: TellProgress,
 ): Promise<ExportReport> {
-  const { audit, config, newId, now, storage } = parts
+  const { audit, config, now, storage } = parts
   const { id: project_id } = await projects.get(storage.db, wishes.project)
-  await storage.transaction((db) =>
-    audit.record(db, {
-      actor: { kind: 'local', id: 'local' },
-      action: 'exportProject',
-      project_id,
-      agent_id: null,
-      target: project_id,
-      request_id: newId('req', now()),
-      address: null,
-      fields: [...wishes.with],
-      outcome: 'success',
-    }),
-  )
+  const exported = { action: 'exportProject', project_id, target: project_id, outcome: 'success' } as const
+  const fields = [...wishes.with]
+  await storage.transaction((db) => audit.record(db, eventOfHost(parts, { ...exported, fields })))
   const sealing = wishes.recipient === undefined ? undefined : sealFor(wishes.recipient)
   const snapshot = await openSnapshot(storage, config.data)
   try {
@@ -115,16 +106,11 @@ export async function exportProject(
     }
     const sha256 = await writer.finish()
     const left_out = await listLeftOut(db, exporting, lost)
-    const paused = await isPaused(db, project)
+    const paused = (await pauses.find(db, project_id)) !== undefined
     return { project: { id: project_id, name, paused }, tables: writer.tables, left_out, heirs, sha256 }
   } finally {
     await snapshot.close()
   }
-}
-
-async function isPaused(db: Database, { id }: Project): Promise<boolean> {
-  const pause = await db.selectFrom('pauses').select('scope').where('scope', 'in', [id, 'service']).executeTakeFirst()
-  return pause !== undefined
 }
 
 async function writeTable(exporting: Exporting, table: CarriedName): Promise<void> {

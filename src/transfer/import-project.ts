@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { conflict } from '../errors.ts'
 import { PROJECT_NAME, PROJECT_NAME_RULE } from '../lib/text/project-name.ts'
+import { eventOfHost } from '../operation/audit-trail.ts'
 import type { Parts } from '../operation/parts.ts'
 import * as projects from '../projects/store.ts'
 import { openSealed, recipientOf, type SealText } from '../security/sealed-box.ts'
@@ -90,18 +91,9 @@ async function begin(parts: ImportNeeds, file: CheckedFile, name: string): Promi
   })
 }
 
-function record({ audit, newId, now }: ImportNeeds, db: Database, project_id: string, outcome: 'started' | 'success') {
-  return audit.record(db, {
-    actor: { kind: 'local', id: 'local' },
-    action: 'importProject',
-    project_id,
-    agent_id: null,
-    target: project_id,
-    request_id: newId('req', now()),
-    address: null,
-    fields: [],
-    outcome,
-  })
+function record(parts: ImportNeeds, db: Database, project_id: string, outcome: 'started' | 'success') {
+  const imported = { action: 'importProject', project_id, target: project_id, outcome }
+  return parts.audit.record(db, eventOfHost(parts, imported))
 }
 
 /** A batch has about this many bytes. */

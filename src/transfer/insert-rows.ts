@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { type Database, engineOf } from '../storage/database.ts'
+import type { Database } from '../storage/database.ts'
+import { isDuplicate } from '../storage/failures.ts'
 import type { CarriedName } from './carried-tables.ts'
 
 /** A row as it will be stored. */
@@ -20,7 +21,7 @@ export async function insertRows(db: Database, table: CarriedName, rows: readonl
       insert into ${sql.table(table)} (${names}) values ${sql.join(values)} returning ${names}`.execute(db)
     if (!isSame(columns, rows, stored)) throw new Error(`the database has stored other rows of ${table}`)
   } catch (error) {
-    throw isDuplicate(db, error) ? new RowsExistError(table) : error
+    throw isDuplicate(error) ? new RowsExistError(table) : error
   }
 }
 
@@ -42,13 +43,4 @@ function isSame(columns: readonly string[], given: readonly NewRow[], stored: re
 
 function plain(value: string | number | Uint8Array | null): string | number | null {
   return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value
-}
-
-const SQLITE_CONSTRAINT = 19
-const POSTGRES_UNIQUE = '23505'
-
-function isDuplicate(db: Database, error: unknown): boolean {
-  const { code, errcode, message } = error as { code?: unknown; errcode?: number; message?: string }
-  if (engineOf(db) === 'postgres') return code === POSTGRES_UNIQUE
-  return ((errcode ?? 0) & 0xff) === SQLITE_CONSTRAINT && message?.startsWith('UNIQUE') === true
 }

@@ -181,7 +181,7 @@ export class RemoteConversation {
 
   /**
    * An agent that breaks off what followers have read cannot say it again in this attempt. A run that may wait goes on in
-   * the next one, and its followers are told that it starts over.
+   * the next one, and clients that follow the run see that it starts over.
    */
   #laterInstead(error: unknown, said: number): unknown {
     const { keeper, left, retryDelayMs: after_ms } = this.#run

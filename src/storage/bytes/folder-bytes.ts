@@ -3,6 +3,7 @@ import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FairRoom } from '../../lib/work/fair-room.ts'
 import { laneKey } from '../../lib/work/lane-key.ts'
+import { syncFolder } from '../sync-folder.ts'
 import { type ByteStore, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
 
 /** The disk is full or broken: the operator has to act, and until then clients may try again. */
@@ -48,14 +49,6 @@ async function writeDurably(path: string, pieces: AsyncIterable<Uint8Array>, inT
   } finally {
     await file.close()
   }
-}
-
-/** After a crash a file is found only if its folder was written too. */
-async function syncFolder(folder: string): Promise<void> {
-  // Windows writes folders by itself, and does not open them.
-  if (process.platform === 'win32') return
-  const handle = await open(folder)
-  await handle.sync().finally(() => handle.close())
 }
 
 function isPassing(error: unknown): boolean {

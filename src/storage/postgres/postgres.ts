@@ -62,11 +62,20 @@ export function connect(pool: PostgresPool): Promise<PostgresClient> {
   return connectFairly(() => pool.connect())
 }
 
+/** A connection that belongs to no pool. */
+export function connectAlone(url: string) {
+  return connectFairly(async () => {
+    const client = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
+    await client.connect()
+    return client
+  })
+}
+
 /**
  * The driver gives up after CONNECT_MS by a timer. If that rang late, this process stood still meanwhile, as on a machine
  * that was suspended, and the server had no chance to answer: it is asked again.
  */
-export async function connectFairly<Connected>(tryToConnect: () => Promise<Connected>): Promise<Connected> {
+async function connectFairly<Connected>(tryToConnect: () => Promise<Connected>): Promise<Connected> {
   for (let tries = 1; ; tries++) {
     const started = performance.now()
     try {

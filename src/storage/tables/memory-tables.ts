@@ -53,7 +53,7 @@ export const memoryTables = {
       memories_by_time: '(agent_seq, created_at, seq)',
       // Turns are most memories, and cost nothing here.
       memories_by_kind: "(agent_seq, kind, created_at, seq) where kind <> 'turn'",
-      // Superseded facts are few and are not embedded: whoever counts what is missing must know how many there are.
+      // Superseded facts are few and are not embedded. The count of missing embeddings subtracts them.
       memories_superseded: '(seq) where superseded_by is not null',
     })
     .also({ sqlite: SQLITE_INDEX, postgres: POSTGRES_INDEX }),

@@ -2,14 +2,14 @@ import { LOST_LEASE_CODE } from '../postgres/lost-lease.ts'
 import { flag, integer, json, SQL_TYPES, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-/** What a run begins with, and what its receipt tells of it. */
+/** The columns that a run has from its start, and that its receipt keeps. */
 const asked = {
   id: text.primary,
   agent_seq: integer,
   status: text,
   /** How often its run has begun; 0 while it is queued for the first time. */
   attempt: integer.default(1),
-  /** The attempts after the first, each with why it began; null while there is none. */
+  /** The attempts after the first, with the reason for each. Null if there are none. */
   attempts: json.nullable,
   background: flag,
   /** It was asked for with an Idempotency-Key: when its node dies, another continues with it. */
@@ -67,7 +67,7 @@ const outcome = {
   erased_at: time.nullable,
 }
 
-/** What the columns of an outcome have while there is none. */
+/** The values of the outcome's columns before the run has ended. */
 export const NO_OUTCOME = {
   response: null,
   structured: 0,

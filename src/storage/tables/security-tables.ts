@@ -8,7 +8,7 @@ export const securityTables = {
   keys: table({
     id: text.primary,
     name: text,
-    /** Null for a key of all projects. */
+    /** Null for a key with access to all projects. */
     project_id: text.nullable.references('projects'),
     agent_id: text.nullable.references('agents'),
     permissions: text,

@@ -60,7 +60,7 @@ export const serviceTables = {
     runs_live: integer,
     busy_percent: integer,
     memory_bytes: integer,
-    /** When another node noticed that it had died. Null again as soon as it tells that it lives. */
+    /** When another node found it dead. Null again once it reports that it is alive. */
     taken_over_at: time.nullable,
   }),
 }

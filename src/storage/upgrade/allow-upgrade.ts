@@ -1,13 +1,9 @@
-import { CONNECT_MS, connectFairly, driver } from '../postgres/postgres.ts'
+import { connectAlone } from '../postgres/postgres.ts'
 import { CONSENT } from '../schema/consent.ts'
 
 /** Stores that these migrations may end nodes which serve. A node that waits for it looks every second. */
 export async function allowUpgrade(url: string, migrations: readonly string[]): Promise<void> {
-  const client = await connectFairly(async () => {
-    const next = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
-    await next.connect()
-    return next
-  })
+  const client = await connectAlone(url)
   try {
     const value = JSON.stringify(migrations)
     await client.query(

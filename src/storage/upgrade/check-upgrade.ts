@@ -35,8 +35,8 @@ export type UpgradeCheck = {
 }
 
 /**
- * How fast rows are gone through, and what that needs on the disk, of the table and of the database's log. TableSize with a
- * million log entries on two cores that others used as well.
+ * How fast a migration reads or writes rows, and how much disk it needs for the table and the database's log. Measured with
+ * a million log entries, on two cores that were also busy with other work.
  */
 const COSTS = {
   sqlite: {

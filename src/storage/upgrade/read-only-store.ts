@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import type { Engine } from '../database.ts'
-import { CONNECT_MS, connectFairly, driver } from '../postgres/postgres.ts'
+import { connectAlone } from '../postgres/postgres.ts'
 import { SERVING_NODES } from '../schema/consent.ts'
 import { isServed } from '../sqlite/lock.ts'
 import { isDamaged } from '../sqlite/sqlite-thread.ts'
@@ -67,11 +67,7 @@ export async function openSqliteToRead(path: string): Promise<ReadOnlyStore> {
 const MANY_ROWS = 100_000
 
 export async function openPostgresToRead(url: string): Promise<ReadOnlyStore> {
-  const client = await connectFairly(async () => {
-    const next = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
-    await next.connect()
-    return next
-  }).catch((error: Error) => {
+  const client = await connectAlone(url).catch((error: Error) => {
     throw new StoreAwayError(`PostgreSQL can't be reached: ${error.message}`, { cause: error })
   })
   const rows = async (sql: string): Promise<Record<string, unknown>[]> => (await client.query(sql)).rows

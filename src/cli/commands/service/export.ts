@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { counted } from '../../../lib/text/counted.ts'
 import { isRecipient } from '../../../security/sealed-box.ts'
+import { syncFolder } from '../../../storage/sync-folder.ts'
 import type { TableDigest } from '../../../transfer/transfer-file.ts'
 import { PARTS, type TransferPart } from '../../../transfer/transfer-parts.ts'
 import { configOption, dataOption, list } from '../../command.ts'
@@ -151,8 +152,7 @@ class DraftFile {
     await this.#handle.close()
     await rename(this.#draft, this.#path)
     this.#isKept = true
-    const folder = await open(dirname(this.#path), 'r')
-    await folder.sync().finally(() => folder.close())
+    await syncFolder(dirname(this.#path))
   }
 
   async remove(): Promise<void> {
