@@ -28,7 +28,7 @@ export function Account() {
             'E-mail': person?.email ?? undefined,
             Role: person ? roleText(now) : undefined,
             Key: key ? <code>{key.hint}</code> : undefined,
-            Id: <Id id={now.actor_id} />,
+            ID: <Id id={now.actor_id} />,
           }}
         />
         <details>

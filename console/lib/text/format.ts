@@ -92,11 +92,11 @@ export function shortText(value: number): string {
   return short.format(value)
 }
 
-/** Only all of it is 100 %, and only nothing is 0 %. */
+/** Only all of it is 100%, and only nothing is 0%. */
 export function percentText(part: number, whole: number): string {
   if (whole === 0) return '–'
   const percent = (100 * part) / whole
-  if (percent === 0) return '0 %'
-  if (percent < 10) return `${Math.max(percent, 0.01).toFixed(percent < 0.1 ? 2 : 1)} %`
-  return `${percent < 100 ? Math.min(Math.round(percent), 99) : Math.round(percent)} %`
+  if (percent === 0) return '0%'
+  if (percent < 10) return `${Math.max(percent, 0.01).toFixed(percent < 0.1 ? 2 : 1)}%`
+  return `${percent < 100 ? Math.min(Math.round(percent), 99) : Math.round(percent)}%`
 }

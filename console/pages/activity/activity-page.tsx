@@ -74,7 +74,7 @@ export function ActivityPage() {
       cell: ({ cost_usd }) => <Cost usd={cost_usd} />,
     },
     {
-      title: 'Took',
+      title: 'Duration',
       width: '7rem',
       isNumber: true,
       isExtra: true,

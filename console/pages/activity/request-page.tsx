@@ -129,9 +129,9 @@ function Request({ run, onChanged }: { run: Invocation; onChanged(): void }) {
         of={{
           Agent: <a href={href(agentPath(name))}>{name}</a>,
           'Served by': servedBy(run),
-          Door: run.door,
+          Channel: run.door,
           When: <Ago time={run.created_at} />,
-          Took: durationText(run.duration_ms),
+          Duration: durationText(run.duration_ms),
           Attempts: run.attempts.length > 1 ? countText(run.attempts.length) : undefined,
           Tokens: `${countText(run.usage.input_tokens)} in, ${countText(run.usage.output_tokens)} out`,
           Cost: <RunCost run={run} />,
@@ -140,7 +140,7 @@ function Request({ run, onChanged }: { run: Invocation; onChanged(): void }) {
             typeof session_id === 'string' ? (
               <a href={href(`${agentPath(name)}?session=${encodeURIComponent(session_id)}`)}>{session_id}</a>
             ) : undefined,
-          By: <Who id={run.created_by} name={run.created_by_name} />,
+          'Started by': <Who id={run.created_by} name={run.created_by_name} />,
           'Called by':
             run.parent_request_id === null ? undefined : (
               <a href={href(requestPath(run.parent_request_id))}>{run.parent_request_id}</a>

@@ -40,7 +40,7 @@ export function DeploymentPage({ params: { deployment: id = '' } }: { params: Pa
               Message: deployment.message ?? undefined,
               'Rollback of': deployment.rollback_of ? <OfDeployment id={deployment.rollback_of} /> : undefined,
               Replaced: deployment.replaces ? <OfDeployment id={deployment.replaces} /> : undefined,
-              Id: (
+              ID: (
                 <span class="id">
                   <code>{id}</code>
                   <CopyButton text={id} label="Copy the ID" />

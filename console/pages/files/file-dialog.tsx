@@ -32,7 +32,7 @@ export function FileDialog({ id, onClose, onDelete }: Props) {
               By: <Who id={file.created_by} name={file.created_by_name} />,
               Created: exactText(file.created_at),
               Expires: file.expires_at === null ? undefined : exactText(file.expires_at),
-              Id: <Id id={file.id} />,
+              ID: <Id id={file.id} />,
               'SHA-256': <code class="breaks">{file.sha256}</code>,
             }}
           />

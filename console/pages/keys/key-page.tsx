@@ -114,16 +114,16 @@ function KeyFacts({ of: key }: { of: Key }) {
   return (
     <Facts
       of={{
-        May: permissions.join(', '),
+        Permissions: permissions.join(', '),
         Role: role ?? undefined,
-        Of: key.person_id ? <Who id={key.person_id} name={key.person_name} /> : undefined,
+        Person: key.person_id ? <Who id={key.person_id} name={key.person_name} /> : undefined,
         Project: projectText(key.project_id),
         Agent: <AgentLink id={agent_id} />,
         Tier: tier,
         Secret: <code>{hint}</code>,
         'Last used': <Ago time={key.last_used_at} />,
         Expires: <Ago time={key.expires_at} />,
-        'Old secret works until': key.previous_secret_expires_at ? (
+        'Old secret expires': key.previous_secret_expires_at ? (
           <Ago time={key.previous_secret_expires_at} />
         ) : undefined,
         Revoked: key.revoked_at ? <Ago time={key.revoked_at} /> : undefined,
@@ -132,7 +132,7 @@ function KeyFacts({ of: key }: { of: Key }) {
             <Ago time={created_at} /> <span class="soft">by</span> <Who id={created_by} name={created_by_name} />
           </>
         ),
-        Id: <Id id={key.id} />,
+        ID: <Id id={key.id} />,
       }}
     />
   )

@@ -35,13 +35,13 @@ export function SecondFactor({ key_id }: { key_id: string }) {
         )}
       </div>
       <p class="hint">
-        A one-time code from an authenticator app, required where the security rules of the service or an agent ask for
-        one.{' '}
+        A one-time code from an authenticator app. Some operations require it, depending on the security settings of the
+        service and the agent.{' '}
         {isOwn
-          ? "A key can't set up its own. Use another key that has one, or run this on the server:"
-          : 'To set one up, you need a one-time code for your own key.'}
+          ? "A key can't set up its own second factor. Use another key that has one, or run this on the server:"
+          : 'To set up a second factor, you need a one-time code for your own key.'}
       </p>
-      {isOwn && found?.status === 'none' && <Snippet label="command" text={`moorage mfa enrol ${key_id}`} />}
+      {isOwn && found?.status === 'none' && <Snippet label="command" text={`moorage mfa enrol ${key_id} --local`} />}
       <Failure error={factor.error ?? enrol.error} retry={factor.reload} />
       {enrolled && (
         <EnrolDialog

@@ -63,7 +63,7 @@ export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
             Score: memory.score?.toFixed(3),
             'Replaced by': memory.superseded_by ?? undefined,
             Metadata: Object.keys(metadata).length > 0 ? <code>{JSON.stringify(metadata)}</code> : undefined,
-            Id: <Id id={id} />,
+            ID: <Id id={id} />,
           }}
         />
         <Failure error={save.error ?? forget.error} />

@@ -120,7 +120,7 @@ function PersonFacts({ of: { id, email, email_verified, identities, created_at, 
         )),
         'Last seen': <Ago time={last_seen_at} />,
         'First seen': <Ago time={created_at} />,
-        Id: <Id id={id} />,
+        ID: <Id id={id} />,
       }}
     />
   )

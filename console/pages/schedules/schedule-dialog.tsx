@@ -131,7 +131,7 @@ function ScheduleFacts({ schedule }: { schedule: Schedule }) {
             <Told count={skipped} time={last_skipped_at} why="an earlier run was still active" />
           ) : undefined,
         'Last changed by': <WhoIs id={schedule.updated_by} />,
-        Id: <Id id={schedule.id} />,
+        ID: <Id id={schedule.id} />,
       }}
     />
   )

@@ -40,7 +40,7 @@ const nodeColumns = (answering: string): Column<Node>[] => [
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
   { title: 'Version', isExtra: true, cell: versionText },
   { title: 'Runs', isNumber: true, cell: ({ runs_live }) => countText(runs_live) },
-  { title: 'Busy', isNumber: true, isExtra: true, cell: ({ busy_percent }) => `${busy_percent} %` },
+  { title: 'Busy', isNumber: true, isExtra: true, cell: ({ busy_percent }) => `${busy_percent}%` },
   { title: 'Memory', isNumber: true, isExtra: true, cell: ({ memory_bytes }) => megabytes(memory_bytes) },
   { title: 'Started', isNumber: true, isExtra: true, cell: ({ started_at }) => <Ago time={started_at} /> },
   { title: 'Seen', isNumber: true, cell: ({ seen_at }) => <Ago time={seen_at} /> },

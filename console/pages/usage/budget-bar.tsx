@@ -22,7 +22,7 @@ export function BudgetBar({ budget }: { budget: Budget }) {
         {thresholds
           .filter((percent) => percent < 100)
           .map((percent) => (
-            <b key={percent} style={{ left: `${percent}%` }} title={`${percent} %`} />
+            <b key={percent} style={{ left: `${percent}%` }} title={`${percent}%`} />
           ))}
       </div>
       <span>

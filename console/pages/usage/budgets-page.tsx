@@ -131,7 +131,7 @@ const columnsOf = (
       <>
         {action === 'refuse' ? 'refuses' : 'notifies only'}
         {thresholds.length > 0 && (
-          <span class="soft"> · notifies at {thresholds.map((at) => `${at} %`).join(', ')}</span>
+          <span class="soft"> · notifies at {thresholds.map((at) => `${at}%`).join(', ')}</span>
         )}
       </>
     ),

@@ -24,12 +24,12 @@ const COLUMNS: Column<Delivery>[] = [
   { title: 'Response', cell: ({ attempts }) => answerOf(attempts.at(-1)) },
   { title: 'Attempts', isNumber: true, isExtra: true, cell: ({ attempt_count }) => attempt_count },
   {
-    title: 'Next try',
+    title: 'Next attempt',
     isNumber: true,
     isExtra: true,
     cell: ({ next_attempt_at }) => (next_attempt_at ? <Ago time={next_attempt_at} /> : '–'),
   },
-  { title: 'Happened', sort: 'created_at', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
+  { title: 'Created', sort: 'created_at', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
 ]
 
 export function answerOf(attempt: Delivery['attempts'][number] | undefined): string {

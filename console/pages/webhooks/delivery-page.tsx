@@ -21,7 +21,7 @@ const COLUMNS: Column<DeliveryAttempt>[] = [
   { title: 'Result', cell: ({ error }) => <Status value={error === null ? 'delivered' : 'failed'} /> },
   { title: 'Response', cell: answerOf },
   { title: 'Duration', isNumber: true, cell: ({ duration_ms }) => durationText(duration_ms) },
-  { title: 'At', isNumber: true, cell: ({ at }) => <Ago time={at} /> },
+  { title: 'Time', isNumber: true, cell: ({ at }) => <Ago time={at} /> },
 ]
 
 export function DeliveryPage({ params: { webhook = '', delivery: id = '' } }: { params: Params }) {
@@ -59,11 +59,11 @@ export function DeliveryPage({ params: { webhook = '', delivery: id = '' } }: { 
         <>
           <Facts
             of={{
-              Happened: <Ago time={found.created_at} />,
+              Created: <Ago time={found.created_at} />,
               Delivered: found.delivered_at ? <Ago time={found.delivered_at} /> : undefined,
-              'Next try': found.next_attempt_at ? <Ago time={found.next_attempt_at} /> : undefined,
+              'Next attempt': found.next_attempt_at ? <Ago time={found.next_attempt_at} /> : undefined,
               Event: <Id id={found.event_id} />,
-              Id: <Id id={found.id} />,
+              ID: <Id id={found.id} />,
             }}
           />
           <Table

@@ -13,7 +13,7 @@ const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   'webhook.disabled': 'a webhook was disabled',
   'project.deleted': 'a project was deleted; sent to the default project',
   'budget.threshold': 'a budget reached a threshold',
-  'budget.exceeded': 'a budget is used up',
+  'budget.exceeded': 'a budget refused a call or was exceeded',
   'project.paused': 'the project was paused',
   'project.resumed': 'the project was resumed',
   'service.paused': 'the service was paused; sent to the default project',

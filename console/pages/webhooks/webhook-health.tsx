@@ -3,7 +3,7 @@ import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 
 const REASONS = {
-  requested: 'by its owner',
+  requested: 'manually',
   gone: 'its receiver answered 410 Gone',
   failing: 'its deliveries failed for days',
 }

@@ -173,7 +173,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
             <code>{secret_hint}</code>
             {previous_secret_expires_at && (
               <span class="soft">
-                the old secret also signs until <Ago time={previous_secret_expires_at} />
+                the old secret stops signing <Ago time={previous_secret_expires_at} />
               </span>
             )}
           </>
@@ -189,7 +189,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
             )}
           </>
         ),
-        Id: <Id id={id} />,
+        ID: <Id id={id} />,
       }}
     />
   )

@@ -5,7 +5,7 @@ import { agentPath } from '../../lib/paths.ts'
 /** The name of an agent, with a link to its page. Without an agent all of them are meant. */
 export function AgentLink({ id }: { id: string | null }) {
   const names = useAgentNames()
-  if (id === null) return <>every agent</>
+  if (id === null) return <>all agents</>
   const name = names.data?.get(id) ?? id
   return (
     <a href={href(agentPath(name))} title={id}>

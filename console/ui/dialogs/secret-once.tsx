@@ -25,7 +25,7 @@ export function SecretOnce({
   title,
   secret,
   label = 'secret',
-  about = "This is the only time it's shown. Store it in a safe place.",
+  about = 'This secret is shown only once. Store it in a safe place.',
   variable,
   stored = "I've stored it",
   onDone,

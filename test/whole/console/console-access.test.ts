@@ -241,7 +241,7 @@ inConsole(
       await page.getByRole('dialog').getByRole('button', { name: 'Rotate secret' }).click()
       await page.getByLabel("I've stored it").check()
       await page.getByRole('button', { name: 'Done' }).click()
-      await page.getByText('the old secret also signs').waitFor()
+      await page.getByText('the old secret stops signing').waitFor()
       // The page may ask once more for what it is about to leave.
       expect(/status of 404 .*\/deliveries/)
       await page.getByRole('button', { name: 'Delete' }).click()

@@ -16,7 +16,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     for (const message of ['a', 'b', 'c', 'no']) await say('busy', message)
     await service().call('POST', '/v1/agents/busy/deployments', { body: { environment: 'production', version: 'v1' } })
     const { page, settled, leave } = await visit('/agents/busy/metrics?range=1h', { isStill: true })
-    await page.getByText('1 (25 %)').waitFor()
+    await page.getByText('1 (25%)').waitFor()
     await settled()
     const chart = page.getByRole('figure', { name: 'Response time' })
     // Without a pointer the legend has the totals, and the chart begins where its data does.
@@ -34,7 +34,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('button', { name: 'Reset zoom' }).waitFor()
     const { searchParams } = new URL(page.url())
     assert.ok(Date.parse(searchParams.get('from') ?? '') < Date.parse(searchParams.get('to') ?? ''))
-    await page.getByText('1 (25 %)').waitFor()
+    await page.getByText('1 (25%)').waitFor()
     await page.getByText('View as table').click()
     await page.getByRole('region', { name: 'Metrics' }).getByRole('row').nth(1).waitFor()
     await page.goBack()

@@ -50,7 +50,7 @@ inConsole(
       await page.keyboard.press('Enter')
       await page.getByText('Budget Pilot, daily created').waitFor()
       const shown = await row(page, 'Pilot, daily').innerText()
-      assert.match(shown, /agent pilot\s+\$0 of \$2\.50\s+per day\s+in 2\dh\s+refuses · notifies at 50 %, 80 %, 100 %/)
+      assert.match(shown, /agent pilot\s+\$0 of \$2\.50\s+per day\s+in 2\dh\s+refuses · notifies at 50%, 80%, 100%/)
       await checkAccess(page)
       const { body } = await service().call('GET', '/v1/budgets')
       const [{ limit, per, timezone, scope }] = body.data
@@ -62,7 +62,7 @@ inConsole(
       await dialog(page).getByLabel('Notify at (%)').fill('60%, 90 %')
       await dialog(page).getByLabel('When the limit is reached').selectOption('only notify')
       await dialog(page).getByRole('button', { name: 'Save' }).click()
-      await row(page, 'Pilot, daily .*of \\$4\\.00.*notifies only · notifies at 60 %, 90 %').waitFor()
+      await row(page, 'Pilot, daily .*of \\$4\\.00.*notifies only · notifies at 60%, 90%').waitFor()
 
       await page.getByRole('button', { name: 'Delete Pilot, daily' }).click()
       await dialog(page).getByRole('button', { name: 'Delete budget' }).click()
@@ -90,7 +90,7 @@ inConsole(
       await page.getByRole('link', { name: 'Open budget' }).first().click()
       await row(page, 'Parrot .*1 of 1 runs').waitFor()
       assert.equal(await row(page, 'Other').count(), 0)
-      await page.getByRole('img', { name: '100 % used, 0 % reserved' }).waitFor()
+      await page.getByRole('img', { name: '100% used, 0% reserved' }).waitFor()
       await page.getByRole('button', { name: 'Only Parrot' }).click()
       await row(page, 'Other').waitFor()
 

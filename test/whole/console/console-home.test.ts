@@ -88,9 +88,9 @@ inConsole('the first page of a service in use', (visit, service) => {
     await untilHolds(async () =>
       assert.deepEqual(await needs.getByRole('link').allInnerTexts(), [
         '1 approval waiting for a decision',
-        'pilot: 25 % of requests failed in the last 24 hours',
+        'pilot: 25% of requests failed in the last 24 hours',
         '1 webhook disabled',
-        'Budget small: 100 % used',
+        'Budget small: 100% used',
       ]),
     )
     await page.reload()
@@ -124,7 +124,7 @@ inConsole('the first page of a service in use', (visit, service) => {
     const { secret } = await createKey(service(), { role: 'viewer' })
     const { page, leave } = await visit('/', { key: secret })
     const links = page.getByRole('region', { name: 'Needs attention' }).getByRole('link')
-    const all = '100 % of requests failed in the last 24 hours'
+    const all = '100% of requests failed in the last 24 hours'
     await untilHolds(async () =>
       assert.deepEqual(
         (await links.allInnerTexts()).filter((text) => /failed|failing/.test(text)).toSorted(),
