@@ -26,7 +26,7 @@ export function App() {
   return (
     <>
       <a class="skip" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <Sidebar />
       <main id="main">

@@ -203,7 +203,7 @@ const Providers = z
   .array(
     Provider.refine(({ type, baseUrl }) => type !== 'openai-compatible' || baseUrl !== undefined, {
       path: ['baseUrl'],
-      error: 'is required for openai-compatible',
+      error: 'is required for openai-compatible providers',
       when: ({ value }) => value instanceof Object,
     }),
   )

@@ -43,7 +43,7 @@ export const SetProviderBody = z
   })
   .refine(({ type, base_url }) => type !== 'openai-compatible' || base_url !== null, {
     path: ['base_url'],
-    error: 'is required for openai-compatible',
+    error: 'is required for openai-compatible providers',
   })
   .meta({ id: 'SetProvider' })
 
@@ -95,7 +95,7 @@ export function requireKeyAgain(wanted: ProviderAddress, known: StoredProvider |
   if (known === undefined || known.api_key === null || originOf(wanted) === originOf(known)) return
   throw invalid({
     field: 'api_key',
-    error: 'is required, because the new base_url has another origin; send the key again, or null for none',
+    error: 'is required, because the new base_url has a different origin; send the key again, or null to remove it',
   })
 }
 

@@ -146,7 +146,7 @@ onAnyEngine(
       const began = await connectA2a(service(), 'strict')
       const task = (await began.sendMessage(saying('ahoy'))) as Task
       const answer = saying('seven', { taskId: task.id })
-      await assert.rejects(began.sendMessage(answer), /The key that started a run can't decide for it/)
+      await assert.rejects(began.sendMessage(answer), /The key that started a run can't decide on its approvals/)
       const { secret: caller } = await createKey(service(), { role: 'caller' })
       const stranger = await connectA2a(service(), 'strict', { key: caller })
       await assert.rejects(stranger.sendMessage(answer), { name: /TaskNotFound/ })

@@ -56,7 +56,7 @@ memory: { embedder: { type: lokal } }
       'moorage.yaml:14:1: database: is empty; give it a value or remove the key',
       'moorage.yaml:16:3: security.mtls.caCert: is required when mtls is enabled',
       'moorage.yaml:17:30: security.ipWhitelist.addresses[0]: must be an IP address or a CIDR range such as 10.0.0.0/8',
-      'moorage.yaml:19:5: providers[0].baseUrl: is required for openai-compatible',
+      'moorage.yaml:19:5: providers[0].baseUrl: is required for openai-compatible providers',
       'moorage.yaml:20:13: providers[1].name: is already the name of providers[0]',
       'moorage.yaml:20:25: providers[1].baseUrl: must be an http(s) URL without user name, query or fragment',
       'moorage.yaml:21:13: providers[2].name: is reserved for the built-in models',

@@ -56,7 +56,7 @@ export function DangerZone({ agent }: { agent: Agent }) {
             <p>
               <b>Delete agent</b>
               <span class="hint">
-                With its versions, invocations, logs, metrics, memory and schedules, and its own webhooks and keys.
+                Also deletes its versions, invocations, logs, metrics, memory, schedules, webhooks and keys.
               </span>
             </p>
             <Button look="danger" onClick={() => openDialog('delete')}>

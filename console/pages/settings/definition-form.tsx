@@ -99,7 +99,7 @@ export function DefinitionForm({ values, before, error, onInput }: Props) {
           {...field('instructions')}
         />
         <div class="columns">
-          {number('temperature', 'Temperature', "Default: the model's own")}
+          {number('temperature', 'Temperature', "Leave empty for the model's default")}
           {number('limits.max_output_tokens', 'Max output tokens', "Default: the model's limit")}
           {number('limits.max_steps', 'Max steps', 'Maximum model calls in one run')}
         </div>
@@ -128,7 +128,7 @@ export function DefinitionForm({ values, before, error, onInput }: Props) {
           {number('memory.recall', 'Recalled memories', 'Number of memories sent to the model')}
           {number('memory.retention_days', 'Delete memories after (days)', 'Leave empty to keep them')}
           {number('memory.summarize', 'Summarize after (turns)', 'Leave empty to turn summaries off')}
-          {choice('memory.facts', 'Extract facts', FACTS, 'After a conversation has been idle')}
+          {choice('memory.facts', 'Extract facts', FACTS, 'After 10 minutes without a message, or 40 new turns')}
         </div>
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>

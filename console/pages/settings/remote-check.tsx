@@ -28,7 +28,7 @@ export function RemoteCheck({ agent }: { agent: Agent }) {
       {!isA2a && (
         <Field
           label="Message"
-          hint="Choose a message that makes the agent use steps"
+          hint="Choose a message that makes the agent call a model or a tool"
           value={message}
           onInput={setMessage}
         />
