@@ -6,12 +6,14 @@ import type { Database } from '../storage/database.ts'
 import { type Budget, type BudgetReply, periodOf, presentBudget } from './budget.ts'
 import * as budgets from './store.ts'
 
-/** A budget of the actor's project, or of the service if the actor is of the service. */
+/** A budget of the actor's project, or a service budget if the actor has access to all projects. */
 export async function getInReach(db: Database, actor: Actor, id: string): Promise<Budget> {
   return requireFound(actor, await budgets.find(db, id), { kind: 'Budget', id })
 }
 
-/** One that the actor may change too: who is limited to an agent does not lift what others have set over it. */
+/**
+ * A budget that the actor can also change. An actor limited to an agent can't lift what others have set for that agent.
+ */
 export async function getToChange(db: Database, actor: Actor, id: string): Promise<Budget> {
   const budget = await getInReach(db, actor, id)
   if (actor.scope.agent_id !== null && budget.created_by !== actor.id) {
@@ -20,7 +22,7 @@ export async function getToChange(db: Database, actor: Actor, id: string): Promi
   return budget
 }
 
-/** The agent of the budget in the path. That agent's own security applies to its budgets too. */
+/** The agent of the budget in the path. That agent's own security also applies to its budgets. */
 export async function concernedAgent(
   { params }: { params: { budget_id: string } },
   db: Database,
@@ -28,7 +30,7 @@ export async function concernedAgent(
   return (await budgets.find(db, params.budget_id))?.agent_id ?? null
 }
 
-/** The budget with what was spent of it. */
+/** The budget with what has been spent of it. */
 export async function presentNow(
   db: Database,
   budget: Budget,

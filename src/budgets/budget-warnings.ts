@@ -8,7 +8,7 @@ import { mostCostOf } from '../usage/prices/rates.ts'
 import { type Budget, saidAmount } from './budget.ts'
 import { countsForService } from './desk/applies.ts'
 
-/** A reply names this number of models or agents at most, and how many more there are. */
+/** A reply names at most this many models or agents, and says how many more there are. */
 const MOST_NAMED = 5
 
 type WarningParts = {
@@ -20,8 +20,8 @@ type WarningParts = {
 }
 
 /**
- * What makes the budget refuse every call of a model or an agent in its scope: no price is known, or one call may hold
- * more than the whole budget. Agents that the request may see are looked at as they are now, in their working copies.
+ * Why the budget would refuse every call of a model or an agent in its scope: no price is known, or one call may need
+ * more than the whole budget. Checks the current drafts of the agents that the request may see.
  */
 export async function warningsOf(
   budget: Budget,
@@ -48,7 +48,7 @@ export async function warningsOf(
   return [...unpricedText(budget, unpriced), ...tooLargeText(budget, tooLarge)]
 }
 
-/** What a call of the agent holds at least, if its message is empty. */
+/** The least that a call of the agent reserves: the amount for an empty message. */
 function leastHeld({ instructions, limits }: ModelUser, outputTokens: number) {
   const output = limits?.cut_to_budget ? 0 : (limits?.max_output_tokens ?? outputTokens)
   return { input: Buffer.byteLength(instructions ?? ''), output }

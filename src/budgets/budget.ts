@@ -7,7 +7,7 @@ import { type BudgetPeriod, Per, periodAt } from './budget-period.ts'
 export const ScopeType = z.enum(['service', 'project', 'agent', 'key', 'user'])
 const Action = z.enum(['refuse', 'notify'])
 
-/** Sums stay exact integers in billionths of a dollar. */
+/** In billionths of a dollar, sums stay exact integers. */
 const MOST_USD = 9_000_000
 const MOST_TOKENS = 1_000_000_000_000_000
 
@@ -102,7 +102,7 @@ export const BudgetReply = z
 
 export type LimitKind = 'cost_usd' | 'tokens' | 'runs'
 
-/** A budget as it is stored. `amount` is in billionths of a dollar, tokens or runs. */
+/** A budget as it is stored. `amount` is in billionths of a dollar, in tokens or in runs. */
 export type Budget = RowWith<
   Tables['budgets'],
   {
@@ -114,21 +114,21 @@ export type Budget = RowWith<
   }
 >
 
-/** What was spent in one period, by one key or user if each has the limit for itself. */
+/** What was spent in one period: in total, or by one key or user if each has its own limit. */
 export type SpentSums = { subject: string; used: number; reserved: number }
 
-/** The one of the three that is given. */
+/** Whichever of the three is given. */
 export function limitOf({ cost_usd, tokens, runs = 0 }: z.output<typeof Limit>): Pick<Budget, 'limit_kind' | 'amount'> {
   if (cost_usd !== undefined) return { limit_kind: 'cost_usd', amount: Math.round(cost_usd * NANO) }
   return tokens === undefined ? { limit_kind: 'runs', amount: runs } : { limit_kind: 'tokens', amount: tokens }
 }
 
-/** An amount as replies show it. */
+/** An amount as a reply contains it. */
 export function shownAmount({ limit_kind }: Pick<Budget, 'limit_kind'>, amount: number): number {
   return limit_kind === 'cost_usd' ? amount / NANO : amount
 }
 
-/** An amount in a sentence. */
+/** An amount as text in a sentence. */
 export function saidAmount({ limit_kind }: Pick<Budget, 'limit_kind'>, amount: number): string {
   if (limit_kind === 'cost_usd') return formatUsd(amount)
   return `${amount} ${amount === 1 ? limit_kind.slice(0, -1) : limit_kind}`
@@ -151,17 +151,17 @@ export function presentBudget(
   }
 }
 
-/** Each key or user has the limit for itself. */
+/** Each key or user has its own limit. */
 export function hasSubjects({ scope_type, scope_id }: Pick<Budget, 'scope_type' | 'scope_id'>): boolean {
   return (scope_type === 'key' || scope_type === 'user') && scope_id === null
 }
 
-/** Names a budget as it is. Each change gives it another name. */
+/** Names the current state of a budget. Each change gives it another name. */
 export function stateOf({ id, updated_at }: Pick<Budget, 'id' | 'updated_at'>): string {
   return `${id}.${updated_at}`
 }
 
-/** The budget of which this is a state. */
+/** The budget that a state belongs to. */
 export function budgetOfState(state: string): string {
   return state.slice(0, state.indexOf('.'))
 }

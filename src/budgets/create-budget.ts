@@ -12,7 +12,7 @@ import { presentNow } from './budget-in-reach.ts'
 import { warningsOf } from './budget-warnings.ts'
 import * as budgets from './store.ts'
 
-/** All budgets over a project are looked at before each call of a model. */
+/** Each call of a model checks all budgets of its project, so their number is limited. */
 const MOST_BUDGETS = 1_000
 
 export const createBudget = operation({
@@ -57,7 +57,7 @@ export const createBudget = operation({
 
 type BudgetOwner = Pick<Budget, 'project_id' | 'agent_id' | 'scope_id'>
 
-/** Whose budget it is. What the scope names must be in the actor's project. */
+/** Checks that everything the scope names is in the actor's project. */
 async function ownedBy(
   db: Database,
   actor: Actor,

@@ -17,13 +17,13 @@ export async function find(db: Database, id: string): Promise<Budget | undefined
   return row && fromRow(row)
 }
 
-/** Locks the budget, if it exists, until the transaction ends, so that changes come one after the other. */
+/** Locks the budget, if it exists, until the transaction ends, so that changes happen one after the other. */
 export async function lock(db: Database, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await db.selectFrom('budgets').select('id').where('id', '=', id).forUpdate().execute()
 }
 
-/** Those of a project; with those of the service for actors of the service. */
+/** The budgets of a project, and those of the service if the actor has access to all projects. */
 export async function list(db: Database, query: PageQuery, filter: BudgetFilter): Promise<Page<Budget>> {
   let select = db
     .selectFrom('budgets')
@@ -35,7 +35,7 @@ export async function list(db: Database, query: PageQuery, filter: BudgetFilter)
   return { items: readable(db, items, fromRow), total }
 }
 
-/** All that may apply to spending in a project, as they are stored: its own, and those of the service. */
+/** All stored budgets that may apply to spending in a project: its own, and those of the service. */
 export function listOver(db: Database, project_id: string): Promise<Tables['budgets'][]> {
   return db
     .selectFrom('budgets')
@@ -45,7 +45,7 @@ export function listOver(db: Database, project_id: string): Promise<Tables['budg
     .execute()
 }
 
-/** The budgets of these rows, without those that are damaged. */
+/** The budgets of these rows, without damaged ones. */
 export function readBudgets(db: Database, rows: readonly Tables['budgets'][]): Budget[] {
   return readable(db, rows, fromRow)
 }
@@ -59,7 +59,7 @@ export async function listByIds(db: Database, ids: ReadonlySet<string>): Promise
   return new Map(readable(db, rows, fromRow).map((budget) => [budget.id, budget]))
 }
 
-/** How many budgets the project, or with null the service, has. None can be added until the transaction ends. */
+/** Counts the budgets of the project (null: of the service). None can be added until the transaction ends. */
 export async function countAndHold(db: Database, project_id: string | null): Promise<number> {
   if (engineOf(db) === 'postgres') {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`budgets of ${project_id}`}, 0))`.execute(db)
@@ -97,25 +97,25 @@ export async function remove(db: Database, id: string): Promise<void> {
   if (removed) await announceIn(db, removed)
 }
 
-/** A budget without a project is over all of them. */
+/** A budget without a project applies to all of them. */
 function announceIn(db: Database, { project_id }: Pick<Budget, 'project_id'>): Promise<void> {
   return announce(db, 'budgets', project_id ?? undefined)
 }
 
-/** The budgets of an agent go to another project with it. */
+/** Moves an agent's budgets to another project with it. */
 export async function moveOfAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
   const { numUpdatedRows } = await db
     .updateTable('budgets')
     .set({ project_id })
     .where('agent_id', '=', agent_id)
     .executeTakeFirst()
-  // The project in which they were has one less, so every node forgets all.
+  // The old project has lost a budget, so every node drops all cached budgets.
   if (numUpdatedRows > 0n) await announce(db, 'budgets')
 }
 
 /**
- * What the user has spent is not counted for them any more, and no budget of the project names them. A counter of which
- * calls in progress hold a part stays until they have given it back.
+ * Stops counting the user's spending, and removes the user from the project's budgets. A counter in which calls in
+ * progress have reserved an amount stays until they have given it back.
  */
 export async function forgetUser(db: Database, project_id: string, user_id: string): Promise<void> {
   const ofUsers = db.selectFrom('budgets').where('project_id', '=', project_id).where('scope_type', '=', 'user')
@@ -138,7 +138,7 @@ export async function forgetUser(db: Database, project_id: string, user_id: stri
 
 const NOTHING_SPENT: SpentSums = { subject: '', used: 0, reserved: 0 }
 
-/** The sums of a period: of this subject, or of the one that has used the most. */
+/** The sums of a period: of this subject, or of the subject that has used the most. */
 export async function findCounter(
   db: Database,
   budget_id: string,

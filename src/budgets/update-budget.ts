@@ -39,7 +39,7 @@ export const updateBudget = operation({
       amount,
       thresholds: body.thresholds ?? budget.thresholds,
       action: body.action ?? budget.action,
-      // Later than before, so that runs that wait for the budget notice each change.
+      // Always later than before, so that waiting runs notice each change.
       updated_at: Math.max(now(), budget.updated_at + 1),
     }
     await budgets.update(db, budget_id, changes)

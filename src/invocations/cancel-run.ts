@@ -11,7 +11,9 @@ const LOOK_AGAIN_MS = 100
 
 export type CancelParts = Pick<Parts, 'events' | 'live' | 'newId' | 'now' | 'storage'>
 
-/** Cancels a run wherever it is, with those that it has called. Resolves with its receipt once its own work has stopped. */
+/**
+ * Cancels a run on any node, with the runs that it has called. Resolves with its receipt once its own work has stopped.
+ */
 export async function cancelRun(agent: Agent, request_id: string, parts: CancelParts): Promise<Invocation> {
   const { live, now, storage } = parts
   const { db } = storage

@@ -23,8 +23,8 @@ type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & {
 const ACTIVITIES = { asking: asksPeople, working: works }
 
 /**
- * The invocations of up to this number of agents are searched agent by agent, so that those of other projects are not
- * read. A project with more agents has a share of all rows that is worth reading them.
+ * Up to this many agents are searched one by one, so that other projects' invocations aren't read. A project with more
+ * agents owns a large enough share of all rows to make reading them worthwhile.
  */
 const MOST_PARTS = 100
 
@@ -43,7 +43,7 @@ export async function findInvocations(
     const some = activity ? all.where(ACTIVITIES[activity]) : all
     return given.reduce((found, column) => found.where(column, '=', filter[column] as string), some)
   }
-  // The words of the index of those that have not completed, which lists of many agents go by.
+  // The condition of the index of invocations that haven't completed, which lists of many agents use.
   const isRare = filter.status !== undefined && filter.status !== 'completed' && seqs.length > MOST_PARTS
   const isAmongThem = isOneOf(db, sql`agent_seq`, seqs)
   const ofThem = isRare ? sql<SqlBool>`${isAmongThem} and status <> 'completed'` : isAmongThem
@@ -57,7 +57,9 @@ export async function findInvocations(
   return { items: await listPageOfReceipts({ db, reserve }, page.items), total: page.total }
 }
 
-/** Each table is counted by its own indexes, in one statement: a run is in one of them, whenever it ends. */
+/**
+ * Counts each table with its own indexes, in one statement: a run is always in exactly one of them, even while it ends.
+ */
 async function countMatching(db: Database, conditions: readonly RawBuilder<SqlBool>[]): Promise<number> {
   const [receipts, runs] = (['invocations', 'runs'] as const).map(
     (table) => sql`(select count(*) from ${sql.table(table)} where ${sql.join(conditions, sql` and `)})`,
@@ -66,7 +68,7 @@ async function countMatching(db: Database, conditions: readonly RawBuilder<SqlBo
   return Number(rows[0]?.total)
 }
 
-/** Whether a run that the schedule began has not ended. */
+/** Whether a run that the schedule started is still active. */
 export async function isBusy(db: Database, agent_seq: number, schedule_id: string): Promise<boolean> {
   const unfinished = await db
     .selectFrom('runs')
@@ -80,7 +82,7 @@ export async function isBusy(db: Database, agent_seq: number, schedule_id: strin
 
 const RECEIPT_KEYS_READ = 500
 
-/** The next receipts of a user with an agent, after one that is known: as many as are read at once. */
+/** The next receipts of a user with an agent, after a known one, as many as one read returns. */
 export async function listOfUser(
   db: Database,
   { agent_seq, user_id }: { agent_seq: number; user_id: string },
@@ -98,13 +100,13 @@ export async function listOfUser(
   return listNextReceipts(db, next)
 }
 
-/** What the caller of an invocation gave besides its message, which receipts do not show. */
+/** What the caller sent in addition to the message, which receipts don't show. */
 export async function findGiven(db: Database, id: string): Promise<Given | null> {
   const row = await db.selectFrom('all_invocations').select('given').where('id', '=', id).executeTakeFirst()
   return row ? jsonOf('invocation', { ...row, id })('given') : null
 }
 
-/** Those of the requests that belong to the user and to one of the agents. */
+/** The requests among these that belong to the user and to one of the agents. */
 export async function listIdsOfUser(
   db: Database,
   user_id: string,
@@ -121,8 +123,8 @@ export async function listIdsOfUser(
 }
 
 /**
- * Removes the texts and the user from receipts, which stay for accounting, and their callbacks. Only for invocations that
- * have ended. Their files are another matter: their bytes are not in the database.
+ * Removes the texts, the user and the callbacks from receipts of ended invocations; the receipts stay for accounting.
+ * Files are removed elsewhere, because their bytes aren't in the database.
  */
 export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
   const ids = ended.map(({ id }) => id)
@@ -150,7 +152,7 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
   }
 }
 
-/** How far a run is, whatever its agent. */
+/** The status of a run, whatever its agent. */
 export async function findAttempt(db: Database, id: string): Promise<{ status: string; attempt: number } | undefined> {
   return db.selectFrom('all_invocations').select(['status', 'attempt']).where('id', '=', id).executeTakeFirst()
 }

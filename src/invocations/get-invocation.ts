@@ -30,7 +30,7 @@ export const getInvocation = operation({
   },
 })
 
-/** Names those who have decided what the run asked people. */
+/** Adds the names of the people who decided on the run's approvals. */
 async function withDeciders<Told extends Pick<z.input<typeof Receipt>, 'steps'>>(
   db: Database,
   actor: Actor,

@@ -5,12 +5,11 @@ import type { Database } from '../storage/database.ts'
 import type { Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 
-/** The permission for invocations that another client started: to see them, to cancel them, or to decide for them. */
+/** The permission to see, cancel, or decide for invocations that another client started. */
 type InvocationAccess = 'read' | 'write' | 'approve'
 
 /**
- * Who must have started the invocation: with the permission `invoke` alone, the actor itself. Otherwise it is
- * undefined.
+ * Who must have started the invocation: the actor itself if it only has the permission `invoke`, otherwise undefined.
  */
 export function starterFor({ id, permissions }: Actor, needed: InvocationAccess): string | undefined {
   return covers(permissions, needed) ? undefined : id
@@ -19,7 +18,7 @@ export function starterFor({ id, permissions }: Actor, needed: InvocationAccess)
 /** The user of an invocation, and who started it. */
 type InvocationOwner = { user_id: string | undefined; created_by: string }
 
-/** The answer for an invocation that the actor may not see is the same as for one that does not exist. */
+/** An invocation that the actor may not see gets the same reply as one that doesn't exist. */
 export function requireReach(
   actor: Actor,
   needed: InvocationAccess,

@@ -19,7 +19,7 @@ import type { ReceiptStep } from './steps/receipt-steps.ts'
 
 /**
  * queued → running → completed | failed | cancelled. The last three are final. A running one may become waiting, and is
- * queued again when it continues. Queued and waiting ones may be cancelled too.
+ * queued again when it continues. Queued and waiting ones can be cancelled too.
  */
 export const InvocationStatus = z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'])
 export type InvocationStatus = z.output<typeof InvocationStatus>
@@ -42,7 +42,7 @@ export const InvocationContext = z
     'must be at most 64 KiB of JSON',
   )
 
-/** What a run in the background does when a budget has no room. */
+/** What a background run does when a budget has no room. */
 export const OnBudget = z
   .enum(['fail', 'wait'])
   .default('fail')
@@ -66,7 +66,7 @@ export const InvokeBody = z
 
 export const InvocationParams = z.strictObject({ agent_id: z.string(), request_id: z.string() })
 
-/** How an invocation failed, as its clients hear it. */
+/** How an invocation failed, as clients see it. */
 export const ErrorSummary = z.object({
   code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]),
   message: z.string(),
@@ -82,7 +82,7 @@ export const ErrorSummary = z.object({
     ),
 })
 
-/** Why an attempt of a run began: the run began, it had waited, or the node that ran it stopped or died. */
+/** Why an attempt began: the run started, it had waited, or its node stopped or died. */
 export const AttemptCause = z.enum(['start', 'wait', 'lost'])
 
 export type RunAttempt = { number: number; began_at: number; after: z.output<typeof AttemptCause> }
@@ -93,12 +93,12 @@ export type Invocation = {
   agent_seq: number
   status: InvocationStatus
   door: Door
-  /** How often its run has begun. */
+  /** How many attempts it has had. */
   attempt: number
-  /** Those after the first: it began at `started_at`. */
+  /** The attempts after the first, which began at `started_at`. */
   attempts: readonly RunAttempt[] | null
   background: boolean
-  /** It was asked for with an Idempotency-Key. It continues after a crash, like one in the background. */
+  /** The request had an Idempotency-Key, so the run continues after a crash, like a background run. */
   keyed: boolean
   on_budget: z.output<typeof OnBudget>
   environment: string
@@ -106,14 +106,14 @@ export type Invocation = {
   deployment_id: string | null
   message: string
   context: z.output<typeof InvocationContext>
-  /** The files that came with the message, and how the model was shown them. */
+  /** The files of the message, and how the model was shown them. */
   attachments: readonly ShownAttachment[] | null
-  /** What its caller gave besides the message. */
+  /** What its caller sent in addition to the message. */
   given: Given | null
   response: string | null
-  /** The response is JSON, as it was wanted. */
+  /** The response is JSON, as requested. */
   structured: boolean
-  /** What the model answered, if it ended with calls of its caller's own tools. */
+  /** The model's answer, if it ended with calls of the caller's own tools. */
   rounds: readonly Round[] | null
   error: z.output<typeof ErrorSummary> | null
   input_tokens: number
@@ -122,19 +122,21 @@ export type Invocation = {
   cost_nano: Cost
   steps: ReceiptStep[]
   duration_ms: number | null
-  /** The schedule that began it, and the tick that it is for. Null when a request began it. */
+  /** The schedule that started it, and for which tick. Null if a request started it. */
   schedule_id: string | null
   /** The keys that made or changed that schedule, as JSON. */
   authors: string | null
   scheduled_at: number | null
-  /** The run that called its agent, and the key of that call. Null when a request or a schedule began it. */
+  /** The run that called its agent, and the key of that call. Null if a request or a schedule started it. */
   parent_request_id: string | null
   call_key: string | null
   tree: TreePlace | null
-  /** When the time that it shares with the runs around it is over. Null: each attempt has the whole time of the agent. */
+  /**
+   * When the time limit that it shares with its caller's runs ends. Null: each attempt has the agent's full time limit.
+   */
   deadline_at: number | null
   created_by: string
-  /** The person who began it, with a role or with a key of their own. */
+  /** The person who started it, with a role or with a personal key. */
   person_id: string | null
   created_at: number
   started_at: number | null
@@ -142,25 +144,25 @@ export type Invocation = {
   erased_at: number | null
 }
 
-/** The place of a run among those that call each other: there once it has called one, or was called. */
+/** The run's place among runs that call each other. Set once it has called one, or was called. */
 export type TreePlace = {
-  /** How many runs are above it. */
+  /** How many runs are above this one. */
   depth: number
-  /** The agent whose memory it reads; null if it reads none. It writes into that of its own agent only. */
+  /** The agent whose memory it reads; null if none. It only ever writes into its own agent's memory. */
   memory_of: string | null
-  /** Where its attempts stand in the trace. */
+  /** The trace to which its attempts belong. */
   traceparent?: string | undefined
 }
 
-/** What is asked of an agent. */
+/** What a caller asks of an agent. */
 export type InvokeBody = z.output<typeof InvokeBody>
 
-/** Who begins it, and how. A schedule has only the id of its maker. */
+/** Who starts it, and how. For a schedule, only the ID of its maker is known. */
 type RunStart = Pick<Context, 'door' | 'mode' | 'now' | 'repeatable' | 'request_id'> & {
   actor: Pick<Actor, 'id'> & Partial<Actor>
 }
 
-/** An invocation that begins now, or is queued. */
+/** An invocation that starts now or is queued. */
 export function newInvocation(
   asked: InvokeBody,
   agent: Agent,
@@ -204,7 +206,7 @@ export function newInvocation(
     deadline_at: null,
     created_by: actor.id,
     person_id: actor.person_id ?? null,
-    // Lists are in the order of ids, which begin with this time.
+    // Lists are ordered by ID, and IDs begin with this time.
     created_at: timeOf(request_id),
     started_at: background ? null : now(),
     finished_at: null,
@@ -212,12 +214,12 @@ export function newInvocation(
   }
 }
 
-/** Without a user and a session there is nothing to remember an invocation for. */
+/** Without a user and a session, there is nothing to remember the invocation under. */
 export function isStateless({ user_id, session_id }: Invocation['context']): boolean {
   return user_id === undefined && session_id === undefined
 }
 
-/** Whether the run has the memory of its own agent. One that another agent called may have that agent's, or none. */
+/** Whether the run uses its own agent's memory. A run called by another agent may use that agent's, or none. */
 export function hasOwnMemory({ tree }: Invocation, { id }: Agent): boolean {
   return tree === null || tree.memory_of === id
 }
@@ -228,7 +230,7 @@ export type EndedInvocation = Invocation & { status: FinalStatus; duration_ms: n
 /** An invocation whose run continues later. `duration_ms` is how long it has run so far. */
 export type WaitingInvocation = Invocation & { status: 'waiting'; duration_ms: number }
 
-/** Ends an invocation that has no run, or whose run could not end it. */
+/** Ends an invocation that has no run, or whose run couldn't end it. */
 export function endWith(
   invocation: Invocation,
   status: 'failed' | 'cancelled',
@@ -242,5 +244,5 @@ export function endWith(
 
 export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled.' } as const
 
-/** No client asked for this end, so the client may try again. */
+/** No client requested this end, so the client may try again. */
 export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered.' } as const

@@ -90,7 +90,7 @@ export const invokeAgent = operation({
   },
 })
 
-/** Runs the first attempt and answers, unless the run is refused. */
+/** Runs the first attempt and replies, unless the run is refused. */
 async function begin(agent_id: string, body: InvokeBody, context: InvokeNeeds) {
   const { emit, live, request_id } = context
   // From here on a pause of the agent finds the run and stops it. Earlier pauses are checked below.
@@ -111,7 +111,7 @@ async function begin(agent_id: string, body: InvokeBody, context: InvokeNeeds) {
   }
 }
 
-/** Has the run stored, or throws why it may not begin. */
+/** Has the run stored, or throws an error that says why it can't start. */
 async function admitted(run: LiveRun, agent_id: string, body: InvokeBody, context: InvokeNeeds): Promise<StartedRun> {
   try {
     const snapshot = await findEntered(agent_id, context)
@@ -133,15 +133,15 @@ async function admitted(run: LiveRun, agent_id: string, body: InvokeBody, contex
   }
 }
 
-/** The first attempt of a run: nothing of it is stored but its row. */
+/** The first attempt of a run. Only its row has been stored. */
 const FIRST: Pick<StartedRun, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
 
-/** Commits how the run ended, and answers the client. */
+/** Commits how the run ended, and replies to the client. */
 async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds) {
   const { agent, run } = started
   if (end.kind === 'stopped' || end.kind === 'moved') {
     await finish(end, started, async () => undefined, context)
-    // A run that could not be stored continues nowhere.
+    // A run that couldn't be stored can't continue anywhere.
     await run.stored
     throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
   }
@@ -172,7 +172,10 @@ function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
   return { attempt, ...told }
 }
 
-/** Tells the client the rest, as the run goes on. A client that hangs up cancels it, as long as its answer is awaited. */
+/**
+ * Sends the client the rest while the run continues. If the client disconnects while it waits for the answer, the run
+ * is cancelled.
+ */
 async function followChildren({ agent, invocation }: Earlier, context: InvokeNeeds, told: Position) {
   let isAwaited = true
   context.onHangUp?.(() => {
@@ -185,7 +188,7 @@ async function followChildren({ agent, invocation }: Earlier, context: InvokeNee
   }
 }
 
-/** Another node continues with the stored run of a request that may be repeated, and marks any other as failed. */
+/** Another node continues the stored run if the request can be repeated, and marks any other as failed. */
 function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): unknown {
   if (repeatable) return new StillRunning(ELSEWHERE, cause)
   const isLost = cause === undefined || cause instanceof StepNotKept
@@ -193,8 +196,8 @@ function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): u
 }
 
 /**
- * What the same request began before its process died: it continues by itself. Undefined when nothing of it was stored:
- * then it starts over.
+ * The run that the same request started before its process died: it continues by itself. Undefined if nothing was
+ * stored; then the request starts over.
  */
 async function findEarlier(
   agent_id: string,
@@ -204,7 +207,7 @@ async function findEarlier(
   if (id === undefined) return undefined
   const agent = await agents.find(db, agent_id)
   const invocation = agent && (await invocations.find(db, agent.seq, id))
-  // A run that failed frees its key. A client that waits for the answer learns of the failure first.
+  // A run that failed frees its key. A client that waits for the answer is notified of the failure first.
   const isFree = mode === 'background' && invocation && isFinal(invocation) && invocation.status !== 'completed'
   if (agent && invocation && !isFree) return { agent, invocation }
   if (await repeatable?.beginAnew()) return undefined
@@ -213,7 +216,7 @@ async function findEarlier(
 
 type Earlier = { agent: Agent; invocation: Invocation }
 
-/** Waits for the end of the earlier run. It continues, even if it cannot be followed here any longer. */
+/** Waits for the end of the earlier run, which continues even if it can no longer be followed from here. */
 async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds, told?: Position) {
   const followed = followInvocation(agent, invocation.id, { told, endless: false }, context)
   const found = await followed.catch((error) => {
@@ -222,7 +225,7 @@ async function followEarlier({ agent, invocation }: Earlier, context: FollowNeed
   return answerEarlier({ agent, invocation: found }, context)
 }
 
-/** Answers for the earlier run as it is now. */
+/** Replies with the current state of the earlier run. */
 async function answerEarlier({ agent, invocation }: Earlier, { db, pauses }: Needs<'db' | 'pauses'>) {
   if (isFinal(invocation)) return getResult(invocation, agent.id)
   if (invocation.status === 'waiting') {
@@ -239,7 +242,7 @@ function answerOf(done: EndedInvocation | WaitingInvocation, agent: Agent, waits
 
 type NewRunNeeds = KeepNeeds & Needs<'door' | 'given' | 'repeatable'>
 
-/** The invocation that was asked for. */
+/** The requested invocation. */
 async function newRun(asked: InvokeBody, agent: Agent, served: ServedAgent, context: NewRunNeeds): Promise<Invocation> {
   const user_id = requireUser(context.actor, asked.context.user_id)
   const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
@@ -255,14 +258,14 @@ async function newRun(asked: InvokeBody, agent: Agent, served: ServedAgent, cont
   return { ...invocation, ...(await takeGiven({ ...kept.given, ...invocation.given }, invocation, context)) }
 }
 
-/** Whether files may come with the message, or with an earlier one that the caller gives. */
+/** Whether the message, or an earlier one that the caller sends, can have files. */
 function bringsFiles({ body, given }: IncomingFiles): boolean {
   return body.attachments !== undefined || given?.history !== undefined
 }
 
 type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>
 
-/** Queues a run in the background, with its callback, in the transaction of the request. */
+/** Queues a background run, with its callback, in the request's transaction. */
 async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds): Promise<AcceptedReply> {
   const { db } = context
   const agent = await agents.get(db, agent_id)
@@ -280,7 +283,7 @@ async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds
 /** What a run waits for. */
 type Waits = { approvals: readonly AwaitedApproval[]; reason?: string }
 
-/** A run that asks people nothing waits because of a pause, which may be over by now. */
+/** A run that has no question for people waits because of a pause, which may be over by now. */
 async function pauseOf(
   { project_id }: Agent,
   asked: readonly unknown[],
@@ -290,7 +293,7 @@ async function pauseOf(
   return pause ? { reason: pausedMessage(pause) } : {}
 }
 
-/** The work continues, and the receipt will show its result. */
+/** The work continues, and the receipt will contain its result. */
 function accepted({ id: request_id, status }: Invocation, agent: Agent, waits?: Waits): AcceptedReply {
   const location = `/v1/agents/${agent.id}/invocations/${request_id}`
   return new AcceptedReply({ request_id, status, ...waits }, location, status === 'queued')

@@ -10,7 +10,7 @@ import { NamedFile, ReceiptAttachment } from './attachments/attachment-shape.ts'
 import { AttemptCause, ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
 import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
 
-/** Absent where the answer is words. */
+/** Absent if the answer is text. */
 const OutputValue = z
   .unknown()
   .optional()
@@ -99,7 +99,7 @@ export const Receipt = z
 
 type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'rounds'>
 
-/** The receipt. What is not in its shape is for doors. */
+/** The receipt. Fields that aren't in its shape are for other channels. */
 export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
   const {
     id,
@@ -132,18 +132,18 @@ function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation
   return { input_tokens, output_tokens, total_tokens: tokens_used, ...partsOf((name) => parts[name]) }
 }
 
-/** The calls that were left to the caller. They are in the last answer. */
+/** The calls left to the caller, which are in the last answer. */
 export function handedCalls({ rounds }: Pick<Invocation, 'rounds'>): (ShownCall & { index: number })[] {
   const calls = rounds?.at(-1)?.calls ?? []
   return calls.flatMap((call, index) => (call.handed ? [{ ...shownCall(call), index }] : []))
 }
 
-/** The value of an answer that was wanted as JSON. Its text is the response, and is gone when the receipt is erased. */
+/** The value of an answer requested as JSON. Its text is the response, which is gone when the receipt is erased. */
 export function outputOf({ structured, response }: Pick<Invocation, 'structured' | 'response'>): { output?: unknown } {
   return structured && response ? { output: JSON.parse(response) } : {}
 }
 
-/** What clients of the API get, and for doors, which tell more, the receipt. */
+/** What clients of our API get, and the receipt for other channels, which report more. */
 type Result = z.input<typeof InvocationResult> & { receipt(): PresentInvocation }
 
 export function resultOf(invocation: Invocation, agent_id: string): Result {
@@ -160,13 +160,13 @@ function filesOf({ steps }: Pick<Invocation, 'steps'>): z.output<typeof NamedFil
   return made
 }
 
-/** Throws the error of an invocation that did not complete. */
+/** Throws the error of an invocation that didn't complete. */
 export function getResult(ended: Invocation, agent_id: string): Result {
   if (ended.status !== 'completed') throw failureOf(ended)
   return resultOf(ended, agent_id)
 }
 
-/** The error for an invocation that did not complete: the one in its receipt. */
+/** The error of an invocation that didn't complete, from its receipt. */
 export function failureOf({ id, error, steps }: Invocation): RunFailure {
   const { code, message, retry_after, details } = error ?? { ...FAILED, retry_after: undefined, details: undefined }
   const wait = code === 'unavailable' ? (retry_after ?? 1) : retry_after
@@ -176,12 +176,12 @@ export function failureOf({ id, error, steps }: Invocation): RunFailure {
   return new RunFailure(id, code, message, { retry_after: wait, details, headers })
 }
 
-/** Most clients wait less than this before they try again. */
+/** Most clients wait less than this before they retry. */
 const SOON_SECONDS = 60
 
 /**
- * Another try would call the tools again, or would be paid again and most likely end as this one. The SDK and the clients
- * of OpenAI and Anthropic retry on their own unless the reply says not to.
+ * Another try would call the tools again, or would be paid for again and most likely end the same way. The SDK and the
+ * clients of OpenAI and Anthropic retry unless the reply says not to.
  */
 const NOT_AGAIN = { 'X-Should-Retry': 'false' }
 

@@ -41,8 +41,8 @@ export type RunParts = Pick<
   SnapshotParts
 
 /**
- * Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. However
- * the work ends, the run is stored by then; if it could not be, this node does not have it.
+ * Runs the invocation. Its effects are returned, not written, because they must commit together with the reply. However
+ * the work ends, the run is stored by then; if it couldn't be, this node doesn't own it.
  */
 export async function runInvocation(started: StartedRun, parts: RunParts): Promise<RunEnd> {
   const meter = parts.spending.meter(runSpender(started), started.project)
@@ -74,7 +74,7 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
   const span = parts.tracer && beginRunSpan(started, parts.tracer)
   const keep = (steps: readonly Step[]) => stored.keep(steps)
   const waitsForBudgets = started.invocation.on_budget === 'wait'
-  // One that a client waits for has earlier attempts if it has waited for runs that it called.
+  // A run that a client waits for has earlier attempts if it has waited for runs that it called.
   const isKept = background || keyed || attempt > 1
 
   let outcome: RunOutcome
@@ -92,7 +92,7 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
       const step = names && { kind: 'recall' as const, ...times, logs: [], ...names }
       return { ...found, history: history ?? found.history, recall: step }
     }
-    // A run that was cancelled while it waited for room ends as any that is cancelled.
+    // A run that is cancelled while it waits for room ends like any cancelled run.
     const hasNoRoom = !taken && !cancellation.cancelled
     outcome = hasNoRoom
       ? noRoom(kept)
@@ -155,7 +155,7 @@ async function leaveWaiting(
   const invocation = {
     ...before,
     status: 'waiting' as const,
-    // A client waits for the answer as long as runs work on it, and for nothing else.
+    // A client waits for the answer while runs work on it, and for nothing else.
     background: before.background || !waitsForRuns,
     duration_ms,
     tree: waitsForRuns ? tree : before.tree,
@@ -202,7 +202,7 @@ type ResolvedGiven = { value: Given | undefined; release: (() => void) | undefin
 
 const NOTHING_GIVEN: ResolvedGiven = { value: undefined, release: undefined }
 
-/** There is no room for the conversation now; the client may try again. What earlier attempts have done stays. */
+/** There is no room for the conversation now; the client can retry. The work of earlier attempts stays. */
 function noRoom(kept: readonly Step[]): RunOutcome {
   const message = 'Too many long conversations are in progress. Try again shortly.'
   return { status: 'failed', reason: 'no room', message, ...leftBy(kept), logs: logsOf(kept) }
@@ -212,7 +212,7 @@ type ForRun = Pick<RunInput, 'history' | 'recalled' | 'summary'> & Pick<RecallRe
 
 const NOTHING: ForRun = { history: [], recalled: [] }
 
-/** The session so far, and what is recalled for this user. Later attempts are given what the first one found. */
+/** The session so far, and the memories recalled for this user. Later attempts get what the first one found. */
 async function remember(
   { agent, definition, kept, invocation: { context, message, tree } }: StartedRun,
   meter: Meter,
@@ -246,7 +246,7 @@ function endedBy(
     ...invocation,
     ...end,
     status,
-    // A run that did not complete keeps what it has said, if anything.
+    // A run that didn't complete keeps what it has said, if anything.
     response: status === 'completed' ? response : response || null,
     structured: output !== undefined,
     attachments: attachments ?? invocation.attachments,
@@ -265,7 +265,7 @@ function errorOf(
   now: number,
 ): Invocation['error'] {
   if (outcome.status === 'waiting') return null
-  // A client or its hang-up cancelled the run, or a pause of its agent did; else the service stops.
+  // A cancellation, a disconnected client or a pause of its agent ended the run. Otherwise the service stops.
   if (outcome.status === 'cancelled') return cancellation.cancelled ? CANCELLED : STOPPED
   const { reason, message } = outcome
   if (reason === 'over budget') {

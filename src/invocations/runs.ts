@@ -39,18 +39,18 @@ import * as rows from './rows/invocation-rows.ts'
  *   takeUp                             (the node died: the run is taken again, or has failed)
  */
 
-/** Why a run may not begin now. */
+/** Why a run can't start now. */
 export type AdmissionRefusal = 'no_place' | 'project_full' | 'overloaded'
 
 type AdmissionRequest = { invocation: Invocation; agent: Agent; definition: Definition; project: ProjectSnapshot }
 
 /**
- * Admits a run that a client waits for. Where its agent or its project limits its runs, the statement that stores the run
- * counts them on all nodes, and the run begins when it is stored. Otherwise only the loss of the database can refuse it, so
- * it begins at once: its model is asked while it is being stored (`run.stored`). If it cannot be stored, it is stopped. An
- * admitted run has a place in the journal, so that its entries are always accepted.
+ * Admits a run that a client waits for. If its agent or its project limits its runs, the statement that stores the run
+ * counts them on all nodes, and the run starts when it is stored. Otherwise only losing the database could refuse it,
+ * so it starts immediately: its model is called while it is being stored (`run.stored`). If it can't be stored, it is
+ * stopped. An admitted run has a place in the journal, so its entries are always accepted.
  *
- * Dies before: nothing is stored, and the client may ask again. Dies after: the run is on disk, leased to this node; every
+ * Dies before: nothing is stored, and the client can retry. Dies after: the run is on disk, leased to this node; every
  * node shows, follows and cancels it, and `takeUp` finds it.
  */
 export async function admit(
@@ -76,7 +76,7 @@ export async function admit(
     const { db } = storage
     const ofProject = sql`${runsOfProject(db, sql`${agent.project_id}`, time)} < ${mostOfProject}`
     const ofAgent = sql`${runsUnderWay(db, agent.seq, time)} < ${mostOfAgent}`
-    // The project is asked before the agent, as for the queue.
+    // The project is checked before the agent, as in the queue.
     const hasRoom = sql<boolean>`case when ${mostOfProject === null ? sql`true` : ofProject}
       then ${mostOfAgent === null ? sql`true` : ofAgent} else false end`
     if (!(await insertIf(db, row, hasRoom))) {
@@ -98,13 +98,13 @@ export function notAdmittedError(refusal: AdmissionRefusal, { name }: Agent, { l
   return new ApiError('rate_limited', full, { retry_after: 1 })
 }
 
-/** Queues a run in the caller's transaction. All nodes learn of it when that commits. */
+/** Queues a run in the caller's transaction. All nodes are notified when it commits. */
 export async function enqueueRun(db: Database, invocation: Invocation, agent: Agent): Promise<void> {
   await writeRows(db, [rows.insertion(invocation, agent.project_id)])
   await announceQueued(db, agent)
 }
 
-/** The runs of an agent move with it. Other budgets may be over it then, so those that wait for one continue. */
+/** An agent's runs move with it. Other budgets may apply to it then, so runs that wait for one continue. */
 export async function moveRuns(db: Database, agent: Agent): Promise<void> {
   await db.updateTable('runs').set({ project_id: agent.project_id }).where('agent_seq', '=', agent.seq).execute()
   await queueWaitingForBudgets(db, agent.seq)
@@ -116,7 +116,7 @@ export function announceQueued(db: Database, { project_id, seq }: Agent): Promis
 }
 
 /**
- * Takes queued runs of an agent, the oldest first, as many as its limits allow on all nodes: one statement marks them as
+ * Takes an agent's queued runs, oldest first, as many as its limits allow on all nodes. One statement marks them as
  * running and leases them to this node, so no other node has them.
  *
  * Dies before: they stay in the queue. Dies after: they are leased to a dead node, and `takeUp` queues them again.
@@ -124,10 +124,10 @@ export function announceQueued(db: Database, { project_id, seq }: Agent): Promis
 export const take: (db: Database, options: TakeOptions) => ReturnType<typeof takeQueued> = takeQueued
 
 /**
- * Keeps steps of a run, with what they have cost, and renews its lease. Returns the new lease, or undefined if this node
- * does not hold the run any more; then nothing is written, and the run must stop here.
+ * Stores steps of a run and their usage, and renews its lease. Returns the new lease, or undefined if this node has
+ * lost the run; then nothing is written, and the run must stop here.
  *
- * Dies before: the next attempt does the steps again. Dies after: it continues behind them.
+ * Dies before: the next attempt does the steps again. Dies after: it continues after them.
  */
 export async function keep(
   run: LiveRun,
@@ -142,11 +142,14 @@ export async function keep(
   return isKept
 }
 
-/** How the work of a node on a run ends. */
+/** How a node's work on a run ends. */
 export type WorkEnd =
   /** It has completed, failed or was cancelled. */
   | { kind: 'ended'; invocation: EndedInvocation; entry: JournalEntry }
-  /** It goes on when people have decided what it `asked`, when the runs that it called have ended, or at a time. */
+  /**
+   * It continues when people have decided what it `asked`, when the runs that it called have ended, or at a certain
+   * time.
+   */
   | {
       kind: 'waiting'
       invocation: WaitingInvocation
@@ -154,23 +157,24 @@ export type WorkEnd =
       asked: readonly Approval[]
       waitsForRuns: boolean
     }
-  /** The service stops. The run goes back into the queue. */
+  /** The service stops. The run returns to the queue. */
   | { kind: 'stopped' }
-  /** This node cannot go on with it: another one has it, or the lease ends and one takes it. */
+  /** This node can't continue it: another node has it, or takes it when the lease ends. */
   | { kind: 'moved'; cause: unknown }
 
-/** The same, with what stores what the run has spent if its entry is not written. */
+/** The same, with what stores the run's usage if its entry is not written. */
 export type RunEnd = WorkEnd & { storeSpending(): Promise<void> }
 
 type FinishedRun = { run: LiveRun; agent: Agent; definition: Definition; invocation: Invocation }
 
 /**
- * Ends the work of this node on a run. `write` commits the entry and resolves with nothing if the lease was lost. An ended
- * run is deleted, and its receipt, log entries, metrics, memories, events and ledger lines are inserted in one commit. A
- * waiting run keeps its row, without a lease. Returns what `write` has written. The run gives back its place either way.
+ * Ends this node's work on a run. `write` commits the entry and resolves with nothing if the lease was lost. An ended
+ * run is deleted, and its receipt, log entries, metrics, memories, events and ledger lines are inserted in one commit.
+ * A waiting run keeps its row, without a lease. Returns what `write` has written. In any case the run gives back its
+ * place.
  *
- * Dies before: the run is leased to a dead node, and `takeUp` finds it with the steps that were kept. Dies after: all of it
- * is on disk; the runs that it called are cancelled by `takeUp`.
+ * Dies before: the run is leased to a dead node, and `takeUp` finds it with the stored steps. Dies after: all of it is
+ * on disk; `takeUp` cancels the runs that it called.
  */
 export async function finish<Written>(
   end: RunEnd,
@@ -185,31 +189,31 @@ export async function finish<Written>(
       if (run.lease) await queueAgain(run.lease, parts)
     }
     if (end.kind === 'ended' || end.kind === 'waiting') {
-      // It may be woken and taken again, also by this node, as soon as this is on disk.
+      // As soon as this is on disk, it may be woken and taken again, also by this node.
       if (end.kind === 'waiting') run.abandon()
       written = await write(end.entry)
     }
     if (written && end.kind === 'ended') {
       parts.telemetry.countRun(end.invocation.status, definition.kind, agent.project_id)
-      // Only a run that has waited has called others.
+      // Only a run that has waited can have called others.
       if (invocation.attempt > 1) await cancelCalled(invocation, definition, parts)
     }
     return written
   } finally {
-    // The database may be away for long, and the client waits.
+    // The database may be unavailable for a long time, and the client waits.
     if (!written && end.kind !== 'stopped') void end.storeSpending()
     leave(run, parts)
   }
 }
 
-/** A run gives back its place, whether it was admitted or not. Who waits for its end on this node learns of it. */
+/** A run gives back its place, whether it was admitted or not. Followers on this node are notified of its end. */
 export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
   if (run.hasPlace) journal.release()
   run.hasPlace = false
   run.end()
 }
 
-/** Another node, or the next start, continues with the run. */
+/** Another node, or the next start, continues the run. */
 async function queueAgain(lease: Lease, { storage }: Pick<Parts, 'storage'>): Promise<void> {
   await storage.transaction(async (db) => {
     await giveBack(db, lease)
@@ -217,7 +221,7 @@ async function queueAgain(lease: Lease, { storage }: Pick<Parts, 'storage'>): Pr
   })
 }
 
-/** A run that has ended needs no answer of those that it called. */
+/** A run that has ended doesn't need answers from runs that it called. */
 async function cancelCalled(
   { id }: Invocation,
   definition: Definition,
@@ -228,8 +232,8 @@ async function cancelCalled(
 }
 
 /**
- * Queues the runs of dead nodes again, if they are in the background or have an Idempotency-Key; returns their ids. One
- * statement checks that the lease has ended, so no run is taken from a node that lives. The others have failed: see
+ * Queues the runs of dead nodes again, if they are background runs or have an Idempotency-Key, and returns their IDs.
+ * One statement checks that the lease has ended, so no run is taken from a live node. The others have failed: see
  * `tend-runs.ts`.
  */
 export const takeUp: (db: Database, now: number) => Promise<string[]> = requeueLapsed

@@ -20,14 +20,14 @@ import { readRuns } from './rows/read-runs.ts'
 import { countKept, removeKept } from './steps/step-store.ts'
 
 /**
- * How an invocation ends that no node runs, and what it leaves besides its row. `was` is how it was found, and `kept` how
- * many steps it had then.
+ * How an invocation that no node runs ends, and what it writes besides its row. `was` is how it was found, and `kept`
+ * how many steps it had then.
  */
 export type UnownedRunEnd = { was: Invocation; kept: number; invocation: EndedInvocation; effects: Write[] }
 
 /**
- * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false if a node runs it after
- * all, or if it has taken a step meanwhile, which its receipt would lack; then nothing is written.
+ * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false and writes nothing
+ * if a node runs it after all, or if it has stored a step in the meantime, which its receipt would lack.
  */
 export async function endUnowned(
   db: Database,
@@ -35,7 +35,7 @@ export async function endUnowned(
   now: number,
 ): Promise<boolean> {
   const { id } = invocation
-  // Whoever decides what it asks adds a step under the same lock.
+  // A decision about what it asks adds a step under the same lock.
   await lock(db, found.agent_seq, id)
   if ((await countKept(db, id)) !== kept) return false
   const { numDeletedRows } = await db
@@ -65,7 +65,7 @@ export async function requestCancel(db: Database, id: string, now: number): Prom
   await announce(db, 'cancellations', id)
 }
 
-/** The runs of an owner that a client wants to cancel. */
+/** This owner's runs that a client wants to cancel. */
 export async function listCancelRequested(db: Database, owner: string): Promise<string[]> {
   const rows = await db
     .selectFrom('runs')
@@ -99,7 +99,7 @@ export async function get(db: Database, agent_seq: number, id: string): Promise<
   return invocation
 }
 
-/** For whom it runs, and who made the schedule that began it, if one did. */
+/** The user for whom it runs, and who made the schedule that started it, if one did. */
 export async function getBeginning(
   db: Database,
   agent_seq: number,
@@ -115,7 +115,7 @@ export async function getBeginning(
   return { user_id: row.user_id, authors: jsonOf('invocation', { ...row, id })<string[] | null>('authors') ?? [] }
 }
 
-/** Which of these have ended, are gone, or wait for runs that may wait for people. */
+/** The runs among these that have ended, were deleted, or wait for runs that may wait for people. */
 export async function listEnded(db: Database, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return []
   const unfinished = await db
@@ -129,8 +129,8 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
 }
 
 /**
- * What retention removes: runs that ended before this time, and for which no other waits. What ended before it was asked
- * for before it too, and the ids contain that time, so no index of times is needed.
+ * What retention removes: runs that ended before this time and that no other run waits for. Whatever ended before it
+ * also started before it, and IDs contain the start time, so no index on times is needed.
  */
 function isOutlived(before: number): RawBuilder<SqlBool> {
   return sql<SqlBool>`id < ${firstIdAt('req', before)} and finished_at < ${before} and not ${isAwaited('invocations')}`
@@ -141,12 +141,12 @@ export function remove(db: Database, before: number, limit: number): Promise<num
   return removeRows(db, 'invocations', { which: isOutlived(before), limit })
 }
 
-/** Removes at most `limit` ended invocations that their project keeps no longer. Returns how many. */
+/** Removes at most `limit` ended invocations that are past their project's retention. Returns how many. */
 export function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
   return removeAged(db, 'invocations', { now, limit, isOlder: isOutlived })
 }
 
-/** Removes invocations of deleted agents, and what was answered about them. What they have called is cancelled. */
+/** Removes invocations of deleted agents, and replies about them. The runs that they called are cancelled. */
 export async function removeOfMissingAgents(db: Database, limit: number, now: number): Promise<number> {
   return (await removeOfMissing(db, 'runs', limit, now)) || removeOfMissing(db, 'invocations', limit, now)
 }
@@ -163,13 +163,13 @@ async function removeOfMissing(
   const ids = left.map(({ id }) => id)
   if (table === 'runs') for (const id of ids) await cancelBelow(db, id, now)
   await removeKept(db, ids)
-  // They have the words of users, of whom nothing is known any more when the runs are gone.
+  // They contain users' words, and when the runs are gone, nothing says which users.
   await eraseRepliesAbout(db, ids)
   const { numDeletedRows } = await db.deleteFrom(table).where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
 }
 
-/** Gives the receipts of runs that have ended what their calls cost, in all and by the positions of their steps. */
+/** Adds to receipts of ended runs what their calls cost, in total and per step. */
 export async function updateCosts(
   db: Database,
   costs: readonly { request_id: string; step: number; cost_nano: Cost }[],
@@ -179,7 +179,7 @@ export async function updateCosts(
       .selectFrom('invocations')
       .select(['id', 'steps'])
       .where('id', '=', id)
-      // An erasure at the same time must not be undone by the steps as they were read.
+      // This must not undo a simultaneous erasure by writing back the steps that it read.
       .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
       .executeTakeFirst()
     if (!row) continue

@@ -16,12 +16,12 @@ const INTERRUPTED = { code: 'server_error', message: 'The service stopped while 
 
 type LeaseParts = Pick<Parts, 'live' | 'log' | 'now' | 'storage'>
 
-/** Renews the leases of the runs in this process, again and again. Returns a function that stops it. */
+/** Renews the leases of this process's runs periodically. Returns a function that stops it. */
 export function keepRuns(parts: LeaseParts): () => void {
   return keepLeases(LEASED_RUNS, keeping(parts))
 }
 
-/** A run whose lease was lost is stopped: another node has ended it, or runs it, or may soon do so. */
+/** A run whose lease was lost is stopped: another node has ended it, runs it, or may soon do so. */
 function keeping({ live, log, now, storage }: LeaseParts): LeaseUpkeep {
   return {
     db: storage.db,
@@ -34,12 +34,12 @@ function keeping({ live, log, now, storage }: LeaseParts): LeaseUpkeep {
 }
 
 /**
- * Takes care of the runs of dead nodes. Runs in the background, and those with an Idempotency-Key, are queued again and
- * go on after their last step. The others have failed. What goes on below runs that have ended is cancelled. Callbacks
- * that were made while their run ended learn of it.
+ * Takes care of dead nodes' runs. Background runs, and runs with an Idempotency-Key, are queued again and continue
+ * after their last step; the others have failed. Active runs below ended ones are cancelled. Callbacks that were
+ * created while their run ended are notified.
  */
 export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'telemetry'>): Promise<void> {
-  // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.
+  // This process may have slept until its own leases ended. Its own runs must not be mistaken for a dead node's.
   await renewHeld(LEASED_RUNS, keeping(parts))
   const { storage, now, log, telemetry } = parts
   const tell = (request_id: string, fate: string) => {
@@ -62,14 +62,14 @@ function goesOn({ background, keyed }: Invocation): boolean {
 
 type FailParts = Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>
 
-/** Returns false if another node was quicker. */
+/** Returns false if another node was faster. */
 async function fail(interrupted: Invocation, parts: FailParts): Promise<boolean> {
   const agent = await agents.findBySeq(parts.storage.db, interrupted.agent_seq)
   return endUnownedRun(interrupted, { agent, status: 'failed', error: INTERRUPTED }, parts)
 }
 
 /**
- * A node may die after a run has ended and before it has cancelled those that the run had called. It does no harm if
+ * A node may die after a run has ended and before it has cancelled the runs that this one called. It does no harm if
  * several nodes do this at once, or if the node that ended the run is about to.
  */
 async function cancelUnwanted({ now, storage }: Pick<Parts, 'now' | 'storage'>): Promise<void> {
@@ -80,7 +80,7 @@ async function cancelUnwanted({ now, storage }: Pick<Parts, 'now' | 'storage'>):
   if (waiting.length > 0) await storage.transaction((db) => cancelThose(db, waiting, now()))
 }
 
-/** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */
+/** Stops a paused or deleted agent's runs on this node. Without an ID, every agent is checked. */
 export async function stopUnwanted(
   { live, storage }: Pick<Parts, 'live' | 'storage'>,
   changed: string | undefined,
@@ -92,7 +92,7 @@ export async function stopUnwanted(
   }
 }
 
-/** Without an id, looks up which runs clients have asked to cancel. */
+/** Without an ID, looks up which runs clients want to cancel. */
 export async function stopCancelled(
   { live, node, storage }: Pick<Parts, 'live' | 'node' | 'storage'>,
   wanted: string | undefined,

@@ -5,10 +5,10 @@ import { type Budget, periodOf } from '../budget.ts'
 import type { BudgetPeriod } from '../budget-period.ts'
 import type { CounterKey } from './counter-store.ts'
 
-/** A budget that is over a call, and the counter of it in which the call is counted. */
+/** A budget that applies to a call, and its counter in which the call is counted. */
 export type ApplicableBudget = { budget: Budget; counter: CounterKey; until: number | null }
 
-/** A budget as nodes keep it in memory, with the period that it is in. */
+/** A budget in a node's memory, with its current period. */
 export class CachedBudget {
   readonly budget: Budget
   #period: BudgetPeriod | undefined
@@ -17,7 +17,7 @@ export class CachedBudget {
     this.budget = budget
   }
 
-  /** Undefined if it is not over this spending. */
+  /** Undefined if the budget doesn't apply to this spending. */
   applied(spender: Spender, now: number): ApplicableBudget | undefined {
     const subject = subjectOf(this.budget, spender)
     if (subject === undefined) return undefined
@@ -36,8 +36,8 @@ export class CachedBudget {
 type SpentOn = { project_id: string; model: string; isReported?: boolean }
 
 /**
- * Whether budgets of the service count what a call spends. What a remote agent or a project's own provider reports could
- * use up what all projects share. That a run was made, this service knows by itself.
+ * Whether budgets of the service count this call. What a remote agent or a project's own provider reports could use up
+ * the budget that all projects share. That a run was started is known without a report.
  */
 export async function countsForService(
   { project_id, model, isReported = false }: SpentOn,
@@ -47,7 +47,7 @@ export async function countsForService(
   return !isReported && prices.isPaidByService(project_id, model)
 }
 
-/** Whose the spending is, if each key or user has the limit for itself; else empty. Undefined: it does not count. */
+/** The key or user whose limit applies, if each has its own; otherwise empty. Undefined: the budget doesn't apply. */
 function subjectOf({ scope_type, scope_id, agent_id }: Budget, spender: Spender): string | undefined {
   if (scope_type === 'service' || scope_type === 'project') return ''
   if (scope_type === 'agent') return agent_id === spender.agent_id ? '' : undefined

@@ -24,44 +24,47 @@ export type DeskParts = Pick<
   'config' | 'events' | 'findProject' | 'log' | 'memo' | 'node' | 'now' | 'prices' | 'storage'
 >
 
-/** A call that waits for its turn, or for room. */
+/** A call that waits for its turn, or for room in a budget. */
 type RoomApplication = ReservationRequest & {
   estimate: Estimate
-  /** When it was asked for. */
+  /** When room was requested. */
   since: number
   resolve(reservation: Reservation | undefined): void
   reject(error: unknown): void
 }
 
-/** A call, and the budgets that it is under now. While it waits they may change, and periods end. */
+/** A call, and the budgets that apply to it now. While it waits, budgets may change and periods may end. */
 type Candidate = { waiting: RoomApplication; applied: readonly ApplicableBudget[] }
 
-/** What a transaction has decided: what it writes, and what is announced when that is committed. */
+/** What a transaction has decided: what it writes, and what is announced when it commits. */
 type DeskDecision = { writes: Write[]; met: Set<BudgetCounter>; answers: (() => void)[]; heldUp: RoomApplication[] }
 
-/** One transaction gives room to this number of calls at most. */
+/** One transaction gives room to at most this many calls. */
 const MOST_AT_ONCE = 200
-/** And it locks this number of counters at most, unless one call has more. */
+/** It locks at most this many counters, unless a single call has more. */
 const MOST_COUNTERS = 2_000
 const AGAIN_MS = 500
-/** A call waits for this long for what other calls hold and may not use. */
+/** How long a call waits for amounts that other calls have reserved but may not use. */
 const PATIENCE_MS = 30_000
 const LOOK_AGAIN_MS = 150
 
 /**
- * Reserves room in budgets before calls are made. What waits while one transaction is under way shares the next one, so
- * that a budget over many calls is locked once for all of them.
+ * Reserves room in budgets before calls are made. Everything that waits during a transaction shares the next one, so a
+ * budget that many calls need is locked once for all of them.
  */
 export class BudgetDesk implements Desk {
   readonly #parts: DeskParts
-  /** The reserved lines of this node, whose calls are in progress. */
+  /** This node's reserved lines, whose calls are in progress. */
   readonly #held = new Map<string, Lease>()
-  /** What lines hold whose transaction has not told its outcome. If it was committed, the next one takes it back. */
+  /**
+   * Amounts reserved by transactions whose outcome is unknown. If one was committed, the next transaction takes its
+   * amounts back.
+   */
   readonly #unsure = new Map<string, readonly Charge[]>()
   readonly #stopRenewing: () => void
   readonly #known = new WeakMap<ProjectSnapshot, readonly CachedBudget[]>()
   #waiting: RoomApplication[] = []
-  /** There will be room for these, unless the calls that hold it use it up. */
+  /** These calls get room unless the calls that reserved it use it up. */
   #heldUp: RoomApplication[] = []
   #isServing = false
 
@@ -111,11 +114,14 @@ export class BudgetDesk implements Desk {
   #start(): void {
     if (this.#isServing) return
     this.#isServing = true
-    // What else asks in this pass of the event loop joins the transaction.
+    // Calls that ask in the same pass of the event loop join the transaction.
     setImmediate(() => this.#serve())
   }
 
-  /** What is held comes back when calls end, here or on another node, so the store is asked now and then. */
+  /**
+   * Calls that end, here or on another node, give back what they didn't use, so the store is asked again from time to
+   * time.
+   */
   #lookAgain(): void {
     const { gone = [], there = [] } = Object.groupBy(this.#heldUp, ({ call }) =>
       call.signal?.aborted ? 'gone' : 'there',
@@ -132,7 +138,7 @@ export class BudgetDesk implements Desk {
     this.#heldUp.push(...heldUp)
   }
 
-  /** The budgets that are over a call. One in runs counts the first call of a run. */
+  /** The budgets that apply to a call. A budget in runs counts only the first call of a run. */
   async #appliedTo({ line, isFirst, project }: CountedCall, { isReported = false } = {}): Promise<ApplicableBudget[]> {
     const { findProject, memo, now } = this.#parts
     const present = project && memo.holds('snapshots', project) ? project : await findProject(line.project_id)
@@ -173,9 +179,9 @@ export class BudgetDesk implements Desk {
         for (const { reject } of group.filter((one) => !again.includes(one))) {
           reject(new StepNotKept('could not reserve an amount in a budget', { cause: error }))
         }
-        // A transaction that the database has refused will be refused again.
+        // If the database refused a transaction, it will refuse it again.
         if (!isPassing(error)) this.#unsure.clear()
-        // The database may be back in a moment. Until then the calls wait, and have not begun.
+        // The database may be back in a moment. Until then the calls wait; they haven't begun.
         this.#waiting.unshift(...again)
         if (again.length > 0 || this.#unsure.size > 0) await delay(AGAIN_MS, undefined, { ref: false })
       }
@@ -200,7 +206,10 @@ export class BudgetDesk implements Desk {
     return decided
   }
 
-  /** A commit of which no word came may have succeeded. No call was made, also if another node has given its line up. */
+  /**
+   * If the outcome of a commit is unknown, it may have succeeded. No call was made, even if another node has given the
+   * line up.
+   */
   async #takeBackUnsure(db: Database): Promise<void> {
     const ids = [...this.#unsure.keys()]
     if (ids.length === 0) return
@@ -214,7 +223,7 @@ export class BudgetDesk implements Desk {
     )
   }
 
-  /** Gives the call room in all budgets over it, or none. Calls are asked in the order of arrival. */
+  /** Gives the call room in all budgets that apply to it, or in none. Calls are served in the order of arrival. */
   #decide(
     waiting: RoomApplication,
     applied: readonly ApplicableBudget[],
@@ -268,24 +277,24 @@ export class BudgetDesk implements Desk {
   }
 }
 
-/** Nothing is reserved where nothing is refused: the answer may be as long as it would be without budgets. */
+/** If no budget refuses calls, nothing is reserved, and the answer may be as long as without budgets. */
 function refusesNothing(applied: readonly ApplicableBudget[]): boolean {
   return applied.every(({ budget }) => budget.action === 'notify')
 }
 
-/** As many calls as one transaction takes, and at least one. */
+/** As many calls as fit in one transaction, and at least one. */
 function firstOf(asking: readonly Candidate[]): readonly Candidate[] {
   let counters = 0
   const end = asking.findIndex(({ applied }, i) => (counters += applied.length) > MOST_COUNTERS && i > 0)
   return end < 0 ? asking : asking.slice(0, end)
 }
 
-/** No caller can hold less than nothing, whatever it says that it needs. */
+/** A caller can't reserve less than nothing, whatever amount it asks for. */
 function wholeOf(tokens: number): number {
   return Math.max(0, Math.ceil(tokens)) || 0
 }
 
-/** A run counts once, also if an earlier attempt of it has called a model. */
+/** A run is counted once, even if an earlier attempt of it has called a model. */
 async function countedOnce(
   db: Database,
   { line }: CountedCall,

@@ -4,10 +4,10 @@ import type { ApplicableBudget } from './applies.ts'
 import { type CounterKey, counterWrite } from './counter-store.ts'
 import { usedOf } from './grant.ts'
 
-/** A part of a budget that a call holds. */
+/** A part of a budget that a call has reserved. */
 export type Charge = ApplicableBudget & { held: number }
 
-/** What a call holds, until it has ended. */
+/** What a call has reserved until it ends. */
 export function reservationOf(
   charges: readonly Charge[],
   owner: string,
@@ -24,7 +24,7 @@ export function reservationOf(
   }
 }
 
-/** A call that holds nothing, and is counted when it has ended. Its line is not in the ledger before that. */
+/** A call that reserves nothing, and is counted when it has ended. Until then its line is not in the ledger. */
 export function countingOf(applied: readonly ApplicableBudget[]): Reservation | undefined {
   if (applied.length === 0) return undefined
   return {
@@ -32,7 +32,7 @@ export function countingOf(applied: readonly ApplicableBudget[]): Reservation | 
     owner: undefined,
     settled: (used) =>
       applied.map(({ budget, counter }) => {
-        // A run counts as one, and a call whose price is not known as nothing.
+        // A run is counted as one, and a call with an unknown price as zero.
         const most = budget.limit_kind === 'runs' ? 1 : 0
         return counterWrite(counter, { used: usedOf(budget, used, most), kept: 1 })
       }),
@@ -42,7 +42,7 @@ export function countingOf(applied: readonly ApplicableBudget[]): Reservation | 
 
 type StoredCharge = [budget_id: string, subject: string, period_start: number, held: number]
 
-/** As a reserved line has them, for the node that finds it when this one has died. */
+/** The form that a reserved line stores, for the node that finds it if this one dies. */
 export function chargesText(charges: readonly Charge[]): string {
   return JSON.stringify(
     charges.map(
@@ -64,17 +64,17 @@ function readCharges(text: string | null): { counter: CounterKey; held: number }
   }))
 }
 
-/** What a line held counts as used: nothing tells whether its call was answered. */
+/** What a line reserved is counted as used: nobody knows whether its call was answered. */
 export function lapseWrites(charges: string | null): Write[] {
   return readCharges(charges).map(({ counter, held }) => counterWrite(counter, { used: held, reserved: -held }))
 }
 
-/** What a line held is free again: its call was not made. */
+/** Frees what a line reserved, because its call was not made. */
 export function undoWrites(charges: readonly Charge[]): Write[] {
   return charges.map(({ counter, held }) => counterWrite(counter, { reserved: -held }))
 }
 
-/** What a line held does not count as used: its call was not made. */
+/** What a line reserved is not counted as used after all, because its call was not made. */
 export function unlapseWrites(charges: readonly Charge[]): Write[] {
   return charges.map(({ counter, held }) => counterWrite(counter, { used: -held }))
 }

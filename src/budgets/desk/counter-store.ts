@@ -6,10 +6,10 @@ import { insertMany } from '../../storage/journal/write-rows.ts'
 import { toJson } from '../../storage/postgres/postgres-write-batch.ts'
 import type { Tables } from '../../storage/tables.ts'
 
-/** What was spent of a budget in one period, and of what events have told. */
+/** What was spent of a budget in one period, and the thresholds that events have already reported. */
 export type BudgetCounter = Tables['budget_counters']
 
-/** Names a counter. `subject` is the key or the user if each has the limit for itself, or empty. */
+/** Names a counter. `subject` is the key or the user if each has its own limit, otherwise empty. */
 export type CounterKey = Pick<BudgetCounter, 'budget_id' | 'subject' | 'period_start'>
 
 export const COUNTERS = bulkTable('budget_counters', {
@@ -30,7 +30,7 @@ export function counterName({ budget_id, subject, period_start }: CounterKey): s
   return `${budget_id} ${period_start} ${subject}`
 }
 
-/** Reads the counters and locks them until the transaction ends, all in one order. Those that are missing are made. */
+/** Reads the counters and locks them until the transaction ends, always in the same order. Creates missing ones. */
 export async function lockCounters(db: Database, keys: readonly CounterKey[]): Promise<Map<string, BudgetCounter>> {
   if (keys.length === 0) return new Map()
   const isLocked = engineOf(db) === 'postgres'
@@ -51,7 +51,7 @@ export async function findCounters(
   keys: readonly CounterKey[],
   isLocked = false,
 ): Promise<Map<string, BudgetCounter>> {
-  // The keys are one parameter, because both engines limit the number of parameters.
+  // The keys are passed as one parameter, because both engines limit the number of parameters.
   const list = toJson(keys.map(({ budget_id, subject, period_start }) => [budget_id, subject, period_start]))
   const wanted =
     engineOf(db) === 'postgres'
@@ -63,7 +63,9 @@ export async function findCounters(
   return new Map(rows.map((row) => [counterName(row), row]))
 }
 
-/** Counters since then that have reached what no event has told, and no others: so none waits behind what has no news. */
+/**
+ * Counters since that time with a threshold that no event has reported. Others aren't read, so they can't delay these.
+ */
 export async function listUntold(db: Database, since: number, limit: number): Promise<BudgetCounter[]> {
   const isReached = sql<boolean>`threshold.percent > c.told and c.used * 100 >= b.amount * threshold.percent`
   return db
@@ -82,7 +84,7 @@ export async function listUntold(db: Database, since: number, limit: number): Pr
     .execute()
 }
 
-/** The thresholds of the budget `b` as rows. Those of a damaged row are none. */
+/** The thresholds of the budget `b` as rows. A damaged row has none. */
 function thresholdsIn(db: Database) {
   if (engineOf(db) === 'sqlite') {
     const list = sql`case when json_valid(b.thresholds) then b.thresholds else '[]' end`
@@ -92,12 +94,12 @@ function thresholdsIn(db: Database) {
   return sql`(select value::int as percent from jsonb_array_elements_text((${list})::jsonb)) as threshold`
 }
 
-/** What was told is of another limit now, so events tell it again. */
+/** Past events were about another limit, so events report its thresholds again. */
 export async function forgetTold(db: Database, budget_id: string): Promise<void> {
   await db.updateTable('budget_counters').set({ told: 0, exceeded: 0 }).where('budget_id', '=', budget_id).execute()
 }
 
-/** Removes counters of budgets that are gone, of periods that are long over, and of erased users. */
+/** Removes counters of deleted budgets, of periods that ended long ago, and of erased users. */
 export async function removeOld(db: Database, before: number, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from budget_counters where (budget_id, subject, period_start) in (

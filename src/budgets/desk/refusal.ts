@@ -5,15 +5,15 @@ import { isHeldByOthers, isTooMuch, type Shortfall } from './grant.ts'
 
 type BudgetUse = ApplicableBudget & { used: number; reserved: number }
 
-/** What is held by calls that are in progress may come back at any moment. */
+/** Calls in progress may give back their reserved amounts at any moment. */
 const SOON_MS = 1_000
 
-/** The one of several budgets without room that opens last: until then the call need not be tried again. */
+/** Of several budgets without room, the one that has room last: retrying before that is useless. */
 export function lastToOpen(lacking: readonly Shortfall<BudgetUse>[]): Shortfall<BudgetUse> {
   return lacking.reduce((last, one) => (opensAt(one) > opensAt(last) ? one : last))
 }
 
-/** Later than any time: the budget opens when it is changed, and for a call that is too large not even then. */
+/** Later than any time: only a change opens the budget, and for a call that is too large not even that. */
 const WHEN_CHANGED = Number.MAX_SAFE_INTEGER
 
 function opensAt(lacking: Shortfall<BudgetUse>): number {
@@ -21,7 +21,7 @@ function opensAt(lacking: Shortfall<BudgetUse>): number {
   return isHeldByOthers(lacking) ? 0 : (lacking.room.until ?? WHEN_CHANGED)
 }
 
-/** No room is left in a budget. */
+/** A budget has no room left. */
 export function noRoom(lacking: Shortfall<BudgetUse>, now: number): SpendingRefused {
   const { room: met, wanted } = lacking
   const { budget, counter, used, reserved, until } = met
@@ -37,13 +37,13 @@ export function noRoom(lacking: Shortfall<BudgetUse>, now: number): SpendingRefu
   return new SpendingRefused(message, metOf(met), { until: opens, isHeld, state: stateOf(budget) })
 }
 
-/** A budget in dollars is over a model whose price is not known. */
+/** A budget in dollars applies to a model with an unknown price. */
 export function noPrice(met: BudgetUse, model: string): SpendingRefused {
   const message = `${nameOf(met.budget)} is in dollars, but the model ${JSON.stringify(model)} has no price. Set one with \`moorage prices set\`, or under \`prices\` in moorage.yaml.`
   return new SpendingRefused(message, metOf(met))
 }
 
-/** Projects see nothing of each other, so they do not hear what all of them have spent together. */
+/** Projects can't see each other, so the message doesn't say what all of them have spent together. */
 function isOfService({ project_id }: Budget): boolean {
   return project_id === null
 }

@@ -17,12 +17,12 @@ type TendParts = Pick<Parts, 'events' | 'journal' | 'log' | 'now' | 'storage'>
 const MOST_LAPSED = 500
 const MOST_TOLD = 1_000
 const TELL_MS = 1_000
-/** No period is longer. */
+/** The longest period, with a margin. */
 const LONGEST_PERIOD_MS = 32 * 24 * 3_600_000
 
 /**
- * Counts what dead nodes held as used, and tells of thresholds that were reached while no node could tell. `held` are the
- * lines whose calls this node makes.
+ * Counts as used what dead nodes had reserved, and reports thresholds that were reached while no node could report
+ * them. `held` are the lines of this node's own calls.
  */
 export async function tendCounters(parts: TendParts, held: () => ReadonlySet<string>): Promise<void> {
   const { storage, now, log } = parts
@@ -41,7 +41,7 @@ export async function tendCounters(parts: TendParts, held: () => ReadonlySet<str
   if (untold.length > 0) await tellAll(parts, untold)
 }
 
-/** The log of the agent tells of the call. */
+/** Mentions the call in the agent's log. */
 function toldLost(line: LedgerLine, timestamp: number): Write[] {
   const { agent_seq, id, request_id, model, input_tokens, output_tokens, cost_nano } = line
   if (agent_seq === null) return []
@@ -50,7 +50,7 @@ function toldLost(line: LedgerLine, timestamp: number): Write[] {
   return [ownLogWrite({ agent_seq, request_id: request_id ?? id }, { timestamp, level: 'warn', message, metadata })]
 }
 
-/** Tells within a second of thresholds that what this node has spent has reached. Returns a function that stops it. */
+/** Reports thresholds within a second after this node's spending reaches them. Returns a function that stops it. */
 export function watchCounters(parts: TendParts & Pick<Parts, 'errands'>): () => void {
   const { errands, journal } = parts
   const touched = new Map<string, CounterKey>()
@@ -66,7 +66,7 @@ export function watchCounters(parts: TendParts & Pick<Parts, 'errands'>): () => 
   return () => clearInterval(timer)
 }
 
-/** Only counters with news are locked. */
+/** Only counters with something to report are locked. */
 async function tellAll(parts: TendParts, keys: readonly CounterKey[]): Promise<void> {
   const { storage } = parts
   const found = await findCounters(storage.db, keys)

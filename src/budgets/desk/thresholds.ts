@@ -8,24 +8,24 @@ import { type BudgetCounter, counterWrite } from './counter-store.ts'
 
 type TellParts = { events: Events; now(): number }
 
-/** The thresholds that the counter has reached and of which no event has told. */
+/** The thresholds that the counter has reached and that no event has reported. */
 function reached({ amount, thresholds }: Budget, { used, told }: Pick<BudgetCounter, 'used' | 'told'>): number[] {
   return thresholds.filter((percent) => percent > told && used * 100 >= percent * amount)
 }
 
-/** Whether events have to tell something of the counter. */
+/** Whether the counter has something for events to report. */
 export function hasNews(budget: Budget, counter: BudgetCounter, isMet = false): boolean {
   return reached(budget, counter).length > 0 || (counter.exceeded === 0 && (isMet || isOver(budget, counter)))
 }
 
-/** A budget that refuses nothing is exceeded when more than its limit was spent. */
+/** A budget that refuses nothing is exceeded when more than its limit has been spent. */
 function isOver({ action, amount }: Budget, { used }: BudgetCounter): boolean {
   return action === 'notify' && used > amount
 }
 
 /**
- * Tells events of what the counter has reached, once each: that they are told commits with them. The counter is locked.
- * `isMet`: a call was refused because of it.
+ * Reports each threshold that the counter has reached once; the mark that it was reported commits with the event. The
+ * counter is locked. `isMet`: a call was refused because of it.
  */
 export async function tellNews(
   db: Database,

@@ -70,7 +70,7 @@ type Filter = { [column in (typeof COLUMNS)[number]]?: string | undefined }
 
 const COLUMNS = ['status', 'door', 'user_id', 'session_id', 'parent_request_id'] as const
 
-/** The page of the one invocation with an id, if it is of these agents and passes the filter. */
+/** The page with the one invocation of this ID, if it belongs to these agents and passes the filter. */
 async function findByRequest(
   { db, reserve }: Needs<'db' | 'reserve'>,
   shown: readonly ShownAgent[],

@@ -19,7 +19,7 @@ export function approvalWrite(approval: Approval): Write {
   return { into: APPROVALS, row: toRow(approval) }
 }
 
-/** The approval of a call. If people were asked about it twice, it is the later one. */
+/** The approval of a call. If people were asked about it twice, the later one. */
 export async function findApproval(db: Database, request_id: string, call_id: string): Promise<Approval | undefined> {
   const row = await db
     .selectFrom('approvals')
@@ -32,7 +32,7 @@ export async function findApproval(db: Database, request_id: string, call_id: st
   return row && fromRow(row)
 }
 
-/** The pending approvals of these runs, in the order of the calls. */
+/** The pending approvals of these runs, in the order of their calls. */
 export async function listPending(db: Database, request_ids: readonly string[]): Promise<Approval[]> {
   if (request_ids.length === 0) return []
   const rows = await db
@@ -46,7 +46,7 @@ export async function listPending(db: Database, request_ids: readonly string[]):
   return readable(db, rows, fromRow)
 }
 
-/** All that these runs asked, in the order of asking. */
+/** Everything that these runs asked people, in the order of asking. */
 export async function listOfRuns(db: Database, request_ids: readonly string[]): Promise<Approval[]> {
   if (request_ids.length === 0) return []
   const rows = await db
@@ -59,8 +59,8 @@ export async function listOfRuns(db: Database, request_ids: readonly string[]): 
 }
 
 /**
- * Settles an approval, and tells its run by a step. Call this in the transaction in which the run stops waiting, or
- * continues waiting for others.
+ * Settles an approval, and adds the decision to its run as a step. Call it in the transaction in which the run stops
+ * waiting, or goes on waiting for other approvals.
  */
 export async function settleApproval(db: Database, approval: Approval, settlement: Settlement): Promise<Approval> {
   const { status, at, by, ...how } = settlement
@@ -71,7 +71,7 @@ export async function settleApproval(db: Database, approval: Approval, settlemen
     .set({ status, decided_at, decided_by, changed_arguments, note, answer })
     .where('id', '=', approval.id)
     .execute()
-  // The run has been cancelled, and its steps are gone or will be.
+  // The run has been cancelled, and its steps are deleted or soon will be.
   if (status === 'cancelled') return after
   const { kind, call_id, tool, attempt, call_index: index, created_at: started_at, request_id } = approval
   const decided = { kind, call_id, tool, decision: status, by, ...how }
@@ -79,7 +79,7 @@ export async function settleApproval(db: Database, approval: Approval, settlemen
   return after
 }
 
-/** For runs that stop waiting because of their time, a pause or a cancellation. */
+/** For runs that stop waiting because of a timeout, a pause or a cancellation. */
 export async function settlePending(
   db: Database,
   request_ids: readonly string[],
@@ -109,7 +109,7 @@ export async function eraseFromApprovals(db: Database, request_ids: readonly str
     .execute()
 }
 
-/** What was decided before this time. Their ids contain when they were asked, which was earlier. */
+/** Approvals asked for and decided before this time. Their IDs contain the time of asking. */
 const isOlder = (before: number) =>
   sql<SqlBool>`id < ${firstIdAt('apr', before)} and status <> 'pending' and decided_at < ${before}`
 
@@ -118,7 +118,7 @@ export function removeApprovals(db: Database, before: number, limit: number): Pr
   return removeRows(db, 'approvals', { which: isOlder(before), limit })
 }
 
-/** Removes at most `limit` decided approvals that their project keeps no longer. Returns how many. */
+/** Removes at most `limit` decided approvals that are past their project's retention. Returns how many. */
 export function removeApprovalsOfProjects(db: Database, now: number, limit: number): Promise<number> {
   return removeAged(db, 'approvals', { now, limit, isOlder })
 }

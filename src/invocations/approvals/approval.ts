@@ -6,8 +6,8 @@ import { InvocationParams } from '../invocation.ts'
 import { Arguments, Pending } from './pending.ts'
 
 /**
- * pending → approved | rejected | expired | cancelled. A run has pending ones only while it waits, so each of them is
- * settled in the transaction in which its run stops waiting.
+ * pending → approved | rejected | expired | cancelled. A run has pending approvals only while it waits: the transaction
+ * in which it stops waiting settles them all.
  */
 export const ApprovalStatus = z.enum(['pending', 'approved', 'rejected', 'expired', 'cancelled'])
 export type ApprovalStatus = z.output<typeof ApprovalStatus>
@@ -65,7 +65,7 @@ export type Approval = RowWith<
   }
 >
 
-/** Who decided, when and what. `arguments` are those that the tool is called with. */
+/** Who decided, when and what. The tool is called with `arguments`. */
 export type Settlement = {
   status: Exclude<ApprovalStatus, 'pending'>
   at: number
@@ -75,7 +75,7 @@ export type Settlement = {
   answer?: string | undefined
 }
 
-/** The approval after it was decided, as people see it. */
+/** The approval after the decision, as people see it. */
 export function settled(approval: Approval, { status, at, by, ...how }: Settlement): Approval {
   return {
     ...approval,

@@ -41,7 +41,7 @@ export function approvalsOf(
 
 const MAX_EVENT_ARGUMENTS = 8 * 1024 // bytes
 
-/** As the event of the run tells it. Long arguments are left out. */
+/** The run's event contains this. Long arguments are left out. */
 export function toldApproval({ call_id, kind, tool, arguments: given, expires_at }: Approval) {
   const isShort = Buffer.byteLength(JSON.stringify(given)) <= MAX_EVENT_ARGUMENTS
   return { call_id, kind, tool, ...(isShort && { arguments: given }), expires_at: formatTime(expires_at) }

@@ -2,8 +2,8 @@ import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
 
 /**
- * Whether a run waits for people to decide: what it asks itself, or what a run asks that it has called. Any other run that
- * waits continues without them: it waits for a budget, a provider, a resume, or a run that works.
+ * Whether a run waits for people to decide: about its own question, or about one of a run that it called. Other waits
+ * end without people: for a budget, a provider, a resume, or a run that works.
  */
 export const asksPeople = sql<SqlBool>`(all_invocations.status = 'waiting' and exists (
   select 1 from approvals where approvals.status = 'pending' and approvals.request_id in (
@@ -14,10 +14,10 @@ export const asksPeople = sql<SqlBool>`(all_invocations.status = 'waiting' and e
     )
     select id from asking)))`
 
-/** A run works while it runs, and while it waits for anything else than people. */
+/** A run works while it runs, and while it waits for anything other than people. */
 export const works = sql<SqlBool>`(all_invocations.status in ('running', 'waiting') and not ${asksPeople})`
 
-/** Receipts of runs that wait say whether they wait for people. */
+/** The receipt of a waiting run says whether it waits for people. */
 export async function withAsking<Told extends { request_id: string; status: string }>(
   db: Database,
   receipts: readonly Told[],

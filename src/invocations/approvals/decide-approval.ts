@@ -35,7 +35,7 @@ export const decideApproval = operation({
 
   async run({ params: { agent_id, request_id, call_id }, body }, { db, actor, now }) {
     const agent = await agents.get(db, agent_id)
-    // Two deciders come one after the other.
+    // If two people decide at once, one of them waits for the other.
     await lock(db, agent.seq, request_id)
     const invocation = await invocations.get(db, agent.seq, request_id)
     requireReach(actor, 'approve', request_id, { ...invocation, user_id: invocation.context.user_id })
@@ -84,8 +84,8 @@ function checkDecision({ decision, answer, arguments: changed }: Decision, { kin
 }
 
 /**
- * Whether changed arguments fit is found out before the run is locked, because it may take a while. Nothing is said here to
- * an actor who may not decide, or who comes too late: the operation does that.
+ * Checks changed arguments before the run is locked, because that may take a while. If the actor may not decide, or
+ * decides too late, it reports nothing: the operation does that.
  */
 async function checkArguments(
   { agent_id, request_id, call_id }: z.output<typeof ApprovalParams>,

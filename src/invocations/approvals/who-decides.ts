@@ -9,16 +9,16 @@ import * as invocations from '../store.ts'
 import type { Approval } from './approval.ts'
 
 const NEEDS_PERMISSION = 'Deciding requires the permission `approve`. Use a key with the role `approver` or `admin`.'
-/** A person who is alone has no other key that counts. */
+/** A person who works alone has no other key that would be accepted. */
 const OR_SELF = "or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)"
 const NEEDS_OTHER_KEY = `The key that started a run can't decide on its approvals. Use another key that it didn't create, ${OR_SELF}.`
 const NEEDS_OTHER_PERSON = `The people who started a run or wrote its schedule can't decide on its approvals. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, ${OR_SELF}.`
 const NEEDS_FEWER_MAKERS = `The key that decides, or the key that started the run, was created through a chain of more than 50 keys and people. Use a key created on the server with --local, ${OR_SELF}.`
 
-/** How many makers of a key are looked for. */
+/** At most this many makers of a key are looked up. */
 const MOST_MAKERS = 50
 
-/** The makers of keys that were looked up for one request. */
+/** The makers of keys that one request has looked up so far. */
 type KnownMakers = Map<string, ReadonlySet<string>>
 
 /** Why the actor may not decide, and who may. Undefined if it may. */
@@ -32,7 +32,9 @@ async function whyNot(db: Database, actor: Actor, known: KnownMakers, approval: 
   return refusal && (await mayStarterDecide(db, approval)) ? undefined : refusal
 }
 
-/** One person must have started, and another one decides. Says why the actor is not another one. */
+/**
+ * The person who decides must not be the person who started the run. Says why the actor can't count as another person.
+ */
 async function whyNotOther(
   db: Database,
   actor: Actor,
@@ -54,19 +56,19 @@ async function whyNotOther(
 }
 
 /**
- * The owner of the id, those who made its key or rotated it last, those who did that with their keys, and so on: all of
- * them may have its secret. The host is left out, because its operator makes keys for all others. More than
- * `MOST_MAKERS` are not looked for.
+ * The owner of the ID, those who made its key or rotated it last, those who did that with their keys, and so on: all of
+ * them may have its secret. The host is left out, because its operator makes keys for everyone. At most `MOST_MAKERS`
+ * are looked up.
  */
 async function makersOf(db: Database, id: string, known: KnownMakers): Promise<ReadonlySet<string>> {
   const found = known.get(id)
   if (found) return found
   const makers = new Set(id === 'local' ? [] : [id])
-  // A set is gone through with what is added meanwhile.
+  // The loop also visits the makers that it adds to the set.
   for (const next of makers) {
     if (makers.size > MOST_MAKERS) break
     const key = await keys.find(db, next)
-    // A role has no secret that its giver could know.
+    // A role has no secret that the person who gave it could know.
     const givers = key?.role_source === null ? [key.created_by, key.rotated_by] : []
     for (const maker of [...givers, key?.person_id]) if (maker && maker !== 'local') makers.add(maker)
   }
@@ -74,12 +76,12 @@ async function makersOf(db: Database, id: string, known: KnownMakers): Promise<R
   return makers
 }
 
-/** People have several roles and keys. */
+/** A person can have several roles and keys. */
 function isSamePerson(makers: ReadonlySet<string>, behind: ReadonlySet<string>): boolean {
   return [...makers].some((maker) => maker.startsWith('prs_') && behind.has(maker))
 }
 
-/** What the run began with says so, not what the agent says now. */
+/** The definition with which the run began decides this, not the agent's current one. */
 async function mayStarterDecide(db: Database, { agent_seq, request_id }: Approval): Promise<boolean> {
   const { id, version } = await invocations.get(db, agent_seq, request_id)
   const agent = await agents.findBySeq(db, agent_seq)
@@ -89,7 +91,7 @@ async function mayStarterDecide(db: Database, { agent_seq, request_id }: Approva
   return approvals.self
 }
 
-/** Says beside each approval why the actor may not decide it. What is decided already is not asked about. */
+/** Adds to each approval why the actor can't decide it, except if it's already decided. */
 export async function withWhyNot<Item extends Approval>(
   db: Database,
   actor: Actor,

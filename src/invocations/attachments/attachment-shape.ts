@@ -7,7 +7,7 @@ const MOST_ATTACHMENTS = 20
 
 const MediaType = z.string().regex(MEDIA_TYPE, 'must be a media type')
 
-/** Files of a message: stored ones, ones to be fetched, or their bytes. */
+/** Files of a message: stored files, URLs to fetch, or their bytes. */
 export const AskedAttachments = z
   .array(
     z.union(

@@ -9,7 +9,7 @@ export type ReceiveParts = Pick<Parts, 'bytes' | 'config' | 'fetch'>
 
 const MOST_REDIRECTS = 3
 
-/** Fetches a file that a client names by its address, through the guard, which lets it reach public addresses only. */
+/** Fetches a file from a URL that a client sent, through the guard, which allows public addresses only. */
 export async function fetchFile(
   url: string,
   field: string,
@@ -39,7 +39,7 @@ export async function fetchFile(
   }
 }
 
-/** Each address on the way is checked by the guard. */
+/** The guard checks every redirect. */
 async function follow(url: string, fetch: (url: string) => Promise<Response>): Promise<Response> {
   let address = withoutFragment(url)
   for (let redirects = 0; ; redirects++) {
@@ -52,7 +52,7 @@ async function follow(url: string, fetch: (url: string) => Promise<Response>): P
   }
 }
 
-/** A fragment is for the client, and no server is sent it. */
+/** A fragment is never sent to a server. */
 function withoutFragment(url: string, base?: string): string {
   const address = new URL(url, base)
   address.hash = ''
@@ -68,7 +68,7 @@ async function* someOf({ body }: Response, field: string): AsyncGenerator<Uint8A
   if (size === 0) throw invalid({ field, error: 'the file is empty' })
 }
 
-/** The name at the end of an address, if it is one. */
+/** The name at the end of a URL, if there is one. */
 function nameIn(url: string): string | undefined {
   try {
     const last = decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? '')
@@ -78,7 +78,7 @@ function nameIn(url: string): string | undefined {
   }
 }
 
-/** The guard's own words do not tell what is behind an address. */
+/** The guard's own message must not reveal what is behind a URL. */
 function told(error: unknown, field: string, maxBytes: number): unknown {
   if (!(error instanceof GuardedFetchError)) return error
   return error.code === 'too_large' ? fileTooLarge(maxBytes) : invalid({ field, error: error.message })

@@ -18,8 +18,8 @@ type RequestFiles = { attachments: readonly AttachmentInput[] | undefined; given
 type StoredAttachments = { attachments: Attachment[] | null; given: Given | undefined }
 
 /**
- * Makes a file of every attachment, of the run's user. A file that is stored must be in the actor's reach, and be that
- * user's or no user's.
+ * Stores every attachment as a file of the run's user. A file that is already stored must be visible to the actor, and
+ * belong to that user or to no user.
  */
 export async function keepAttachments(
   { attachments = [], given }: RequestFiles,
@@ -39,11 +39,11 @@ export async function keepAttachments(
     }
     return { attachments: kept, given: { ...given, history } }
   }
-  // A run in the background is queued in the transaction of the request.
+  // A background run is queued in the request's transaction.
   return context.mode === 'background' ? keepAll(context.db) : context.storage.transaction(keepAll)
 }
 
-/** Removes the files of a run that was refused. If that fails, they are swept up later. */
+/** Removes the files of a run that was refused. If that fails, a job removes them later. */
 export async function removeAttachments({
   storage,
   newId,
@@ -65,7 +65,7 @@ export async function removeAttachments({
 
 type AttachmentOwner = FileOrigin & { user_id: string | null }
 
-/** The same for one list, in the transaction of the request. */
+/** The same for one list, in the request's transaction. */
 export async function keepEach(
   db: Database,
   asked: readonly AttachmentInput[],
@@ -82,7 +82,7 @@ export async function keepEach(
   return kept
 }
 
-/** A key that speaks for many users must not show one of them the file of another. */
+/** A key that acts for many users must not show one of them another's file. */
 async function findFor(
   db: Database,
   file_id: string,

@@ -9,16 +9,16 @@ import { Upload } from '../../storage/bytes/upload.ts'
 import type { InvokeBody } from '../invocation.ts'
 import { fetchFile, type ReceiveParts } from './fetch-file.ts'
 
-/** A conversation that a client tells again may have images in all its turns. */
+/** A client that sends the whole conversation may have images in every turn. */
 const MOST_RECEIVED = 100
-/** Attachments of one message that are received at the same time. */
+/** How many attachments of one message are received at the same time. */
 const RECEIVED_AT_ONCE = 4
 
 export type IncomingFiles = { body: Pick<InvokeBody, 'attachments'>; given: GivenInput | undefined }
 
 /**
- * Takes in the bytes of attachments that are not stored yet, before the run is admitted and outside of any transaction:
- * fetching them may take a while. Undefined if there are none.
+ * Receives the bytes of attachments that aren't stored yet, before the run is admitted and outside of any transaction,
+ * because fetching may take a while. Undefined if there are none.
  */
 export async function receiveAttachments(
   { body, given }: IncomingFiles,
@@ -38,7 +38,7 @@ export async function receiveAttachments(
   const release = async () => {
     for (const one of taken.values()) if (one instanceof Upload) await parts.bytes.release(one.taken)
   }
-  // The files are a part of the request, and have its time all together.
+  // The files are a part of the request, and share one time limit.
   const signal = AbortSignal.timeout(parts.config.server.requestTimeout)
   try {
     const left = wanted.values()
@@ -57,12 +57,12 @@ export async function receiveAttachments(
   return { taken, release }
 }
 
-/** The attachments with where each stands in the request. */
+/** The attachments, each with its position in the request. */
 function placed({ attachments = [] }: { attachments?: readonly AttachmentInput[] | undefined }, before: string) {
   return attachments.map((one, i) => ({ one, field: `${before}attachments.${i}` }))
 }
 
-/** Errors of an attachment are returned when the request is run: the reply to a repeated one is known already. */
+/** Errors of an attachment are returned when the request runs, because a repeated request may already have a reply. */
 function asRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   throw error

@@ -59,7 +59,9 @@ export type Callback = Webhook & { request_id: string; format: z.output<typeof C
 
 const EVENTS: EventType[] = ['agent.completed', 'agent.failed', 'agent.cancelled', 'agent.waiting']
 
-/** A callback for one run, and the secret that signs what it is sent. `path` is where its fields are in the request. */
+/**
+ * A callback for one run, and the secret that signs its deliveries. `path` says where its fields are in the request.
+ */
 export function callbackOf(
   { url, name, format, token, authorization }: z.output<typeof NewCallback>,
   run: { project_id: string; agent_id: string; request_id: string },

@@ -9,7 +9,7 @@ import type { Callback, CallbackParams } from './callback.ts'
 
 type CallbackPath = z.output<typeof CallbackParams>
 
-/** Checks that the actor may see, or change, the callbacks of a run. */
+/** Checks that the actor may see, or change, a run's callbacks. */
 export async function requireRun(
   { agent_id, request_id }: Pick<CallbackPath, 'agent_id' | 'request_id'>,
   needed: 'read' | 'write',
@@ -20,7 +20,7 @@ export async function requireRun(
   return agent
 }
 
-/** By its id or by the name that its caller gave it. */
+/** Finds it by its ID or by the name that its caller gave it. */
 export async function getCallbackInScope(
   params: CallbackPath,
   needed: 'read' | 'write',

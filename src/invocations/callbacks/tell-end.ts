@@ -7,7 +7,7 @@ import { endEvent } from '../effects/effects.ts'
 import type { EndedInvocation } from '../invocation.ts'
 import * as invocations from '../store.ts'
 
-/** Tells a callback that its run has ended, unless it was told already. */
+/** Notifies a callback that its run has ended, unless that has already happened. */
 export function tellEnd(webhook_id: string, parts: Pick<Parts, 'events' | 'now' | 'storage'>): Promise<void> {
   return parts.storage.transaction(async (db) => {
     // Other nodes may try the same.

@@ -6,7 +6,7 @@ import { listBelow } from './child-store.ts'
 
 export type AwaitedApproval = Approval & { child?: ChildName }
 
-/** What people must decide before a run continues: what it asks itself, and what the runs ask that it has called. */
+/** What people must decide before a run continues: its own questions, and those of the runs that it has called. */
 export async function listAwaited(db: Database, request_id: string): Promise<AwaitedApproval[]> {
   const below = await listBelow(db, request_id)
   const pending = await listPending(db, [request_id, ...below.map(({ id }) => id)])

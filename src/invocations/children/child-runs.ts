@@ -20,7 +20,7 @@ import { findByCall, listBelow, spentWithBelow } from './child-store.ts'
 
 const MAX_DEPTH = 4
 
-/** A run below waits for a person, which may take as long. It wakes this one when it has ended. */
+/** A run below may wait for a person this long. It wakes this run when it ends. */
 const PATIENT_MS = 32 * 24 * 3_600_000
 
 type ChildParts = Pick<Parts, 'findProject' | 'limiter' | 'memo' | 'newId' | 'now' | 'pauses' | 'storage'>
@@ -28,14 +28,14 @@ type ChildParts = Pick<Parts, 'findProject' | 'limiter' | 'memo' | 'newId' | 'no
 type ChildRequest = Parameters<RunTree['askAgent']>[1]
 
 /**
- * The runs that a run calls. It waits for them as it waits for people: they are queued in the commit in which it begins to
- * wait, and when they have ended it continues and finds what they have answered.
+ * The runs that a run calls. It waits for them as it waits for people: they are queued in the commit in which it begins
+ * to wait. When they have ended, it continues and finds their answers.
  */
 export class ChildRuns {
   readonly #started: StartedRun
   readonly #parts: ChildParts
   readonly #begun: { invocation: Invocation; agent: Agent }[] = []
-  /** A run below has waited for something else than runs, so the time that they share has no end. */
+  /** A run below has waited for something other than runs, so their shared time limit is dropped. */
   #isPatient = false
 
   constructor(started: StartedRun, parts: ChildParts) {
@@ -43,7 +43,7 @@ export class ChildRuns {
     this.#parts = parts
   }
 
-  /** What this attempt shares with the runs around it. */
+  /** What this attempt shares with its caller and the runs it calls. */
   async tree(): Promise<RunTree> {
     const { invocation, agent } = this.#started
     const { id, attempt, deadline_at, parent_request_id, tree } = invocation
@@ -59,17 +59,17 @@ export class ChildRuns {
     }
   }
 
-  /** The runs that begin when this one waits. */
+  /** The runs to queue when this one begins to wait. */
   writes(): Write[] {
     return this.#begun.map(({ invocation, agent }) => insertion(invocation, agent.project_id))
   }
 
-  /** Where they wait for their turn. */
+  /** The queues in which they wait for their turn. */
   lanes(): string[] {
     return this.#begun.map(({ agent }) => laneKey(agent.project_id, agent.seq))
   }
 
-  /** When the time of this run is over, if it waits for those that it called until then. */
+  /** When this run's time is over, if it spends the rest of it waiting for the runs that it called. */
   deadlineOf({ until, waits_for }: { until: number; waits_for: string | undefined }): number | null {
     return waits_for === CHILDREN && !this.#isPatient ? until : null
   }
@@ -97,7 +97,7 @@ export class ChildRuns {
     return { error: `Agent ${name} answered with more than ${MAX_RESULT_BYTES / 1024} KiB.`, ...begun }
   }
 
-  /** The run that is to begin. It belongs to whoever this one belongs to. */
+  /** The run to queue. It has the same owner as this one. */
   async #prepare(tool: AgentTool, asked: ChildRequest): Promise<{ invocation: Invocation; agent: Agent }> {
     const { newId, now } = this.#parts
     const { invocation: parent, agent: caller } = this.#started
@@ -143,7 +143,7 @@ export class ChildRuns {
   }
 }
 
-/** What the agent asks of everybody who reaches it holds for other agents too. */
+/** The security that an agent requires of its clients applies to other agents too. */
 async function enterAgent(
   { id, name }: Agent,
   own: AgentSecurity,

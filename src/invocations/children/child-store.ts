@@ -8,7 +8,7 @@ import { type Invocation, isFinal } from '../invocation.ts'
 import { QUEUED_AFTER_WAIT } from '../queue/queue-store.ts'
 import { fromRow } from '../rows/invocation-rows.ts'
 
-/** The run that a call of an agent began. */
+/** The run that a call to an agent has started. */
 export async function findByCall(
   db: Database,
   { parent_request_id, call_key }: { parent_request_id: string; call_key: string },
@@ -22,7 +22,10 @@ export async function findByCall(
   return row && fromRow(row)
 }
 
-/** Whether the run that called it goes on: that one asks for what it has answered, and calls its agent again if it is gone. */
+/**
+ * Whether the run that called it is still active: that one needs the answer, and calls the agent again if the answer is
+ * missing.
+ */
 export function isAwaited(table: 'runs' | 'invocations'): RawBuilder<SqlBool> {
   return anyOf(sql`runs as caller where caller.id = ${sql.ref(`${table}.parent_request_id`)}`)
 }
@@ -32,9 +35,9 @@ type Below = Pick<
   'id' | 'agent_seq' | 'status' | 'deadline_at' | 'input_tokens' | 'output_tokens' | 'cost_nano'
 >
 
-/** The runs that a run has called, those that they have called, and so on. */
+/** The runs that a run has called, the runs that those have called, and so on. */
 export async function listBelow(db: Database, id: string): Promise<Below[]> {
-  // It begins with `select`, so that SQLite's readers run it and it does not wait for the writer.
+  // It begins with `select`, so SQLite's readers run it and it doesn't wait for the writer.
   const { rows } = await sql<Below>`select * from (
     with recursive below(id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano) as (
       select id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano
@@ -47,7 +50,7 @@ export async function listBelow(db: Database, id: string): Promise<Below[]> {
   return rows
 }
 
-/** What a run has used, with all that it has called. */
+/** What a run and all runs that it has called have used. */
 export async function spentWithBelow(db: Database, run: Invocation): Promise<ModelSpend> {
   const usage = { input_tokens: 0, output_tokens: 0 }
   let cost: Cost = 0
@@ -59,7 +62,7 @@ export async function spentWithBelow(db: Database, run: Invocation): Promise<Mod
   return { usage, cost_nano: cost }
 }
 
-/** Cancels what a run has called that has not ended, because the run has ended. */
+/** Cancels the active runs below a run that has ended. */
 export async function cancelBelow(db: Database, id: string, now: number): Promise<void> {
   const below = (await listBelow(db, id)).filter((run) => !isFinal(run))
   await cancelThose(
@@ -69,7 +72,7 @@ export async function cancelBelow(db: Database, id: string, now: number): Promis
   )
 }
 
-/** Cancels runs wherever they are. Those that wait are queued, and the node that takes them ends them. */
+/** Cancels runs on any node. Waiting ones are queued, and the node that takes them ends them. */
 export async function cancelThose(db: Database, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
   await db.updateTable('runs').set({ cancel_requested_at: now }).where('id', 'in', ids).execute()
@@ -79,7 +82,7 @@ export async function cancelThose(db: Database, ids: readonly string[], now: num
   await announce(db, 'cancellations')
 }
 
-/** Runs that have ended, or are gone, and that have called others which continue and are not to be cancelled yet. */
+/** Runs that have ended or were deleted, while runs that they called are active and not yet being cancelled. */
 export async function listEndedCallers(db: Database, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select distinct parent_request_id as id from runs
@@ -89,7 +92,7 @@ export async function listEndedCallers(db: Database, limit: number): Promise<str
   return rows.map(({ id }) => id)
 }
 
-/** Runs that were to be cancelled, and that began to wait at the same moment. */
+/** Runs that began to wait at the moment in which they were cancelled. */
 export async function listUncancelled(db: Database, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select id from runs where cancel_requested_at > 0 and status = 'waiting' limit ${limit}`.execute(db)

@@ -22,7 +22,7 @@ import {
 } from '../invocation.ts'
 import { outputOf } from '../receipt.ts'
 
-/** Everything that an ended invocation leaves besides its own row: logs, metrics, memory and the event. */
+/** Everything that an ended invocation writes besides its own row: logs, metrics, memory and the event. */
 export async function effects(
   invocation: EndedInvocation,
   agent: Agent,
@@ -38,7 +38,7 @@ export async function effects(
     ownLogWrite(source, endEntry(invocation)),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   )
-  // An answer that ended with calls for its caller is remembered when it continues.
+  // An answer that ended with calls for its caller is remembered when the run continues.
   const remembers = policy.remember && !isStateless(context) && hasOwnMemory(invocation, agent)
   if (status === 'completed' && remembers && !invocation.rounds) {
     const { message, response, attachments } = invocation
@@ -50,8 +50,8 @@ export async function effects(
 }
 
 /**
- * What a run leaves that waits for people: the approvals, what its attempt has logged since its last step, and the
- * event. A run that waits for anything else leaves nothing.
+ * What a run writes when it begins to wait for people: the approvals, the log of its attempt since its last step, and
+ * the event. A run that waits for anything else writes nothing here.
  */
 export async function waitingEffects(
   invocation: WaitingInvocation,
@@ -84,13 +84,13 @@ function endEntry(invocation: EndedInvocation): LogEntry {
 
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
-/** What webhooks learn of the end. */
+/** What webhooks receive about the end. */
 export function endEvent(invocation: EndedInvocation, { id: agent_id, project_id }: Agent): NewEvent {
   const { id: request_id, status, finished_at: time } = invocation
   return { type: `agent.${status}`, project_id, agent_id, request_id, data: () => eventData(invocation), time }
 }
 
-/** What every event about an invocation says of it. */
+/** What every event about an invocation contains. */
 function eventData({
   id,
   status,
@@ -115,7 +115,7 @@ function eventData({
     cost_usd: usdOf(cost_nano),
     duration_ms,
     ...(status === 'completed' && { response: cutToBytes(response ?? '', MAX_EVENT_RESPONSE) }),
-    // A value cannot be cut. A longer one is in the receipt.
+    // A value can't be cut. If it's longer, only the receipt contains it.
     ...(structured && Buffer.byteLength(response ?? '') <= MAX_EVENT_RESPONSE && outputOf({ structured, response })),
     ...(error && { error }),
     ...(schedule_id !== null && { schedule_id }),

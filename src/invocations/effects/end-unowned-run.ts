@@ -7,7 +7,7 @@ import { listKeptRows, logsOf, NOTHING_KEPT, readKept } from '../steps/step-stor
 import { endUnowned } from '../store.ts'
 import { effects } from './effects.ts'
 
-/** How it ends, and its agent, if that is still there to tell of it. */
+/** How it ends, and its agent, if that still exists and can receive the event. */
 type UnownedEnd = {
   agent: Agent | undefined
   status: 'failed' | 'cancelled'
@@ -15,8 +15,8 @@ type UnownedEnd = {
 }
 
 /**
- * Ends a run that no node runs, with all that it has done so far, and sends its events at once. Returns false if a node
- * runs it after all, or has run it meanwhile; then nothing is written.
+ * Ends a run that no node runs, with everything that it has done so far, and sends its events immediately. Returns
+ * false and writes nothing if a node is running it after all, or has run it in the meantime.
  */
 export async function endUnownedRun(
   invocation: Invocation,
@@ -25,7 +25,7 @@ export async function endUnownedRun(
 ): Promise<boolean> {
   const { id } = invocation
   const rows = (await listKeptRows(storage.db, [id])).get(id) ?? []
-  // A run whose steps are damaged has to end all the same, without them.
+  // A run whose steps are damaged must still end, without them.
   const { steps } = readable(storage.db, [rows], readKept)[0] ?? NOTHING_KEPT
   const ended = endWith(withKept(invocation, steps), status, error, now())
   const writes = agent ? await effects(ended, agent, agent, logsOf(steps), { events, newId }) : []

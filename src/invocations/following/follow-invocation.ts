@@ -18,8 +18,8 @@ import { openingEvent, waitingEvent } from './stream-events.ts'
 export type FollowNeeds = ClientNeeds & Needs<'actor' | 'live' | 'openStream' | 'remote' | 'stopping'>
 
 /**
- * Tells the client what an invocation says after `told`, wherever it runs, and returns it when it has ended. If
- * `endless` is false, it also returns an invocation that waits for people, which may take days.
+ * Sends the client what an invocation says after `told`, on whichever node it runs, and returns it when it has ended.
+ * If `endless` is false, it also returns an invocation that waits for people, which may take days.
  */
 export async function followInvocation(
   agent: Agent,
@@ -29,7 +29,7 @@ export async function followInvocation(
 ): Promise<Invocation> {
   const { openStream, remote, stopping } = context
   const client = new FollowingClient(request_id, told, context)
-  // It may run here, begin here at any moment, or run on another node. When it has ended, its receipt tells.
+  // It may run here, start here at any moment, or run on another node. When it has ended, its receipt has the answer.
   let watch: Watch | undefined
   try {
     for (let isOpen = false; ; isOpen = true) {
@@ -51,7 +51,7 @@ export async function followInvocation(
   }
 }
 
-/** A run that has begun on this node, or the copy of one that speaks on another. */
+/** A run that has started on this node, or the copy of one that runs on another. */
 function findRun(
   agent: Agent,
   request_id: string,
@@ -64,7 +64,7 @@ function findRun(
   return run
 }
 
-/** Undefined if the stream is open and the store does not answer: the run goes on without it, and so does the stream. */
+/** Undefined if the stream is open and the store doesn't answer: the run continues anyway, and so does the stream. */
 async function look(
   agent: Agent,
   request_id: string,
@@ -81,14 +81,14 @@ async function look(
 
 type ClientNeeds = Needs<'db' | 'emit' | 'onHangUp' | 'pauses'>
 
-/** A client that follows an invocation, and how much of it the client has been told. */
+/** A client that follows an invocation, and how much of the answer it has received. */
 class FollowingClient {
   readonly hungUp: Promise<void>
   isGone = false
   readonly #request_id: string
   readonly #context: ClientNeeds
   #told: Position | undefined
-  /** The attempt of which the client knows that it waits. */
+  /** The last attempt for which the client was told that it waits. */
   #toldWaiting = 0
 
   constructor(request_id: string, told: Position | undefined, context: ClientNeeds) {
@@ -100,14 +100,14 @@ class FollowingClient {
     })
   }
 
-  /** Tells what the run says, until it ends or the client hangs up. */
+  /** Sends what the run says, until it ends or the client disconnects. */
   async follow(run: LiveRun): Promise<void> {
     const from = this.#begin(run.began?.attempt ?? 1, run.began?.milestones ?? [])
     const unfollow = run.follow(from, (event) => this.#tell(event))
     await Promise.race([run.ended, this.hungUp]).finally(unfollow)
   }
 
-  /** What it waits for is sent once in each attempt. Returns false if it waits neither for people nor for a resume. */
+  /** Says once per attempt what the run waits for. Returns false if it waits neither for people nor for a resume. */
   async tellWaiting({ id, attempt }: Invocation, { project_id }: Agent): Promise<boolean> {
     const { db, pauses } = this.#context
     if (this.#toldWaiting === attempt) return true
@@ -131,7 +131,7 @@ class FollowingClient {
     return invocation
   }
 
-  /** Returns how much of this attempt the client has heard. */
+  /** Returns how much of this attempt the client has received. */
   #begin(attempt: number, milestones: readonly Position[]): Position {
     const opening = openingEvent(this.#request_id, attempt, this.#told, milestones)
     if (opening) this.#tell(opening)

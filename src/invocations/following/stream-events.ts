@@ -8,14 +8,14 @@ export function startEvent(request_id: string, attempt = 1): StreamEvent {
   return { id: eventId({ attempt, characters: 0, tools: 0 }), event: 'start', data: { request_id } }
 }
 
-/** Tells a client that has read a part of an earlier attempt that the answer begins again. */
+/** Tells a client that has received a part of an earlier attempt that the answer starts over. */
 function restartEvent(request_id: string, attempt: number): StreamEvent {
   return { ...startEvent(request_id, attempt), event: 'restart' }
 }
 
 /**
- * The event that a client must get before those of this attempt, or undefined. `milestones` are the points from which
- * the attempt continues.
+ * The event that a client must get before those of this attempt, or undefined. `milestones` are the points at which the
+ * attempt can continue.
  */
 export function openingEvent(
   request_id: string,
@@ -33,7 +33,7 @@ export function replayEvents({ request_id, response }: z.output<typeof Invocatio
   return [startEvent(request_id), ...transcript.after({ characters: 0, tools: 0 })]
 }
 
-/** Tells a client what the run waits for. Its id says how much of the answer the client has heard. */
+/** Tells a client what the run waits for. The event's ID says how much of the answer the client has received. */
 export function waitingEvent(told: Position, waiting: z.input<typeof QueuedReply>): StreamEvent {
   return { id: eventId(told), event: 'waiting', data: QueuedReply.parse(waiting) }
 }

@@ -6,18 +6,18 @@ import { fromRow } from '../rows/invocation-rows.ts'
 
 const MOST_IDS = 2_000
 
-/** What an invocation adds to a conversation, at most. */
+/** The most that an invocation adds to a conversation. */
 const SIZE = textBytes('all_invocations', ['message', 'response', 'given', 'rounds'])
 
-/** What must be known of an invocation before a client may continue with it. */
+/** What must be known of an invocation before a client can continue it. */
 export type NamedInvocation = Pick<Invocation, 'id' | 'status' | 'created_by' | 'erased_at'> & {
   user_id: string | undefined
-  /** It ended with calls that were left to the caller. */
+  /** It ended with tool calls for the caller. */
   handed: boolean
   bytes: number
 }
 
-/** Those of the ids that are invocations of the agent. The latest come first. No texts are read. */
+/** The IDs that are invocations of the agent, latest first. No texts are read. */
 export async function listNamed(db: Database, agent_seq: number, ids: readonly string[]): Promise<NamedInvocation[]> {
   const latest = ids.toSorted().toReversed().slice(0, MOST_IDS)
   if (latest.length === 0) return []
@@ -44,7 +44,7 @@ export async function listNamed(db: Database, agent_seq: number, ids: readonly s
   }))
 }
 
-/** The earlier invocations of a conversation, as far as one run takes them up. */
+/** The earlier invocations of a conversation, as many as one run may load. */
 export class EarlierInvocations {
   readonly found = new Map<string, Invocation>()
   bytes = 0
@@ -56,17 +56,17 @@ export class EarlierInvocations {
     this.#agent_seq = agent_seq
   }
 
-  /** Reads those of the invocations for which there is room, the latest first. */
+  /** Reads the given invocations for which there is room, latest first. */
   async read(ids: Iterable<string>): Promise<void> {
     const missing = [...ids].filter((id) => !this.found.has(id))
     const [only, ...others] = missing
     const latest =
       only && others.length > 0 ? await listNamed(this.#db, this.#agent_seq, missing) : [{ id: only ?? '' }]
-    // One at a time: they may be large, and others have their turn between two of them.
+    // One at a time: they may be large, and other requests need the event loop between two of them.
     for (const { id } of latest) await this.find(id)
   }
 
-  /** One that is known, or read now. Undefined when it is gone, or when the run has taken up enough. */
+  /** An invocation that is known, or read now. Undefined if it was deleted, or if the run has reached its limit. */
   async find(id: string | undefined): Promise<Invocation | undefined> {
     const known = this.found.get(id ?? '')
     if (known || !id || this.bytes >= MAX_EARLIER) return known

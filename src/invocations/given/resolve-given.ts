@@ -7,14 +7,14 @@ import type { Invocation } from '../invocation.ts'
 import { EarlierInvocations } from './earlier-invocations.ts'
 import { idsIn, restoreRounds, withRounds } from './restore-rounds.ts'
 
-/** How many invocations a conversation may go back. */
+/** How many invocations back a conversation may go. */
 const MAX_CHAIN = 100
 
 type Source = { db: Database; texts: EarlierTexts; isPatient?: boolean; signal?: AbortSignal }
 
 /**
- * What the run is shown: with the conversation that it continues, and with what the agent's own tools did in it. Undefined
- * when the service has no room for it now, or the signal came before it had.
+ * What the run is given, with the conversation that it continues and what the agent's own tools did in it. Undefined if
+ * the service has no room for it now, or the signal came first.
  */
 export async function resolveGiven(
   given: Given,
@@ -43,19 +43,19 @@ async function withEarlier(given: Given, earlier: EarlierInvocations): Promise<G
   return { ...given, ...own, history: [...history, ...(own.history ?? [])] }
 }
 
-/** Puts what earlier invocations said and did where the caller only names it. */
+/** Inserts what earlier invocations said and did where the caller only refers to it. */
 function restore(given: Given, earlier: ReadonlyMap<string, Invocation>): Pick<Given, 'history' | 'rounds'> {
   const restored = withRounds(given, (rounds) => restoreRounds(rounds, earlier))
   if (restored.history) restored.history = restored.history.map((turn) => withAnswer(turn, earlier))
   return restored
 }
 
-/** A turn may stand for what an earlier invocation answered. */
+/** A turn may refer to the answer of an earlier invocation. */
 function withAnswer(turn: GivenTurn, earlier: ReadonlyMap<string, Invocation>): GivenTurn {
   return turn.of === undefined ? turn : { ...turn, content: earlier.get(turn.of)?.response ?? '' }
 }
 
-/** The conversation that ends with this invocation, oldest first. What is too far back is left out. */
+/** The conversation that ends with this invocation, oldest first. Turns that are too far back are left out. */
 async function listChain(earlier: EarlierInvocations, last: string | undefined): Promise<Invocation[]> {
   const chain: Invocation[] = []
   for (let next = await earlier.find(last); next && chain.length < MAX_CHAIN; ) {
@@ -66,8 +66,8 @@ async function listChain(earlier: EarlierInvocations, last: string | undefined):
 }
 
 /**
- * What one invocation adds to the conversation. If it ended with calls, what it said is part of the rounds that answer
- * them. Its message is repeated by the invocation that continues with it, unless a new message came instead.
+ * What one invocation adds to the conversation. If it ended with calls, its text is part of the rounds that answer
+ * them. The invocation that continues it repeats its message, unless a new message came instead.
  */
 function turnsOf(
   { given, message, attachments, response, rounds: left }: Invocation,

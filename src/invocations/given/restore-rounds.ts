@@ -3,8 +3,8 @@ import type { Round } from '../../runtime/models/model.ts'
 import type { Invocation } from '../invocation.ts'
 
 /**
- * The invocations that the caller's calls and `previous` belong to. Of rounds that follow each other, the last one that
- * an invocation handed over is enough: that invocation has kept those before.
+ * The invocations that the caller's calls and `previous` belong to. In consecutive rounds, the last one handed over by
+ * an invocation is enough, because that invocation has stored the earlier ones.
  */
 export function idsIn({ history = [], rounds = [], previous }: Given): string[] {
   const ids = [rounds, ...history.map((turn) => turn.rounds ?? [])].flatMap((list) => {
@@ -14,12 +14,12 @@ export function idsIn({ history = [], rounds = [], previous }: Given): string[] 
   return [...new Set(previous === undefined ? ids : [...ids, previous])]
 }
 
-/** The position of the last round that an earlier invocation handed over, or -1. */
+/** The position of the last round handed over by an earlier invocation, or -1. */
 export function lastHanded(rounds: readonly GivenRound[]): number {
   return rounds.findLastIndex(({ calls }) => calls.some(({ of }) => of))
 }
 
-/** Replaces the rounds wherever they are given. */
+/** Replaces all given rounds. */
 export function withRounds(
   { history, rounds }: Given,
   replace: (rounds: readonly GivenRound[]) => GivenRound[],
@@ -29,8 +29,8 @@ export function withRounds(
 }
 
 /**
- * The rounds as the model knows them. An invocation that handed a call to its caller has kept all that it did before,
- * with the results of the agent's own tools; the caller gives the rest.
+ * The rounds as the model knows them. An invocation that handed a call to its caller has stored everything before it,
+ * with the results of the agent's own tools; the caller sends the rest.
  */
 export function restoreRounds(rounds: readonly GivenRound[], earlier: ReadonlyMap<string, Invocation>): Round[] {
   let restored: Round[] = []

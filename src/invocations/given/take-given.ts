@@ -13,8 +13,8 @@ import { listNamed, type NamedInvocation } from './earlier-invocations.ts'
 import { idsIn, lastHanded, withRounds } from './restore-rounds.ts'
 
 /**
- * Checks what the caller gives before it is stored: it may continue only what the actor may see. A call of an earlier
- * invocation that the actor may not see, or that is gone, is then only what the caller tells of it.
+ * Checks what the caller sends before it is stored: it can continue only what the actor may see. If an earlier
+ * invocation is hidden or deleted, its call is only what the caller says about it.
  */
 export async function takeGiven(
   given: Given,
@@ -41,7 +41,9 @@ export async function takeGiven(
   return { ...kept, ...(given.goes_on ? await saidIn(db, agent_seq, previous.id) : said) }
 }
 
-/** What the user said, with its files. A run that goes on after the caller's tool says the same as the one before it. */
+/**
+ * What the user said, with its files. A run that continues after the caller's tool repeats the text of the run before.
+ */
 type UserMessage = Pick<Invocation, 'message' | 'attachments'>
 
 async function saidIn(db: Database, agent_seq: number, id: string): Promise<UserMessage> {
@@ -50,8 +52,8 @@ async function saidIn(db: Database, agent_seq: number, id: string): Promise<User
 }
 
 /**
- * A conversation stays that of its first user, also where a later request names none. Otherwise another user could go
- * on with it from there.
+ * A conversation keeps its first user, even if a later request names none. Otherwise another user could continue it
+ * from there.
  */
 function withUser(context: Invocation['context'], earlier: Iterable<NamedInvocation>): Invocation['context'] {
   const users = new Set([context.user_id, ...Array.from(earlier, ({ user_id }) => user_id)])
@@ -61,7 +63,9 @@ function withUser(context: Invocation['context'], earlier: Iterable<NamedInvocat
   return user_id === undefined ? context : { ...context, user_id }
 }
 
-/** As many as one run takes up. The others count as unknown, so that nothing that the request names is left out silently. */
+/**
+ * As many as one run may load. The rest are treated as unknown, so that nothing the request names is silently left out.
+ */
 function takenUp(latest: readonly NamedInvocation[]): NamedInvocation[] {
   let left = MAX_EARLIER
   return latest.filter(({ bytes }) => {
@@ -71,7 +75,7 @@ function takenUp(latest: readonly NamedInvocation[]): NamedInvocation[] {
   })
 }
 
-/** A key that speaks for many users must not show one of them what another said. */
+/** A key that acts for many users must not show one of them what another said. */
 function mayContinue(
   actor: Actor,
   { id, user_id, created_by, erased_at }: NamedInvocation,
@@ -106,8 +110,8 @@ function requirePrevious(
 }
 
 /**
- * Forgets which invocation handed a call over, if the actor may not see that invocation. Then nothing tells the name of
- * the call: it is refused if its caller has left the name out, unless a later round restores the whole call.
+ * Forgets which invocation handed over a call, if the actor may not see that invocation. Nothing else has the name of
+ * the call then: a call without a name is refused, unless a later round restores it.
  */
 function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedInvocation>): GivenRound[] {
   const isSeen = ({ of }: GivenCall) => of !== undefined && seen.get(of.request_id)?.handed === true
@@ -122,7 +126,7 @@ function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedI
   return rounds.map((round, i) => ({ ...round, calls: round.calls.map((call) => knownCall(call, i)) }))
 }
 
-/** Checks that there is a tool to call, if the caller says that one must be called. */
+/** If the caller says that a tool must be called, checks that there is one. */
 export function requireTools({ tool_choice, tools: handed = [] }: GivenInput, definition: Definition): void {
   if (tool_choice === undefined || tool_choice === 'auto' || tool_choice === 'none') return
   const tools = definition.tools

@@ -26,13 +26,13 @@ type PromptRequest = {
   steps: readonly ReceiptStep[]
   /** The position of the model step. */
   step: number
-  /** The working copy with which the run began, if it is still stored. */
+  /** The draft with which the run began, if it is still stored. */
   definition: Definition | undefined
 }
 
 export type RebuildNeeds = Needs<'db' | 'earlier' | 'memo' | 'storage'>
 
-/** Puts together what the model was shown, from what is stored and with the functions by which the run did it. */
+/** Rebuilds what the model was shown, from stored data and with the functions that the run used. */
 export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds): Promise<ShownPrompt> {
   const { db } = parts
   const { invocation, steps, step } = wanted
@@ -58,7 +58,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
     recalled: found.recalled,
     summary: found.summary,
     given,
-    // With files, the prompt says how their texts are quoted.
+    // If there are files, the prompt says how their texts are quoted.
     ...(attachments && { files: new Map() }),
   }
   if (attachments) notes.push('Files are listed by name only; their text and images are not shown.')
@@ -88,7 +88,7 @@ async function givenTo({ agent, invocation: { given } }: PromptRequest, { db, ea
   if (!given) return undefined
   const taken = await resolveGiven(given, agent, { db, texts: earlier })
   if (!taken) throw unavailable('Too many long conversations are being read. Try again shortly.')
-  // Nothing is awaited from here on, so the texts are gone before the next run reads.
+  // From here on nothing is awaited, so the texts are released before the next run reads.
   taken.release()
   return taken.value
 }
@@ -110,13 +110,13 @@ type PromptMemory = Pick<NamedMemories, 'history' | 'recalled'> & { summary: str
 
 const NOTHING: PromptMemory = { history: [], recalled: [], summary: undefined }
 
-/** What memory still has of what it gave. */
+/** The recalled memories that still exist. */
 async function remembered(wanted: PromptRequest, db: Database, notes: string[]): Promise<PromptMemory> {
   const { agent, invocation, steps, step } = wanted
   const recall = steps.slice(0, step).findLast((one) => one.kind === 'recall')
   if (!recall) return NOTHING
   if (!hasOwnMemory(invocation, agent)) {
-    // A reader of this agent may not see the memories of the other.
+    // A reader of this agent must not see the other agent's memories.
     notes.push('The model also saw memories of the agent that called this one. They are not shown here.')
     return NOTHING
   }
@@ -137,7 +137,7 @@ function toolsOf(definition: Definition, { given }: Invocation): ShownPrompt['to
 /** A message with its whole text. */
 type WholeMessage = Omit<ShownMessage, 'characters'>
 
-/** The rounds that the caller told. */
+/** The rounds that the caller sent. */
 function givenMessages(rounds: readonly Round[] = []): WholeMessage[] {
   return rounds.flatMap(({ text = '', calls, results }) => [
     { role: 'assistant' as const, content: text, calls: calls.map(shownCall) },
@@ -148,7 +148,7 @@ function givenMessages(rounds: readonly Round[] = []): WholeMessage[] {
   ])
 }
 
-/** The rounds of the run itself, as its receipt tells them. */
+/** The rounds of the run itself, from its receipt. */
 function ownMessages(
   { response }: Invocation,
   steps: readonly ReceiptStep[],
@@ -178,7 +178,7 @@ function toolMessage(one: ToolResult & { name: string }): WholeMessage {
   return 'files' in one && one.files ? { ...message, files: one.files } : message
 }
 
-/** What the model was told after an answer that does not fit. */
+/** What the model was told after an answer that didn't match the schema. */
 function toldAfter({ asked, problems }: UnfitReceipt, wanted: WantedOutput): string {
   if (!asked) return outputInstruction(wanted)
   return outputReminder(

@@ -25,7 +25,7 @@ const GIVEN_UP = {
   message: 'The service gave up on this run after several attempts.',
 } as const
 
-/** A run from the queue that has a place, and its stored steps. */
+/** A run from the queue that has a slot, and its stored steps. */
 type QueuedRun = TakenRun & { agent: Agent; definition: Definition; run: LiveRun } & Pick<
     StartedRun,
     'kept' | 'nextPosition'
@@ -33,7 +33,7 @@ type QueuedRun = TakenRun & { agent: Agent; definition: Definition; run: LiveRun
 
 export type BackgroundParts = RunParts & Pick<Parts, 'live' | 'log' | 'memo'>
 
-/** The background runs of this node: sees each that was taken from the queue to its end. */
+/** This node's background runs, from the moment they are taken from the queue to their end. */
 export class BackgroundRuns {
   readonly #parts: BackgroundParts
   readonly #running = new Set<LiveRun>()
@@ -54,7 +54,7 @@ export class BackgroundRuns {
     journal.release()
   }
 
-  /** Begins no more runs and cancels those in progress, which go back into the queue. Returns how many. */
+  /** Starts no more runs and cancels those in progress, which return to the queue. Returns how many. */
   stop(): number {
     this.#stop.abort()
     const cancelled = [...this.#running]
@@ -66,17 +66,17 @@ export class BackgroundRuns {
     const { live } = this.#parts
     const { invocation, lease } = taken
     const agent = (await findSnapshotBySeq(invocation.agent_seq, this.#parts))?.agent
-    // The runs of a deleted agent are removed later.
+    // A job removes the deleted agent's runs later.
     if (!agent) return
     const here = live.find(invocation.id)
     if (here && !here.cancellation.cancelled) {
-      // This process slept until the lease of its run ended, and has now taken the run again.
+      // This process slept until the run's lease ended, and has now taken the run again.
       here.lease = lease
       return
     }
-    // Its last attempt stops here. It can start over when it has.
+    // Its last attempt stops here. After that, it can start over.
     await here?.ended
-    // From here on a pause finds the run and stops it. An earlier pause is read below.
+    // From here on a pause finds the run and stops it. Earlier pauses are checked below.
     const run = live.start(invocation.id, agent.id)
     run.lease = lease
     run.parent_request_id = invocation.parent_request_id ?? undefined
@@ -87,7 +87,7 @@ export class BackgroundRuns {
     }
   }
 
-  /** No node can continue with a run whose stored steps cannot be read. */
+  /** No node can continue a run whose stored steps can't be read. */
   async #endIfDamaged(err: unknown, { invocation: { id: request_id } }: TakenRun): Promise<void> {
     if (!(err instanceof DamagedRowError) || err.id !== request_id) throw err
     const { log, now, storage } = this.#parts
@@ -99,9 +99,9 @@ export class BackgroundRuns {
     const { storage } = this.#parts
     const { id, agent_seq, attempt, version } = taken.invocation
     const agent = (await findSnapshotBySeq(agent_seq, this.#parts))?.agent ?? known
-    // A run that begins for the first time has no stored steps.
+    // A run in its first attempt has no stored steps.
     const kept = attempt > 1 ? await listKept(storage.db, id) : NOTHING_KEPT
-    // The version is the one that was deployed when the invocation was queued. A run that is given up does without it.
+    // The version that was deployed when the invocation was queued. A run that is given up doesn't need it.
     const served = isGivenUp(taken) ? agent : kept.definition
     const definition = served ?? (await getDefinition(agent, version, this.#parts))
     return { ...taken, agent, definition, run, kept: kept.steps, nextPosition: kept.nextPosition }
@@ -121,15 +121,15 @@ export class BackgroundRuns {
   }
 }
 
-/** It could not be prepared or finished, however often it was taken. */
+/** It couldn't be prepared or finished, although it was taken many times. */
 function isGivenUp({ lapses }: TakenRun): boolean {
   return lapses >= MAX_LAPSES
 }
 
 /**
- * Runs a queued invocation. If the service stops, it waits at its old position in the queue. If the node dies, it goes
- * on after its last step when its lease ends, here or on another node, unless that has happened too often without a new
- * step.
+ * Runs a queued invocation. If the service stops, it returns to its old position in the queue. If the node dies, it
+ * continues after its last step when its lease ends, here or on another node, unless that has happened too often
+ * without a new step.
  */
 async function runQueued(queued: QueuedRun, stop: AbortSignal, parts: RunParts): Promise<void> {
   if (isGivenUp(queued)) return endUnrun(queued, 'failed', parts)
@@ -145,7 +145,10 @@ async function commit(end: RunEnd, queued: QueuedRun, parts: EndParts): Promise<
   await finish(end, queued, write, parts)
 }
 
-/** Ends an invocation without running it: it failed too often, its agent was paused, or the run that called it has ended. */
+/**
+ * Ends an invocation without running it: it failed too often, its agent was paused, or the run that called it has
+ * ended.
+ */
 async function endUnrun(
   queued: QueuedRun,
   status: 'failed' | 'cancelled',

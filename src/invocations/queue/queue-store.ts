@@ -13,22 +13,20 @@ import { readRuns } from '../rows/read-runs.ts'
 /** A run that was taken from the queue. */
 export type TakenRun = {
   invocation: Invocation
-  /** How many nodes have died while they ran it. */
+  /** How many nodes have died while running it. */
   lapses: number
-  /** It is to end, because the run that called it has. */
+  /** It must end, because the run that called it has. */
   isUnwanted: boolean
   lease: Lease
 }
 
 /**
- * Whether queued runs of `agents` may be taken: those of a paused project stay where they are. The runs of an agent that
- * is paused for itself are taken and cancelled.
+ * Whether queued runs of `agents` may be taken. Those of a paused project stay queued. If the agent itself is paused,
+ * its runs are taken and cancelled.
  */
 const mayBeTaken = sql<SqlBool>`(agents.status = 'paused' or ${isGoingOn})`
 
-/**
- * The agents that have runs in the queue that may be taken. It costs one look-up for each agent, however many runs wait.
- */
+/** The agents with queued runs that may be taken. It costs one look-up per agent, however many runs wait. */
 export async function listWaitingAgents(db: Database): Promise<{ project_id: string; seq: number }[]> {
   const { rows } = await sql<{ project_id: string; seq: number }>`
     select project_id, seq from (
@@ -45,8 +43,8 @@ export async function listWaitingAgents(db: Database): Promise<{ project_id: str
 }
 
 /**
- * How many runs of the agent are under way on all nodes. On PostgreSQL it first waits for its turn: until the statement
- * ends, no other statement counts the runs of this agent, so that two never take the same last place.
+ * How many runs of the agent are in progress on all nodes. On PostgreSQL it first waits for its turn: until the
+ * statement ends, no other statement counts this agent's runs, so two never take the same last slot.
  */
 export function runsUnderWay(db: Database, agent_seq: number, now: number): RawBuilder<number> {
   if (engineOf(db) === 'postgres') return sql<number>`runs_under_way(${agent_seq}, ${now})`
@@ -55,7 +53,7 @@ export function runsUnderWay(db: Database, agent_seq: number, now: number): RawB
     where agent_seq = ${agent_seq} and status = 'running' and lease_until > ${now})`
 }
 
-/** How many runs of the project's agents are in progress on all nodes, with the same turns. */
+/** How many runs of the project's agents are in progress on all nodes, with the same locking. */
 export function runsOfProject(db: Database, project_id: RawBuilder<string>, now: number): RawBuilder<number> {
   if (engineOf(db) === 'postgres') return sql<number>`runs_of_project(${project_id}, ${now})`
   return sql<number>`(
@@ -63,10 +61,10 @@ export function runsOfProject(db: Database, project_id: RawBuilder<string>, now:
     where project_id = ${project_id} and status = 'running' and lease_until > ${now})`
 }
 
-/** About a thousand attempts. Further ones are counted, but not listed. */
+/** Room for about a thousand attempts. Further ones are counted, but not listed. */
 const MAX_ATTEMPTS_TEXT = 50_000
 
-/** The list of attempts, with the one that begins now. It is JSON that both engines can extend as text. */
+/** The list of attempts, with the one that begins now. As text, both engines can extend this JSON. */
 function attemptsWithNext(now: number): RawBuilder<string> {
   return sql<string>`case when attempts is null then '[' else substr(attempts, 1, length(attempts) - 1) || ',' end
     || '{"number":' || (attempt + 1) || ',"began_at":' || ${sql.lit(now)} || ',"after":"' || begins_after || '"}]'`
@@ -78,9 +76,8 @@ type Row = Selectable<Tables['runs']> & { has_more: boolean | number }
 export type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
 
 /**
- * Takes the agent's runs that have waited longest, in order, and marks them as running: `limit` of them at most, and
- * not more than `limits.max_concurrency` of the definition that answers them, and `limits.concurrent_runs` of the
- * project, allow on all nodes.
+ * Takes the agent's oldest queued runs, in order, and marks them as running: at most `limit`, and no more than
+ * `limits.max_concurrency` of their definition and `limits.concurrent_runs` of the project allow on all nodes.
  */
 export async function takeQueued(db: Database, options: TakeOptions): Promise<WorkBatch<TakenRun>> {
   const { agent_seq, limit, owner, now, lease_ms } = options
@@ -107,13 +104,13 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Wo
     }))
     .toSorted((a, b) => (a.invocation.id < b.invocation.id ? -1 : 1))
   if (rows.length === limit) return { items, next: now }
-  // Those that are left must wait for others to end, or another node is taking them at this moment.
+  // The rest must wait for others to end, or another node is taking them now.
   const hasMore = rows[0] ? Boolean(rows[0].has_more) : await hasQueued(db, agent_seq)
   if (!hasMore) return { items, next: undefined }
   return { items, next: (await isProjectFull(db, agent_seq, now)) ? 'group full' : 'full' }
 }
 
-/** Whether the project of this agent has as many runs in progress as it may. It waits for no other statement. */
+/** Whether the project of this agent has reached its limit of runs. It waits for no other statement. */
 export async function isProjectFull(db: Database, agent_seq: number, now: number): Promise<boolean> {
   const { rows } = await sql`
     select 1 from agents join projects on projects.id = agents.project_id
@@ -124,8 +121,8 @@ export async function isProjectFull(db: Database, agent_seq: number, now: number
 }
 
 /**
- * The queued runs that may begin. Runs of an agent may have different limits, because each version has its own. The
- * project is asked first: whoever needs both places takes them in this order.
+ * The queued runs that may start. Runs of an agent can have different limits, because each version has its own. The
+ * project is locked first: every statement that locks both uses this order.
  */
 function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Expression<{ id: string }> {
   const isPostgres = engineOf(db) === 'postgres'
@@ -157,7 +154,7 @@ function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Express
       and coalesce((select position + runs <= most from project where most is not null), true))`
 }
 
-/** Also counts a run whose row is held: by a node that takes it, or by a decider who comes too late. */
+/** It also counts a run whose row is locked, by a node that takes it or by a decision that comes too late. */
 async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
   const first = db
     .selectFrom('runs')
@@ -169,23 +166,23 @@ async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
   return (await first.limit(1).executeTakeFirst()) !== undefined
 }
 
-/** What a run waits for that has called others. */
+/** What a run that has called others waits for. */
 export const CHILDREN = 'children'
 
 const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null, waits_for: null }
 
-/** What a run becomes that has waited. */
+/** The state of a run after a wait. */
 export const QUEUED_AFTER_WAIT = { ...QUEUED_AGAIN, begins_after: 'wait' }
 
-/** What a run becomes whose node stops or has died. */
+/** The state of a run whose node stops or has died. */
 const QUEUED_AFTER_LOSS = { ...QUEUED_AGAIN, begins_after: 'lost' }
 
-/** Puts a run that is cut off by the stop of its node back into the queue, at its old position. */
+/** Returns a run that its node's stop interrupts to the queue, at its old position. */
 export async function giveBack(db: Database, lease: Lease): Promise<void> {
   await db.updateTable('runs').set(QUEUED_AFTER_LOSS).where(isHeld(LEASED_RUNS, lease)).execute()
 }
 
-/** Puts a run that was taken and not begun back into the queue. The attempt does not count. */
+/** Returns a run that was taken but not started to the queue. The attempt isn't counted. */
 export async function giveBackUnbegun(db: Database, { invocation, lease }: TakenRun): Promise<void> {
   const attempt = invocation.attempt - 1
   const begun = invocation.attempts?.filter(({ number }) => number <= attempt) ?? []
@@ -201,11 +198,11 @@ export async function giveBackUnbegun(db: Database, { invocation, lease }: Taken
     .execute()
 }
 
-/** Puts runs of dead nodes back into the queue, if they should continue; returns their ids. */
+/** Returns runs of dead nodes to the queue, if they should continue, and returns their IDs. */
 export async function requeueLapsed(db: Database, now: number): Promise<string[]> {
   const requeued = await db
     .updateTable('runs')
-    // The time in which no node lived is not the agents'.
+    // The time in which no node was alive isn't held against the agents.
     .set((row) => ({ ...QUEUED_AFTER_LOSS, lapses: row('lapses', '+', 1), deadline_at: null }))
     .where(hasLapsed(LEASED_RUNS, now))
     .where((row) => row.or([row('background', '=', 1), row('keyed', '=', 1)]))
@@ -214,7 +211,10 @@ export async function requeueLapsed(db: Database, now: number): Promise<string[]
   return requeued.map(({ id }) => id)
 }
 
-/** Locks a run until the transaction ends: other transactions that want to end or wake it wait. One that has ended needs no lock. */
+/**
+ * Locks a run until the transaction ends: other transactions that want to end or wake it wait. An ended run needs no
+ * lock.
+ */
 export async function lock(db: Database, agent_seq: number, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await db.selectFrom('runs').select('id').where('id', '=', id).where('agent_seq', '=', agent_seq).forUpdate().execute()

@@ -10,26 +10,26 @@ import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
 import { listWaitingAgents, type TakenRun } from './queue-store.ts'
 import { findNextWake, queueWaitingOfPaused, wakeDue, wakeForBudgets, wakeParents } from './waiting-store.ts'
 
-/** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
+/** How many background runs this node runs at once. They mostly wait for a model. Others stay in the queue. */
 const SHARE = { total: 64, ofLane: () => 32 }
-/** How soon the queue is looked at again when the journal has no room for more runs. */
+/** How soon the queue is checked again when the journal has no room for more runs. */
 const OVERLOAD_MS = 250
-/** How long runs may take to end once the service stops. */
+/** How long runs may take to end when the service stops. */
 const STOP_MS = 5_000
-/** All runs that wait (`status: waiting`) have one lane. */
+/** All waiting runs (`status: waiting`) share one lane. */
 const WAITING = 'waiting'
 
 type QueueParts = BackgroundParts & Pick<Parts, 'errands' | 'node'>
 
 /**
- * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so that projects alternate, and the agents of
- * each; within a lane runs begin in the order in which they came. A queued run wakes its lane, and so does the end of a run that counts against the
- * agent's limit.
+ * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so projects alternate, and so do the agents of
+ * each; within a lane, runs start in order of arrival. A queued run wakes its lane, and so does the end of a run that
+ * is counted in the agent's limit.
  */
 export class RunQueue {
   readonly #parts: QueueParts
   readonly #worker: Worker<TakenRun>
-  /** Puts runs that wait back into the queue when their time comes. */
+  /** Returns waiting runs to the queue when their time comes. */
   readonly #waking: Worker<never>
   readonly #runs: BackgroundRuns
 
@@ -60,7 +60,7 @@ export class RunQueue {
     live.onEnded(({ abandoned, begun_lanes, parent_request_id, limited_lane }) => {
       if (limited_lane !== undefined) this.#worker.freed(limited_lane)
       for (const lane of begun_lanes) this.#worker.wake(lane)
-      // It may have begun to wait, and its wait may be over already.
+      // It may have begun to wait, and its wait may already be over.
       if (abandoned) this.#waking.survey()
       if (parent_request_id !== undefined) {
         errands.begin('resuming a run that waited for another one', () => this.#wakeParent(parent_request_id))
@@ -74,13 +74,13 @@ export class RunQueue {
     this.survey()
   }
 
-  /** Looks for runs that other nodes have queued or left behind, and for those whose wait is over. */
+  /** Looks for runs that other nodes have queued or left unfinished, and for runs whose wait is over. */
   survey(): void {
     this.#worker.survey()
     this.#waking.survey()
   }
 
-  /** A pause cancels the agent's runs, also those that wait. Without an id, every paused agent is meant. */
+  /** A pause cancels the agent's runs, including waiting ones. Without an ID, it checks every paused agent. */
   async wakePaused(agent_id: string | undefined): Promise<void> {
     const { storage, now } = this.#parts
     const woken = await storage.transaction((db) => queueWaitingOfPaused(db, agent_id, now()))
@@ -88,7 +88,7 @@ export class RunQueue {
   }
 
   /**
-   * Begins no more runs. Those under way are cancelled, and wait at their old positions in the queue for another node,
+   * Starts no more runs. Those in progress are cancelled, and wait at their old positions in the queue for another node
    * or for the next start.
    */
   async close(): Promise<void> {
@@ -102,7 +102,7 @@ export class RunQueue {
       .catch((err) => log.warn({ err }, 'could not notify other nodes of the runs that resume'))
   }
 
-  /** Each run that is taken has a place in the journal, so that its entry is always accepted. */
+  /** Each run that is taken has a place in the journal, so its entry is always accepted. */
   async #take(agent_seq: number, places: number): Promise<WorkBatch<TakenRun>> {
     const { journal, node: owner, now, storage } = this.#parts
     let limit = 0
@@ -118,7 +118,9 @@ export class RunQueue {
     }
   }
 
-  /** A run that another one waits for has ended. If this node dies before it says so, a survey finds it. */
+  /**
+   * A run for which another one waits has ended. If this node dies before it announces this, a later check finds it.
+   */
   async #wakeParent(request_id: string): Promise<void> {
     const { storage } = this.#parts
     for (const seq of await storage.transaction((db) => wakeParents(db, request_id))) {

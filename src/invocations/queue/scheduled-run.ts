@@ -6,10 +6,10 @@ import { type Attachment, notShown } from '../../runtime/attachments/attachment.
 import type { Database } from '../../storage/database.ts'
 import { type Invocation, type InvokeBody, newInvocation } from '../invocation.ts'
 
-/** What a schedule asks. Its files are stored already. */
+/** What a schedule sends. Its files are already stored. */
 type ScheduledAsk = Omit<InvokeBody, 'attachments'> & { attachments: readonly Attachment[] }
 
-/** Who begins the run of a schedule, through which door, and for which of its ticks. */
+/** Who starts a schedule's run, through which channel, and for which tick. */
 type ScheduledBy = {
   request_id: string
   actor: Pick<Actor, 'id' | 'person_id'>
@@ -19,7 +19,7 @@ type ScheduledBy = {
   scheduled_at: number | null
 }
 
-/** A run of a schedule, for the queue. It is an ordinary run in the background. */
+/** A schedule's run, for the queue. It is an ordinary background run. */
 export async function scheduledRun(
   asked: ScheduledAsk,
   agent: Agent,

@@ -6,12 +6,12 @@ import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import { CHILDREN, QUEUED_AFTER_WAIT } from './queue-store.ts'
 
-// A literal and not a parameter: only then the engines see that the indexes of waiting runs serve the query.
+// A literal, not a parameter: otherwise the engines can't tell that the indexes of waiting runs fit the query.
 const WAITING = sql.lit('waiting')
 
 const WOKEN_AT_ONCE = 200
 
-/** The waiting runs of projects that continue. Those of paused projects wait until they are resumed. */
+/** The waiting runs of projects that aren't paused. Those of paused projects wait until their project is resumed. */
 function waitingRuns(db: Database) {
   return db
     .selectFrom('runs')
@@ -22,8 +22,8 @@ function waitingRuns(db: Database) {
 }
 
 /**
- * Puts waiting runs into the queue whose time has come, a part of them at a time; what people were asked by then has
- * expired. Returns how many.
+ * Queues waiting runs whose time has come, a batch at a time. What they asked people has then expired. Returns how
+ * many.
  */
 export async function wakeDue(db: Database, now: number): Promise<number> {
   const due = waitingRuns(db)
@@ -38,11 +38,11 @@ export async function wakeDue(db: Database, now: number): Promise<number> {
 }
 
 /**
- * The budgets for which runs wait, of those that have changed since or are gone. It costs one look-up for each budget,
- * however many runs wait.
+ * The budgets that runs wait for and that have changed since or were deleted. It costs one look-up per budget, however
+ * many runs wait.
  */
 async function listChangedBudgets(db: Database): Promise<string[]> {
-  // It begins with `select`, so that SQLite's readers run it and it does not wait for the writer.
+  // It begins with `select`, so SQLite's readers run it and it doesn't wait for the writer.
   const { rows } = await sql<{ state: string }>`select state from (
     with recursive waited(state) as (
       select min(waits_for) from runs where status = 'waiting' and waits_for is not null
@@ -59,7 +59,7 @@ async function listChangedBudgets(db: Database): Promise<string[]> {
   return states.filter((state) => !current.has(state))
 }
 
-/** Puts runs into the queue that wait for budgets which have changed, a part of them at a time. Returns how many. */
+/** Queues runs that wait for budgets which have changed, a batch at a time. Returns how many. */
 export async function wakeForBudgets(db: Database): Promise<number> {
   const changed = await listChangedBudgets(db)
   if (changed.length === 0) return 0
@@ -72,7 +72,7 @@ export async function wakeForBudgets(db: Database): Promise<number> {
   return (await queueThose(db, waiting)).length
 }
 
-/** The runs that wait for others which have ended. */
+/** The runs that wait only for runs that have ended. */
 function answeredRuns(db: Database) {
   return waitingRuns(db)
     .where('waits_for', '=', CHILDREN)
@@ -83,10 +83,7 @@ function answeredRuns(db: Database) {
     )
 }
 
-/**
- * Puts runs into the queue for which those that they called have ended: the one with this id, or a part of all. Returns
- * their agents.
- */
+/** Queues runs whose called runs have all ended: the one with this ID, or a batch of all. Returns their agents. */
 export async function wakeParents(db: Database, id?: string): Promise<number[]> {
   const answered = answeredRuns(db)
     .select('id')
@@ -96,14 +93,14 @@ export async function wakeParents(db: Database, id?: string): Promise<number[]> 
   return (await queueThose(db, answered)).map(({ agent_seq }) => agent_seq)
 }
 
-/** Puts a waiting run into the queue, because people have decided what it asked. */
+/** Queues a waiting run, because people have decided what it asked. */
 export async function queueWaiting(db: Database, id: string): Promise<void> {
   await db.updateTable('runs').set(QUEUED_AFTER_WAIT).where('status', '=', WAITING).where('id', '=', id).execute()
 }
 
 /**
- * Puts the waiting runs of paused agents into the queue, where they are cancelled. Without an id, those of every paused
- * agent. What they asked people is cancelled.
+ * Queues the waiting runs of paused agents, so that they are cancelled. Without an ID, those of every paused agent.
+ * What they asked people is cancelled.
  */
 export async function queueWaitingOfPaused(db: Database, agent_id: string | undefined, now: number): Promise<number> {
   const paused = db
@@ -117,7 +114,7 @@ export async function queueWaitingOfPaused(db: Database, agent_id: string | unde
   return ids.length
 }
 
-/** Puts the agent's runs into the queue that wait for budgets. */
+/** Queues the agent's runs that wait for budgets. */
 export async function queueWaitingForBudgets(db: Database, agent_seq: number): Promise<void> {
   const waiting = db.selectFrom('runs').select('id').where('status', '=', WAITING)
   await queueThose(db, waiting.where('agent_seq', '=', agent_seq).where('waits_for', 'is not', null))
@@ -133,7 +130,7 @@ function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<{ id
     .execute()
 }
 
-/** When the next waiting run continues. One that waits for a budget which has changed is due. */
+/** When the next waiting run continues. A run whose budget has changed is due now. */
 export async function findNextWake(db: Database): Promise<number | undefined> {
   const changed = await listChangedBudgets(db)
   if (changed.length > 0) {

@@ -7,7 +7,7 @@ import { NO_OUTCOME } from '../../storage/tables/run-tables.ts'
 import { columnsOf, type Tables } from '../../storage/tables.ts'
 import type { EndedInvocation, Invocation } from '../invocation.ts'
 
-/** What receipts show, without what only the next run of a conversation reads. */
+/** What receipts show. It lacks what only the next run of a conversation reads. */
 export const RECEIPT = columnsOf('invocations', ['given', 'rounds'])
 
 /** Runs that have not ended. */
@@ -25,15 +25,15 @@ export const LEASED_RUNS: LeasedTable = {
   condition: "status = 'running'",
 }
 
-/** By the key alone: a run that has an owner is running. */
+/** By the key alone, because a run that has an owner is running. */
 const HELD_RUNS: LeasedTable = { ...LEASED_RUNS, condition: 'owner is not null' }
 
 const ENDED_RUNS: EndedTable = HELD_RUNS
 
-/** The steps are removed, because the receipt has them from then on. */
+/** The steps are deleted, because from now on the receipt contains them. */
 const ENDED_STEPS: EndedTable = { ...ENDED_RUNS, drops: { table: 'steps', column: 'request_id' } }
 
-/** A run that continues. It has made progress, so earlier deaths of its nodes do not count any more. */
+/** A run that continues. It has made progress, so earlier deaths of its nodes are no longer counted. */
 const RENEWED_RUNS: EndedTable = { ...HELD_RUNS, columns: ['lease_until', 'lapses'] }
 
 const WAITING_RUNS: EndedTable = {
@@ -51,7 +51,7 @@ const WAITING_RUNS: EndedTable = {
   ],
 }
 
-/** A row for the journal, for a run that is queued, or that begins under a lease. */
+/** A row for the journal, for a run that is queued or starts under a lease. */
 export function insertion(invocation: Invocation, project_id: string, lease?: Lease): Write {
   return { into: RUNS, row: { ...askedRow(invocation), project_id, owner: lease?.owner, lease_until: lease?.until } }
 }
@@ -68,12 +68,12 @@ export function receiptWrite(ended: EndedInvocation): Write {
   return { into: RECEIPTS, row: { ...askedRow(ended), ...outcome } }
 }
 
-/** Deletes a run that has ended. It counts only if the owner still holds the run. */
+/** Deletes a run that has ended, only if the owner still has its lease. */
 export function ending(id: string, owner: string, hasKeptSteps: boolean): LeaseEnd {
   return { of: hasKeptSteps ? ENDED_STEPS : ENDED_RUNS, lease: { key: [id], owner } }
 }
 
-/** The owner continues with the run, if it still holds it. */
+/** The owner continues the run, if it still has the lease. */
 export function renewal(lease: Lease): LeaseEnd {
   return { of: RENEWED_RUNS, lease, row: { lease_until: lease.until, lapses: 0 } }
 }
@@ -89,7 +89,7 @@ export function waiting(
   return { of: WAITING_RUNS, lease: { key: [id], owner }, row }
 }
 
-/** What both tables have. */
+/** The columns of both tables. */
 function askedRow({ context, given, tree, background, keyed, attachments, attempts, ...fields }: Invocation) {
   const { error: _error, rounds: _rounds, steps: _steps, structured: _structured, ...plain } = fields
   return {

@@ -6,16 +6,16 @@ import { textBytes } from '../../storage/queries/text-bytes.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, RECEIPT } from './invocation-rows.ts'
 
-/** How much of receipts one read takes. Between two reads other requests have their turn. */
+/** How many bytes of receipts one read loads. Other requests get their turn between two reads. */
 const BYTES_AT_ONCE = 1024 * 1024
 
 /**
- * A page has fewer receipts if they are larger than this together, because a reply is written as a whole. Clients that
- * do not expect it would miss receipts, so a hundred ordinary ones fit.
+ * If receipts are larger than this together, a page has fewer of them, because a reply is written as a whole. A hundred
+ * ordinary receipts fit, for clients that expect full pages.
  */
 const PAGE_BYTES = 8 * BYTES_AT_ONCE
 
-/** The id of an invocation, and how many bytes are to be shown and to be read. */
+/** The ID of an invocation, and how many bytes are shown and read. */
 export type ReceiptKey = { id: string; shown: number; stored: number }
 
 export const RECEIPT_KEY = [
@@ -24,7 +24,9 @@ export const RECEIPT_KEY = [
   textBytes('all_invocations', ['message', 'context', 'response', 'steps', 'rounds']).as('stored'),
 ]
 
-/** The receipts of the first keys: as many as one page may have, and at least one. `reserve` hears how large they are. */
+/**
+ * The receipts of the first keys, as many as one page can contain, and at least one. Calls `reserve` with their size.
+ */
 export async function listPageOfReceipts(
   { db, reserve }: Needs<'db' | 'reserve'>,
   keys: readonly ReceiptKey[],
@@ -40,8 +42,8 @@ export async function listPageOfReceipts(
 }
 
 /**
- * The receipts of the first keys: as many as are read at once, and at least one. `given` is left out, and of `rounds`
- * only the last one is there, because it has the calls that were left to the caller.
+ * The receipts of the first keys, as many as one read loads, and at least one. `given` is left out, and `rounds`
+ * contains only the last one, which has the calls left to the caller.
  */
 export async function listNextReceipts(db: Database, keys: readonly ReceiptKey[]): Promise<Invocation[]> {
   return (await listNextRows(db, keys)).map(receiptOf)

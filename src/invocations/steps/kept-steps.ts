@@ -6,7 +6,7 @@ import { type Invocation, isFinal } from '../invocation.ts'
 import { receiptSteps } from './receipt-steps.ts'
 import { listKept, listKeptRows, readKept } from './step-store.ts'
 
-/** An invocation that has not ended, with the results of its stored steps. */
+/** An active invocation, with the results of its stored steps. */
 export function withKept(invocation: Invocation, steps: readonly Step[]): Invocation {
   const { response, usage, cost_nano } = leftBy(steps)
   return {
@@ -20,12 +20,12 @@ export function withKept(invocation: Invocation, steps: readonly Step[]): Invoca
   }
 }
 
-/** An invocation as its receipt shows it. One that has not ended has the steps that are stored so far. */
+/** An invocation as its receipt shows it. An active one has the steps that are stored so far. */
 export async function withStepsSoFar(db: Database, invocation: Invocation): Promise<Invocation> {
   return isUnderWay(invocation) ? shown(invocation, (await listKept(db, invocation.id)).steps) : invocation
 }
 
-/** The same for a list. Those whose steps are damaged are left out. */
+/** The same for a list. Invocations with damaged steps are left out. */
 export async function listWithStepsSoFar(db: Database, invocations: readonly Invocation[]): Promise<Invocation[]> {
   const underWay = invocations.filter(isUnderWay).map(({ id }) => id)
   const rows = await listKeptRows(db, underWay)
@@ -36,7 +36,7 @@ function isUnderWay(invocation: Invocation): boolean {
   return !isFinal(invocation) && invocation.attempt > 0
 }
 
-/** The text so far is not the response yet. */
+/** The text so far isn't the response yet. */
 function shown(invocation: Invocation, steps: readonly Step[]): Invocation {
   return steps.length > 0 ? { ...withKept(invocation, steps), response: null } : invocation
 }

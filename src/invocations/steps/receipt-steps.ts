@@ -122,14 +122,14 @@ type ModelReceipt = Times & {
   left_out?: Omissions
 }
 
-/** It names the memories by their seqs. The receipt shows how many they were. */
+/** Names the memories by their seqs. The receipt shows how many there were. */
 export type RecallReceipt = Times & { kind: 'recall' } & RecalledNames
 
-/** `index` is the position of the call in the answer that asked for it. */
+/** `index` is the position of the call in the answer that requested it. */
 type ToolReceipt = Times &
   SpentReceipt & { kind: 'tool'; index: number; id: string; name: string; arguments: unknown } & ToolResult
 
-/** There if models were asked. */
+/** Present if models were called. */
 type SpentReceipt = { usage?: z.output<typeof TokenUsage>; cost_nano?: Cost }
 
 /** Steps in the order in which they ended, as a receipt stores them. */
@@ -142,7 +142,7 @@ type ApprovalReceipt = Times & { kind: 'approval'; name: string } & Omit<Ruling,
 export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
   return steps.map((step, position): ReceiptStep => {
     const { attempt, started_at } = step
-    // A wait may have ended before its time.
+    // A wait can end before its time.
     const finished_at = Math.min(
       step.finished_at,
       (step.kind === 'wait' && steps[position + 1]?.started_at) || Infinity,
@@ -204,7 +204,7 @@ export function presentSteps(steps: readonly ReceiptStep[]): z.input<typeof Rece
   })
 }
 
-/** Steps without their texts: only costs and times are left. */
+/** Steps without their texts: only costs and times remain. */
 export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   return steps.map((step) => {
     if (step.kind === 'approval') {
@@ -220,7 +220,7 @@ export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   })
 }
 
-/** The id of a token tells a person. What stands for it in erased data is the id of no actor. */
+/** The ID of a token identifies a person. Erased data contains an ID that belongs to no actor instead. */
 export function withoutToken<Id extends string | null>(id: Id): Id | 'token:erased' {
   return id?.startsWith('token:') ? 'token:erased' : id
 }
@@ -241,7 +241,7 @@ function roundsOf(steps: readonly ReceiptStep[]): Round[] {
 
 type EndedTranscript = { attempt: number; response: string | null; steps: readonly ReceiptStep[] }
 
-/** The transcript of an ended invocation. Its last answer may have left calls to the caller. */
+/** The transcript of an ended invocation. Its last answer may leave calls to the caller. */
 export function transcriptOf(
   { attempt, response, steps }: EndedTranscript,
   handed: readonly (ShownCall & { index: number })[],
@@ -283,7 +283,7 @@ function resultOf(tool: ToolResult): ToolResult {
   return { result, ...(files && { files }), ...named }
 }
 
-/** How far each attempt had come with stored steps, as the receipt says. */
+/** How many stored steps each attempt had, according to the receipt. */
 export function receiptMilestones(steps: readonly ReceiptStep[]): Position[] {
   return milestonesOfParts(
     roundsOf(steps).flatMap(({ attempt, characters, tools }) => [

@@ -3,8 +3,8 @@ import type { TokenRun } from '../../security/run-token.ts'
 import { findAttempt } from '../find-invocations.ts'
 
 /**
- * Whether the attempt of a token goes on, here or on another node. The token itself says when its time is over, and the
- * stored run whether it has ended. A check of a remote agent is no run and has no row: it is over with its time.
+ * Whether the attempt of a token is still active, on any node. The token says when its time is over, and the stored run
+ * whether it has ended. A check of a remote agent isn't a run and has no row: it ends with its time.
  */
 export async function isUnderWay(
   { request_id, attempt, until }: TokenRun,

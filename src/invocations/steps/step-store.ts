@@ -11,29 +11,29 @@ import { countAll } from '../../storage/queries/count-rows.ts'
 import type { Tables } from '../../storage/tables.ts'
 
 const STEPS = bulkTable('steps')
-/** A step that stands for a stored one. The working copy that was stored with the first step stays. */
+/** A step that replaces a stored one. The draft stored with the first step stays. */
 const REPLACED_STEPS = bulkTable('steps', {
   merge: { set: ['kind', 'attempt', 'started_at', 'finished_at', 'content'] },
 })
 
 export type KeptSteps = {
   steps: Step[]
-  /** The working copy with which the run began. Undefined if it began with a version, or if nothing is stored. */
+  /** The draft with which the run began. Undefined if it began with a version, or if nothing is stored. */
   definition: Definition | undefined
-  /** The position of the next step that is stored. */
+  /** The position of the next step to store. */
   nextPosition: number
 }
 
 export const NOTHING_KEPT: KeptSteps = { steps: [], definition: undefined, nextPosition: 0 }
 
-/** A row for the journal. `definition` is the working copy that answers; it is stored with the first step. */
+/** A row for the journal. `definition` is the draft that answers; it is stored with the first step. */
 export function stepWrite(request_id: string, position: number, step: Step, definition?: Definition): Write {
   const { kind, attempt, started_at, finished_at, ...content } = step
   const row = { request_id, position, kind, attempt, started_at, finished_at, content: JSON.stringify(content) }
   return { into: STEPS, row: { ...row, definition: definition && writeDefinition(definition) } }
 }
 
-/** A row that takes the place of a stored step. */
+/** A row that replaces a stored step. */
 export function replacedStepWrite(request_id: string, position: number, step: Step): Write {
   return { ...stepWrite(request_id, position, step), into: REPLACED_STEPS }
 }
@@ -73,7 +73,7 @@ export function readKept(rows: readonly StepRow[]): KeptSteps {
   return kept
 }
 
-/** Adds a step to a run that waits. The caller's transaction has locked the run. */
+/** Adds a step to a waiting run. The caller's transaction has locked the run. */
 export async function appendStep(db: Database, request_id: string, step: Step): Promise<void> {
   const last = await db
     .selectFrom('steps')
@@ -85,7 +85,7 @@ export async function appendStep(db: Database, request_id: string, step: Step): 
   await writeRows(db, [stepWrite(request_id, (last?.position ?? -1) + 1, step)])
 }
 
-/** The log entries of the steps. They are written to the log when the run ends. */
+/** The log entries of the steps, which are written to the log when the run ends. */
 export function logsOf(steps: readonly Step[]): LogEntry[] {
   return steps.flatMap(({ logs }) => logs)
 }

@@ -16,11 +16,11 @@ import { replacedStepWrite, stepWrite } from './step-store.ts'
 
 const NOTHING_KEPT_YET = Promise.resolve()
 
-/** A run that was admitted and stored. The status of `invocation` is running, and it has its start time. */
+/** A run that was admitted and stored. The status of `invocation` is running, and it has a start time. */
 export type StartedRun = {
   invocation: Invocation
   agent: Agent
-  /** That of the agent, where it is at hand. */
+  /** The agent's project, if it is loaded. */
   project?: ProjectSnapshot
   definition: Definition
   run: LiveRun
@@ -28,17 +28,17 @@ export type StartedRun = {
   owner: string
   /** The steps that earlier attempts have stored. */
   kept: readonly Step[]
-  /** The position of the next step that is stored. */
+  /** The position of the next step to store. */
   nextPosition: number
-  /** Aborted when the service stops. Without one the run ends by itself then. */
+  /** Aborted when the service stops. Without a signal, the run ends by itself then. */
   stop?: AbortSignal | undefined
   /** Whether the answer is recorded for followers. */
   streaming: boolean
-  /** The request in its trace, if there is one. */
+  /** The request in its trace, if it has one. */
   span?: Span | undefined
 }
 
-/** What the store gets of a run while it continues, and when it ends. */
+/** What the store gets from a run while it continues, and when it ends. */
 export class StoredRun {
   readonly #started: StartedRun
   readonly #parts: Pick<Parts, 'journal' | 'now'>
@@ -46,11 +46,11 @@ export class StoredRun {
   /** How many of the run's steps are stored. */
   #kept: number
   #nextPosition: number
-  /** Whether steps are stored, or may be. */
+  /** Whether steps have been stored, or may have been. */
   #hasSteps: boolean
-  /** Resolves when the step that came last is stored, or could not be. */
+  /** Resolves when the latest step is stored, or couldn't be. */
   #keeping = NOTHING_KEPT_YET
-  /** What the last entry has of the ledger. */
+  /** The last entry's part of the ledger. */
   #spent: TakenLines | undefined
 
   constructor(started: StartedRun, meter: RunMeter, parts: Pick<Parts, 'journal' | 'now'>) {
@@ -63,7 +63,7 @@ export class StoredRun {
   }
 
   /**
-   * Stores the steps that are not stored yet. Tools end at any time, so one call waits for the other: no step is stored
+   * Stores the steps that aren't stored yet. Tools end at any time, so one call waits for the other: no step is stored
    * before an earlier one.
    */
   keep(steps: readonly Step[]): Promise<void> {
@@ -75,7 +75,7 @@ export class StoredRun {
   async #keep(steps: readonly Step[]): Promise<void> {
     const { owner, run } = this.#started
     const writes = this.#stepWrites(steps)
-    // The call before this one has stored them all.
+    // The previous call has stored them all.
     if (writes.length === 0) return
     const spent = this.#meter.take()
     this.#hasSteps = true
@@ -91,19 +91,19 @@ export class StoredRun {
     this.#nextPosition += writes.length
   }
 
-  /** The end of the run and everything else that it leaves, as a journal entry. */
+  /** The end of the run and all its effects, as a journal entry. */
   ending(ended: EndedInvocation, writes: JournalEntry['writes']): JournalEntry {
     const ending = rows.ending(ended.id, this.#started.owner, this.#hasSteps)
     return this.#entry([rows.receiptWrite(ended), ...writes], ending)
   }
 
-  /** The run continues at a later time. What it has done so far is stored, with `more`, and no node holds it. */
+  /** The run continues later. Its work so far is stored, with `more`, and no node has its lease. */
   waiting(invocation: Invocation, outcome: WaitingOutcome, more: readonly Write[]): JournalEntry {
     const writes = [...this.#replacedWrites(outcome.steps), ...this.#stepWrites(outcome.steps), ...more]
     return this.#entry(writes, rows.waiting(invocation, this.#started.owner, outcome))
   }
 
-  /** What the run has spent is stored even if its last entry is not written, because it continues elsewhere. */
+  /** What the run has spent is stored even if its last entry isn't, because it continues elsewhere. */
   async storeSpending(): Promise<void> {
     this.#spent?.giveBack()
     this.#spent = undefined
@@ -115,7 +115,7 @@ export class StoredRun {
     return { writes: [...writes, ...this.#spent.writes], endings: [ending], reserved: true }
   }
 
-  /** A wait that continues replaces the last step of earlier attempts. No other step is replaced. */
+  /** A repeated wait replaces the last step of earlier attempts. No other step is replaced. */
   #replacedWrites(steps: readonly Step[]) {
     const { invocation, kept, nextPosition } = this.#started
     const step = steps[kept.length - 1]
@@ -123,8 +123,8 @@ export class StoredRun {
   }
 
   /**
-   * The steps that are not stored yet. The working copy may change while the run continues, so the run stores its own
-   * copy with its first step. Versions do not change.
+   * The steps that aren't stored yet. The draft may change during the run, so the run stores its own copy with its
+   * first step. Versions don't change.
    */
   #stepWrites(steps: readonly Step[]) {
     const { invocation, definition } = this.#started

@@ -7,7 +7,7 @@ import { messagesJson } from '../../telemetry/traced-messages.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { StartedRun } from './stored-run.ts'
 
-/** The run in the trace of its request, or of the run that called it; one in the background has a trace of its own. */
+/** The run in the trace of its request, or of the run that called it. A background run has its own trace. */
 export function beginRunSpan(
   { invocation, agent, definition, span }: StartedRun,
   tracer: NonNullable<Parts['tracer']>,
@@ -21,7 +21,7 @@ export function beginRunSpan(
     'gen_ai.agent.name': agent.name,
     ...(invocation.version !== null && { 'gen_ai.agent.version': invocation.version }),
     ...(definition.description && { 'gen_ai.agent.description': definition.description }),
-    // Some tools group by the one, some by the other.
+    // Some tools group by one, some by the other.
     ...(session_id !== undefined && { 'gen_ai.conversation.id': session_id, 'session.id': session_id }),
     'moorage.request_id': invocation.id,
     'moorage.environment': invocation.environment,
