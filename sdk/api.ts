@@ -861,7 +861,7 @@ export type Agent = {
     cors?: {
       /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** How many seconds a browser can cache this */
+      /** How long browsers can cache the reply to a preflight request, in seconds */
       maxAge: number
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
@@ -1092,7 +1092,7 @@ export type CreateAgent = {
     cors?: {
       /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** How many seconds a browser can cache this */
+      /** How long browsers can cache the reply to a preflight request, in seconds */
       maxAge?: number | undefined
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
@@ -1379,7 +1379,7 @@ export type UpdateAgent = {
     cors?: {
       /** Origins whose web pages can call the API, exactly as browsers send them. None by default */
       origins: string[]
-      /** How many seconds a browser can cache this */
+      /** How long browsers can cache the reply to a preflight request, in seconds */
       maxAge?: number | undefined
     } | undefined
     /** Show the agent's A2A card to everybody, without a key */
@@ -2851,7 +2851,7 @@ export type InvitationWithToken = {
   role: string
   /** null: all projects */
   project_id: string | null
-  /** `ended`: whoever created it no longer has the right to, because their key or role has ended or has fewer permissions */
+  /** `ended`: its creator's key or role has ended, or no longer has enough permissions */
   status: 'pending' | 'accepted' | 'expired' | 'ended'
   created_at: string
   created_by: string
@@ -2879,7 +2879,7 @@ export type Invitation = {
   role: string
   /** null: all projects */
   project_id: string | null
-  /** `ended`: whoever created it no longer has the right to, because their key or role has ended or has fewer permissions */
+  /** `ended`: its creator's key or role has ended, or no longer has enough permissions */
   status: 'pending' | 'accepted' | 'expired' | 'ended'
   created_at: string
   created_by: string

@@ -32,7 +32,7 @@ export function Account() {
           }}
         />
         <details>
-          <summary>Permissions here</summary>
+          <summary>Permissions in this project</summary>
           <ul>
             {heldPermissions().map(({ value, about }) => (
               <li key={value}>

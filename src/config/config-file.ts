@@ -25,7 +25,7 @@ type Document = ReturnType<typeof parseDocument>
 const SYNTAX: Partial<Record<ErrorCode, string>> = {
   BAD_ALIAS: 'anchors and aliases are not supported; put a value that starts with * or & in quotes',
   BAD_DQ_ESCAPE: 'an unknown escape in double quotes; use single quotes or double the backslash',
-  BAD_INDENT: 'wrong indentation, or a bracket before this that is not closed',
+  BAD_INDENT: 'wrong indentation, or an earlier bracket that is not closed',
   BAD_SCALAR_START: 'this character cannot start a plain value; put the value in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot start here; put a value that contains ": " in quotes',
   KEY_OVER_1024_CHARS: 'a key has at most 1,024 characters',

@@ -41,11 +41,11 @@ export const Budgets = z.strictObject({
     .min(16)
     .max(1_000_000)
     .default(4_096)
-    .describe('Longest answer in tokens under a budget in dollars or tokens, if the agent sets no limit'),
+    .describe('Longest answer, in tokens, if a budget in dollars or tokens applies and the agent sets no limit'),
   countReportedUsage: z
     .boolean()
     .default(false)
     .describe(
-      "Count usage that remote agents and the projects' own providers report toward budgets of the service too",
+      "Whether usage reported by remote agents and by projects' own providers also counts toward the service's budgets",
     ),
 })

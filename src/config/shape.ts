@@ -173,17 +173,21 @@ const Webhooks = z.strictObject({
   allowInsecure: z.boolean().optional().describe('For webhooks only, instead of `outgoing.allowInsecure`'),
   allowedCidrs: z.array(AddressRange).optional().describe('For webhooks only, instead of `outgoing.allowedCidrs`'),
   attemptTimeout: duration('100ms', '2m').prefault('15s').describe('How long a delivery attempt can take'),
-  maxInFlight: z.int().min(1).default(50).describe('Deliveries in progress'),
-  maxPerEndpoint: z.int().min(1).default(5).describe('Deliveries in progress to one webhook'),
+  maxInFlight: z.int().min(1).default(50).describe('Maximum number of deliveries in progress in each process'),
+  maxPerEndpoint: z
+    .int()
+    .min(1)
+    .default(5)
+    .describe('Maximum number of deliveries in progress to one webhook, in all processes together'),
   maxPerAgent: z
     .int()
     .min(1)
     .default(50)
-    .describe('Webhooks per agent, and webhooks per project that are for all agents'),
+    .describe('Maximum number of webhooks for one agent, and of webhooks for all agents in one project'),
 })
 
 const Schedules = z.strictObject({
-  maxPerAgent: z.int().min(1).default(100).describe('Schedules per agent'),
+  maxPerAgent: z.int().min(1).default(100).describe('Maximum number of schedules per agent'),
 })
 
 const Provider = z.strictObject({
@@ -230,7 +234,11 @@ const Memory = z.strictObject({
 })
 
 export const ConfigSettings = z.strictObject({
-  data: z.string().min(1).default('./data').describe('Directory of the SQLite database and the generated master key'),
+  data: z
+    .string()
+    .min(1)
+    .default('./data')
+    .describe('Directory of the SQLite database, uploaded files and the generated master key'),
   masterKey: SecretText.regex(
     /^([0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/,
     'must be 32 bytes as 64 hex digits or base64, for example from `openssl rand -base64 32`',

@@ -7,7 +7,8 @@ const MAX_BYTES = 1_048_576
 /** The PEM of an agent's `caCert`: the text itself, or a file inside the directory that the operator allows. */
 export function readAgentAuthority(caCert: string, directory: string | undefined): string {
   if (PEM.test(caCert)) return caCert
-  if (directory === undefined) throw new Error('no directory for the authorities of agents is configured')
+  if (directory === undefined)
+    throw new Error('an authority is named by its file, but server.tls.clientCaDir is not set')
   const allowed = realpathSync(directory)
   // Symbolic links are resolved first, so that the real location of the file is checked.
   const file = realpathSync(resolve(allowed, caCert))

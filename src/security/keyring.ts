@@ -116,7 +116,7 @@ export function loadMasterKey(options: {
   if (existing) return existing
   if (options.isNew === false) {
     throw new Error(
-      `${path} is missing: this database was written with its key. Put it back, or set MOORAGE_MASTER_KEY to that key`,
+      `${path} is missing, and this database is encrypted with the key in it. Put the file back, or set MOORAGE_MASTER_KEY to that key`,
     )
   }
   createKeyFile(options.dataDir, path)

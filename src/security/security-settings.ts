@@ -95,7 +95,12 @@ export const SecuritySettings = z.strictObject({
         .array(Origin)
         .max(MAX_ORIGINS)
         .describe('Origins whose web pages can call the API, exactly as browsers send them. None by default'),
-      maxAge: z.int().min(0).max(86_400).default(600).describe('How many seconds a browser can cache this'),
+      maxAge: z
+        .int()
+        .min(0)
+        .max(86_400)
+        .default(600)
+        .describe('How long browsers can cache the reply to a preflight request, in seconds'),
     })
     .optional(),
 })

@@ -75,11 +75,11 @@ onAnyEngine('deployments', (service) => {
         { type: 'mcp', url: 'https://10.0.0.1/mcp' },
       ]
       const agent = await newAgent(service(), { tools })
-      const allow = (settings: string) => `(the operator can allow it: ${settings})`
+      const allow = (refused: string, settings: string) => `(the operator can allow ${refused} with ${settings})`
       assert.deepEqual((await deploy(service(), agent, 'v1')).warnings, [
-        `Tool plain will fail: its URL must use https ${allow('outgoing.allowInsecure')}`,
-        `Tool near will fail: its URL must use https ${allow('outgoing.allowInsecure and outgoing.allowedCidrs')}`,
-        `The MCP server 10.0.0.1 will fail: its URL must point to a public address ${allow('outgoing.allowedCidrs')}`,
+        `Tool plain will fail: its URL must use https ${allow('http', 'outgoing.allowInsecure')}`,
+        `Tool near will fail: its URL must use https ${allow('http to this address', 'outgoing.allowInsecure and outgoing.allowedCidrs')}`,
+        `The MCP server 10.0.0.1 will fail: its URL must point to a public address ${allow('this one', 'outgoing.allowedCidrs')}`,
       ])
     })
 

@@ -34,7 +34,7 @@ describe('errors of commands with --json', () => {
       error: {
         code: 'usage',
         message:
-          'Delete hello with its deployments, schedules, memory, logs, webhooks and keys? Pass --yes to confirm: there is no terminal to ask on.',
+          'Delete hello with its deployments, schedules, memory, logs, webhooks and keys? Pass --yes to confirm without a terminal.',
       },
       exit_code: 2,
     })

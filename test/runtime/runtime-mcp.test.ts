@@ -195,7 +195,7 @@ describe('an MCP server', () => {
     assert.deepEqual(names, ['search'])
     assert.equal(outcome.logs.length, 1)
     assert.equal(outcome.logs[0]?.level, 'warn')
-    assert.equal(outcome.logs[0]?.message, 'MCP server left out')
+    assert.equal(outcome.logs[0]?.message, 'MCP server skipped')
     assert.equal(outcome.logs[0]?.metadata.url, gone.url)
   })
 

@@ -37,7 +37,8 @@ describe('what may be called', () => {
   story('nothing private by default; a refusal names the setting', {}, async (service, receiver) => {
     assert.deepEqual(await createWebhook(service, receiver), {
       status: 400,
-      error: 'must use https (the operator can allow it: outgoing.allowInsecure and outgoing.allowedCidrs)',
+      error:
+        'must use https (the operator can allow http to this address with outgoing.allowInsecure and outgoing.allowedCidrs)',
     })
     assert.match(
       await callTool(service, receiver),
@@ -60,7 +61,7 @@ describe('what may be called', () => {
       assert.equal(await callTool(service, receiver), 'reached')
       assert.deepEqual(await createWebhook(service, receiver), {
         status: 400,
-        error: 'must point to a public address (the operator can allow it: webhooks.allowedCidrs)',
+        error: 'must point to a public address (the operator can allow this one with webhooks.allowedCidrs)',
       })
     },
   )

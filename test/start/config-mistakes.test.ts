@@ -93,7 +93,7 @@ memory: { embedder: { type: lokal } }
 describe('YAML that cannot be read', () => {
   const broken = {
     'server:\n\tport: 1\n': ['moorage.yaml:2:1: indent with spaces, not tabs'],
-    'server: { port: 1\n': ['moorage.yaml:2:1: wrong indentation, or a bracket before this that is not closed'],
+    'server: { port: 1\n': ['moorage.yaml:2:1: wrong indentation, or an earlier bracket that is not closed'],
     'server:\n  port: 1\nserver:\n  port: 2\n': ['moorage.yaml:3:1: server: appears twice'],
     'server:\n  port: 1\n  port: 1\n': ['moorage.yaml:3:3: server.port: appears twice'],
     '- server\n': ['moorage.yaml:1:1: must be a mapping of settings, such as "server:"'],

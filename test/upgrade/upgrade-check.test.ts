@@ -82,7 +82,10 @@ for (const engine of ENGINES) {
       assert.deepEqual(schema, { current: firstRelease.name, wanted, supported_from: firstRelease.name })
       const nothing = { status: 'current', migrations: [], unknown: [], serving: [], needed_bytes: 0 }
       assert.deepEqual({ status, migrations, unknown, serving, needed_bytes }, nothing)
-      assert.match((await check(undefined, [])).stderr, /The database is up to date\. A start migrates nothing\./)
+      assert.match(
+        (await check(undefined, [])).stderr,
+        /The database is up to date\. This version runs no migrations\./,
+      )
       assert.equal(await content(), before)
     })
 
@@ -108,7 +111,7 @@ for (const engine of ENGINES) {
       assert.equal(needed_bytes, index.bytes + rewritten.bytes)
       const text = await check(ADDED, [])
       assert.match(text.stdout, /9003-logs-say-more +no +logs, agents +\d+ +1 MiB +about a second/)
-      assert.match(text.stderr, /A start runs 3 migrations, which takes about 2 s\./)
+      assert.match(text.stderr, /this version runs 3 migrations, which takes about 2 s\./)
       const last = await check(BROKEN, [])
       assert.match(last.stderr, /Older versions can't use the database afterwards\./)
       assert.equal(await content(), before)
@@ -135,13 +138,15 @@ for (const engine of ENGINES) {
       const unknown = { version: null, commit: null, compared: 'unknown' }
       // What a node that died has left says nothing: only nodes that told something lately serve.
       assert.deepEqual(told, [engine === 'postgres' ? known : unknown])
-      assert.match((await check(ADDED, [])).stderr, /Nodes that are serving go on\./)
+      assert.match((await check(ADDED, [])).stderr, /Nodes that are serving keep working\./)
 
       const waits = await check(BROKEN)
       assert.equal(waits.code, 8, waits.stderr)
       assert.equal(JSON.parse(waits.stdout).status, 'waiting')
       const error =
-        engine === 'postgres' ? /A start would wait: 1 older node could not go on/ : /Stop it before you start/
+        engine === 'postgres'
+          ? /This version would wait, because the upgrade stops 1 older node\./
+          : /Stop it before you start/
       assert.match(waits.stderr, error)
       assert.equal((await service.call('GET', '/v1/agents')).status, 200)
     })

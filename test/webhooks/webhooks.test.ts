@@ -115,7 +115,7 @@ onAnyEngine('webhooks', (service) => {
       const plain = await service().call('PATCH', `/v1/webhooks/${id}`, { body: { url: 'http://hooks.example.com/' } })
       assert.equal(
         plain.body.error.details[0].error,
-        'must use https (the operator can allow it: outgoing.allowInsecure)',
+        'must use https (the operator can allow http with outgoing.allowInsecure)',
       )
     })
 

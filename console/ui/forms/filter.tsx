@@ -29,7 +29,7 @@ export function FiltersOn({ of }: { of: Record<string, string> }) {
   const on = Object.entries(of).filter(([name]) => param(name))
   if (on.length === 0) return null
   return (
-    <div class="filters-on" role="group" aria-label="Filters on">
+    <div class="filters-on" role="group" aria-label="Active filters">
       {on.map(([name, label]) => (
         <Button key={name} icon="close" onClick={() => clearFilters([name])}>
           {label}: {param(name)}

@@ -6,7 +6,7 @@ import { isInteractive, type World } from '../world.ts'
 /** Asks for a yes. Without a terminal, --yes is needed. */
 export async function confirm(world: World, question: string, { yes }: { yes?: boolean }): Promise<void> {
   if (yes) return
-  if (!isInteractive(world)) throw usage(`${question} Pass --yes to confirm: there is no terminal to ask on.`)
+  if (!isInteractive(world)) throw usage(`${question} Pass --yes to confirm without a terminal.`)
   const prompts = await import('@clack/prompts')
   const answer = await prompts.confirm({ ...streams(world), message: visible(question), initialValue: false })
   if (prompts.isCancel(answer)) throw interrupted()

@@ -31,9 +31,7 @@ export const InvitationReply = z
     project_id: z.string().nullable().describe('null: all projects'),
     status: z
       .enum(['pending', 'accepted', 'expired', 'ended'])
-      .describe(
-        '`ended`: whoever created it no longer has the right to, because their key or role has ended or has fewer permissions',
-      ),
+      .describe("`ended`: its creator's key or role has ended, or no longer has enough permissions"),
     created_at: Time,
     created_by: z.string(),
     expires_at: Time,

@@ -130,7 +130,7 @@ async function openOrWarn(server: McpTool, mcpServers: McpServers, world: ToolWo
   } catch (error) {
     // At the deadline the next check of the loop ends the run. The other servers must still be closed.
     if (error instanceof ToolError) {
-      world.log('warn', 'MCP server left out', { url: new URL(server.url).origin, error: world.redact(error.message) })
+      world.log('warn', 'MCP server skipped', { url: new URL(server.url).origin, error: world.redact(error.message) })
     }
     return undefined
   }

@@ -147,7 +147,7 @@ export class GuardedClient {
     // A name with public and private addresses looks like DNS rebinding, so one private address is enough to refuse the
     // name.
     if (!addresses.every(({ address }) => allowsAddress(address, this.#exceptions))) {
-      const hint = hintTo(this.#policy.settings?.allowedCidrs)
+      const hint = hintTo('it', this.#policy.settings?.allowedCidrs)
       throw new GuardedFetchError(
         'blocked_address',
         `the host name ${host} points to an address that is not public${hint}`,

@@ -47,18 +47,18 @@ export function allowsAddress(text: string, exceptions: IpList): boolean {
   return address !== undefined && (isPublic(address) || exceptions.allows(text))
 }
 
-/** A hint for the operator, at the end of a refusal. */
-export function hintTo(setting: string | undefined): string {
-  return setting === undefined ? '' : ` (the operator can allow it: ${setting})`
+/** A hint for the operator, at the end of a refusal: which setting allows what was refused. */
+export function hintTo(refused: string, setting: string | undefined): string {
+  return setting === undefined ? '' : ` (the operator can allow ${refused} with ${setting})`
 }
 
 /** A private address needs the other setting too, so the hint names both at once. */
 function hintToInsecure(url: URL, policy: UrlPolicy): string {
   const { settings } = policy
   if (settings === undefined || checkHost(urlHost(url), policy)?.code !== 'blocked_address') {
-    return hintTo(settings?.allowInsecure)
+    return hintTo('http', settings?.allowInsecure)
   }
-  return hintTo(`${settings.allowInsecure} and ${settings.allowedCidrs}`)
+  return hintTo('http to this address', `${settings.allowInsecure} and ${settings.allowedCidrs}`)
 }
 
 function checkHost(host: string, { allowedCidrs, settings }: UrlPolicy): UrlProblem | undefined {
@@ -67,7 +67,8 @@ function checkHost(host: string, { allowedCidrs, settings }: UrlPolicy): UrlProb
   const literals = local ? ['127.0.0.1', '::1'] : parseAddress(host) ? [host] : []
   const exceptions = ipList(allowedCidrs)
   if (literals.length === 0 || literals.some((address) => allowsAddress(address, exceptions))) return undefined
-  return { code: 'blocked_address', message: `must point to a public address${hintTo(settings?.allowedCidrs)}` }
+  const hint = hintTo('this one', settings?.allowedCidrs)
+  return { code: 'blocked_address', message: `must point to a public address${hint}` }
 }
 
 function invalid(message: string): UrlProblem {

@@ -105,7 +105,7 @@ export class Bytes {
     for await (const piece of this.#place(place).read(id, range)) {
       if (last) yield last
       left -= piece.length
-      if (left < 0) throw new MissingBytesError(id, 'are more than were stored')
+      if (left < 0) throw new MissingBytesError(id, 'are more than the stored size')
       whole?.update(piece)
       last = piece
     }

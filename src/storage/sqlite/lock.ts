@@ -21,7 +21,7 @@ export function lockFolder(data: string): () => void {
     connection.close()
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error
     throw new Error(
-      `another Moorage uses ${data}. Stop it first, or choose another folder with --data; to run several on one database, use PostgreSQL`,
+      `another Moorage process is using ${data}. Stop it first, or choose another folder with --data; to run several on one database, use PostgreSQL`,
       { cause: error },
     )
   }

@@ -90,7 +90,7 @@ async function readDone(store: ReadOnlyStore): Promise<{ name: string; breaks: b
   if (!(await store.hasTable('migrations'))) {
     // These two were always made together with it.
     const isOurs = (await store.hasTable('audit_chain')) && (await store.hasTable('agents'))
-    if (isOurs) throw new Error('the database is damaged: its table migrations is missing. Restore a backup')
+    if (isOurs) throw new Error('the database is damaged: the table `migrations` is missing. Restore a backup')
     return []
   }
   const rows = await store.rows('select name, breaks from migrations order by migrated_at, name')

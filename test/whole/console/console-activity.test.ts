@@ -36,7 +36,7 @@ inConsole('activity in the console', (visit, service) => {
     await untilHolds(async () => assert.equal(await page.getByLabel('Status').inputValue(), 'failed'))
     await page.getByLabel('Channel').selectOption('mcp')
     await page.getByText('Nothing matches the filters.').waitFor()
-    const filters = page.getByRole('group', { name: 'Filters on' })
+    const filters = page.getByRole('group', { name: 'Active filters' })
     assert.deepEqual(await filters.getByRole('button').allInnerTexts(), [
       'Status: failed',
       'Channel: mcp',

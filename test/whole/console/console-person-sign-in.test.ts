@@ -53,7 +53,7 @@ inConsole(
       await page.getByRole('button', { name: 'Ada', exact: true }).click()
       const menu = page.locator('.account-menu')
       assert.match(await menu.innerText(), /Ada\s+E-mail\s+ada@example.com\s+Role\s+developer/)
-      await menu.getByText('Permissions here').click()
+      await menu.getByText('Permissions in this project').click()
       assert.deepEqual(await menu.getByRole('listitem').allTextContents(), [
         'invoke send messages to agents',
         'read see agents, invocations, logs, memory',

@@ -22,7 +22,7 @@ async function startOn(data: string) {
 describe('a SQLite store', () => {
   test('is served by one service: a second one on its folder stops, and the first continues', async (t) => {
     const service = await startChildService(t, 'sqlite')
-    const words = `another Moorage uses ${service.data}. Stop it first, or choose another folder with --data; to run several on one database, use PostgreSQL`
+    const words = `another Moorage process is using ${service.data}. Stop it first, or choose another folder with --data; to run several on one database, use PostgreSQL`
     assert.deepEqual(await startOn(service.data), { code: 1, stderr: `moorage: ${words}\n` })
     assert.equal((await service.call('GET', '/v1/agents')).pagination.total, 1)
   })

@@ -36,7 +36,7 @@ const SPECS: CommandSpecs = {
       name: { flags: '--confirm <name>', about: "confirm with the project's name instead of a prompt" },
     },
     async read({ params, query }, world) {
-      const message = `Everything in ${params['project_id']} is deleted. Type its name to confirm`
+      const message = `Everything in ${params['project_id']} will be deleted. Type the project's name to confirm`
       query['name'] ??= await ask(world, { message, missing: 'Confirm with --confirm and the name of the project.' })
     },
     confirm: false,

@@ -18,7 +18,7 @@ type UpgradeOptions = { config?: string; data?: string; yes?: boolean; json?: bo
 export function upgrade(command: Command, world: World): void {
   command
     .command('check')
-    .description('Show which migrations a start of this version would run, and change nothing')
+    .description('Show which migrations this version would run, and change nothing')
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')
@@ -46,19 +46,18 @@ export function upgrade(command: Command, world: World): void {
       const breaking = check.migrations.filter(({ breaks }) => breaks).map(({ name }) => name)
       if (check.status !== 'waiting') {
         if (options.json) printJson(world, { allowed: [] })
-        return note(world, 'Nothing to allow: a start of this version would not wait.')
+        return note(world, 'Nothing to allow: this version can start without waiting.')
       }
       if (!url) throw new Failure(EXIT.waiting, IN_USE)
       const nodes = `${check.serving.map(({ node, version }) => `${node} (${version})`).join(', ')}`
       await confirm(world, `The migration stops ${nodes}.`, options)
       await allowUpgrade(url, breaking)
       if (options.json) printJson(world, { allowed: breaking })
-      success(world, `Allowed ${breaking.join(', ')}. A new node that waits for it goes on within seconds.`)
+      success(world, `Allowed ${breaking.join(', ')}. A new node that is waiting continues within seconds.`)
     })
 }
 
-const IN_USE =
-  'A service uses this data, and it could not go on after the upgrade. Stop it before you start this version.'
+const IN_USE = 'A service is using this data, and the upgrade would break it. Stop it before you start this version.'
 
 async function examine(world: World, options: UpgradeOptions): Promise<{ config: Config; check: UpgradeCheck }> {
   const { readConfig } = await import('../../../connect/local-store.ts')
@@ -119,7 +118,7 @@ function printCheck(world: World, check: UpgradeCheck, own: ProgramVersion): voi
     'this version': versionText(own),
     database: engine,
     schema: schema.current ?? 'none',
-    'schema after a start': check.unknown.length > 0 ? schema.current : schema.wanted,
+    'schema after the upgrade': check.unknown.length > 0 ? schema.current : schema.wanted,
     ...(needed_bytes > 0 && { 'disk space needed': `about ${megabytes(needed_bytes)}` }),
     ...(needed_bytes > 0 && free_bytes !== null && { 'disk space free': megabytes(free_bytes) }),
   }
@@ -141,8 +140,8 @@ function refuse({ status, serving, needed_bytes, free_bytes }: UpgradeCheck): vo
     const isSqlite = serving.some(({ version }) => version === null)
     if (isSqlite) throw new Failure(EXIT.waiting, IN_USE)
     const nodes = counted(serving.length, 'older node')
-    const hint = '  Stop them first. Or start this version, and let it stop them with `moorage upgrade allow`.'
-    throw new Failure(EXIT.waiting, `A start would wait: ${nodes} could not go on after the upgrade.`, hint)
+    const hint = '  Stop them first. Or start this version, and run `moorage upgrade allow` to let it stop them.'
+    throw new Failure(EXIT.waiting, `This version would wait, because the upgrade stops ${nodes}.`, hint)
   }
   if (free_bytes !== null && needed_bytes > free_bytes) {
     const free = `${megabytes(free_bytes)} are free`
@@ -157,15 +156,16 @@ function verdict({ status, migrations, unknown, serving }: UpgradeCheck): string
   if (status === 'new') return 'The database is empty. The first start creates its schema.'
   if (status === 'current') {
     const newer = `A newer version has changed the database (${unknown.join(', ')}), and this version can use it.`
-    return unknown.length > 0 ? newer : 'The database is up to date. A start migrates nothing.'
+    return unknown.length > 0 ? newer : 'The database is up to date. This version runs no migrations.'
   }
   const seconds = migrations.reduce((sum, planned) => sum + planned.seconds, 0)
-  const start = `A start runs ${counted(migrations.length, 'migration')}, which takes ${duration(seconds)}.`
+  const count = counted(migrations.length, 'migration')
+  const start = `At its first start, this version runs ${count}, which takes ${duration(seconds)}.`
   if (migrations.some(({ breaks }) => breaks)) {
-    const stopped = serving.length > 0 ? ' It stops the nodes that are serving.' : ''
+    const stopped = serving.length > 0 ? ' This stops the nodes that are serving.' : ''
     return `${start}${stopped} Older versions can't use the database afterwards.`
   }
-  return serving.length > 0 ? `${start} Nodes that are serving go on.` : start
+  return serving.length > 0 ? `${start} Nodes that are serving keep working.` : start
 }
 
 function megabytes(bytes: number): string {
