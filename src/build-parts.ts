@@ -33,6 +33,7 @@ import { runToken } from './security/run-token.ts'
 import { addServiceGauges } from './service/service-gauges.ts'
 import { openSizes } from './service/store-sizes.ts'
 import { openBytes } from './storage/bytes/open-bytes.ts'
+import { isAway } from './storage/failures.ts'
 import { outageLog } from './storage/health/outage-log.ts'
 import { WriteProbe } from './storage/health/write-probe.ts'
 import { openJournal } from './storage/journal/journal.ts'
@@ -137,6 +138,7 @@ export async function buildParts(
   const runtime = new Runtime({
     files: openFiles({ storage, bytes, config, newId, now }),
     pauses,
+    isStoreAway: isAway,
     providers,
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
     fetch: fetchForAgents,

@@ -26,7 +26,14 @@ import { type Redact, redactor, secretsOf, valuesOf } from './tools/fill-secrets
 import type { Fetch } from './tools/tool.ts'
 import { type ToolTrial, type TrialToolCall, tryTool } from './tools/try-tool.ts'
 
-export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & { defaultTimeoutMs: number; pauses: PauseSource }
+export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & {
+  defaultTimeoutMs: number
+  pauses: PauseSource
+  /** Whether an error of `secrets`, `providers` and the like comes from a database that is away. */
+  isStoreAway(error: unknown): boolean
+}
+
+type Trial = Pick<RunRequest, 'project_id' | 'agent_id' | 'cancellation'> & { key: string }
 
 /** The provider wants a key, or another one. */
 function isForKey({ detail }: ModelFailure): boolean {
@@ -77,14 +84,7 @@ export class Runtime {
   async tryTool(
     tool: Tool,
     call: TrialToolCall | undefined,
-    {
-      project_id,
-      agent_id,
-      key,
-      cancellation,
-    }: Pick<RunRequest, 'project_id' | 'agent_id' | 'cancellation'> & {
-      key: string
-    },
+    { project_id, agent_id, key, cancellation }: Trial,
   ): Promise<ToolTrial> {
     const { now, providers, secrets, fetch, defaultTimeoutMs } = this.#options
     const used = secretsOf([tool], await secrets(project_id))
@@ -164,9 +164,8 @@ export class Runtime {
   }
 
   /**
-   * `recall` is asked within the time of the run and hears its end. Rejects with its error, with StepNotKept, or if it
-   * cannot be known whether the project is paused, and not for anything that an agent, a model or a tool does. Settles when
-   * all of them have stopped.
+   * `recall` is asked within the time of the run and hears its end. Rejects with its error, with StepNotKept, or if the
+   * database is away, and not for anything that an agent, a model or a tool does. Settles when all of them have stopped.
    */
   async run(asked: RunRequest, recall?: RecallForRun): Promise<RunOutcome> {
     const { agent, attempt, cancellation, keeper, project_id } = asked
@@ -204,7 +203,7 @@ export class Runtime {
       const host = { now, deadline, log, logs, logged: logs.length, left, hide }
       return ended(await this.#runners[agent.kind].run(request, host))
     } catch (error) {
-      if (error instanceof StepNotKept) throw error
+      if (error instanceof StepNotKept || this.#options.isStoreAway(error)) throw error
       if (error instanceof Waits) {
         const { until, asks, waits_for } = error
         return ended({ status: 'waiting', until, asks, waits_for })

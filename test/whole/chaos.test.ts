@@ -66,12 +66,18 @@ async function examine({ db }: Cluster, seen: LoadLog, world: { delivered: Set<s
   const kept = new Set((await db.selectFrom('memories').select('id').execute()).map(({ id }) => id))
   const promised = [...seen.answered, ...seen.accepted]
   return {
-    wrong: seen.wrong,
+    wrong: [...seen.wrong, ...(seen.wrong.length > 0 ? await errorsOfRuns(db) : [])],
     lost: promised.filter((id) => statusOf.get(id) !== 'completed').map((id) => `${id}: ${statusOf.get(id)}`),
     twice: [...seen.byKey].filter(([key, ids]) => ids.size > 1 || (byMessage.get(key)?.length ?? 0) > 1),
     forgotten: [...seen.memories].filter((id) => !kept.has(id)),
     undelivered: completed.filter(({ id }) => !world.delivered.has(id)),
   }
+}
+
+/** What failed runs have logged: warnings and errors say why a client was answered with an error. */
+async function errorsOfRuns(db: Cluster['db']): Promise<string[]> {
+  const entries = await db.selectFrom('logs').selectAll().where('level', '<>', 1).execute()
+  return entries.map((entry) => JSON.stringify(entry))
 }
 
 /** What agents and webhooks call. It counts the runs of the limited agent, and which events came. */

@@ -52,6 +52,7 @@ export function localRuntime({
     secrets: async () => ({}),
     files: { find: async () => undefined, keep: () => Promise.reject(new FileNotKept('there is no room')) },
     pauses: NOTHING_PAUSED,
+    isStoreAway: () => false,
     fetch: guarded.fetch,
     reach: (url, asked) => guarded.reach(url, asked),
     now: Date.now,
