@@ -105,7 +105,7 @@ export type Invoke = {
     media_type?: string | undefined
     name?: string | undefined
   })[] | undefined
-  /** Called when a background run ends */
+  /** Called when a background run waits for a person, and when it ends */
   callback?: NewCallback | undefined
 }
 
@@ -2523,7 +2523,7 @@ export type WebhookWithSecret = {
 }
 
 export type CreateWebhook = {
-  /** Only events of this agent (ID or name). null: all agents, except those whose `security` requires an address, a client certificate or a one-time code: they need webhooks of their own */
+  /** Only events of this agent (ID or name). null: all agents, except those whose `security` restricts IP addresses or requires client certificates or one-time codes. Those agents need their own webhooks */
   agent_id?: string | null | undefined
   /** A public https URL; the operator can allow others */
   url: string
@@ -2609,7 +2609,7 @@ export type HeardEvent = {
 }
 
 export type CreateListener = {
-  /** Only events of this agent (ID or name). null: all agents, except those whose `security` requires an address, a client certificate or a one-time code: they need webhooks of their own */
+  /** Only events of this agent (ID or name). null: all agents, except those whose `security` restricts IP addresses or requires client certificates or one-time codes. Those agents need their own webhooks */
   agent_id?: string | null | undefined
   /** `*` means every event */
   events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
@@ -2644,7 +2644,7 @@ export type KeyWithSecret = {
 
 export type CreateKey = {
   name: string
-  /** Limits the key to one agent (ID or name); null is the whole project */
+  /** Limits the key to one agent (ID or name); with null, the key has access to the whole project */
   agent_id?: string | null | undefined
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
   /** A role from the configuration, instead of `permissions` */
@@ -2713,7 +2713,7 @@ export type Self = {
 
 export type CreatePersonalKey = {
   name: string
-  /** Limits the key to one agent (ID or name); null is the whole project */
+  /** Limits the key to one agent (ID or name); with null, the key has access to the whole project */
   agent_id?: string | null | undefined
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
   /** A role from the configuration, instead of `permissions` */
@@ -3091,7 +3091,7 @@ export type Budget = {
 
 export type CreateBudget = {
   name: string
-  /** Exactly one of the three. Tokens are input plus output tokens */
+  /** Exactly one of `cost_usd`, `tokens` and `runs`. Tokens are input plus output tokens */
   limit: {
     cost_usd?: number | undefined
     tokens?: number | undefined
@@ -3115,7 +3115,7 @@ export type CreateBudget = {
 
 export type UpdateBudget = {
   name?: string | undefined
-  /** Exactly one of the three. Tokens are input plus output tokens */
+  /** Exactly one of `cost_usd`, `tokens` and `runs`. Tokens are input plus output tokens */
   limit?: {
     cost_usd?: number | undefined
     tokens?: number | undefined

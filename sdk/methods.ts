@@ -63,7 +63,7 @@ export function methods({ call, list, lines }: Caller) {
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
       /** Test a tool. Calls a tool once, the way a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call is real, with real effects, and skips approval. Nothing is stored except an entry in the audit log. */
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),
-      /** Check a remote agent. Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow the whole check up to 10 minutes. If the agent isn't remote, the request fails with 409. */
+      /** Check a remote agent. Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow up to 10 minutes for the whole check. If the agent isn't remote, the request fails with 409. */
       checkRemote: (agent_id: string, body: Body<'checkRemote'>, o?: RequestOptions) => call('checkRemote', { params: { agent_id }, body }, o),
       /** Move an agent to another project. Moves the agent with its versions, history, memory and schedules, the files of its runs and schedules, and the keys, webhooks and budgets limited to it. Personal keys that were created with a role in the old project stop working. From its next run on, the agent uses the new project's secrets and providers. Requires a key with access to all projects. If the other project has an agent with the same name, the request fails with 409; if it lacks the model's provider, with 400. */
       move: (agent_id: string, body: Body<'moveAgent'>, o?: RequestOptions) => call('moveAgent', { params: { agent_id }, body }, o),
@@ -99,7 +99,7 @@ export function methods({ call, list, lines }: Caller) {
       rollback: (agent_id: string, deployment_id: string, body: Body<'rollbackDeployment'> = {}, o?: RequestOptions) => call('rollbackDeployment', { params: { agent_id, deployment_id }, body }, o),
     },
     schedules: {
-      /** Create a schedule. Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule, and stop when that key does. Tokens can't create schedules, because a schedule would outlive its token. */
+      /** Create a schedule. Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule. If that key is revoked or expires, the schedule is disabled. Tokens can't create schedules, because a schedule would outlive its token. */
       create: (agent_id: string, body: Body<'createSchedule'>, o?: RequestOptions) => call('createSchedule', { params: { agent_id }, body }, o),
       /** List schedules. Lists the agent's schedules with their next run and the number of runs that were missed or skipped. */
       list: (agent_id: string, query?: ListQuery<'listSchedules'>, o?: RequestOptions) => list('listSchedules', { params: { agent_id }, query }, o),
@@ -117,7 +117,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'getLogs'>, o?: RequestOptions) => list('getLogs', { params: { agent_id }, query }, o),
     },
     metrics: {
-      /** Get a metric of an agent over time. Counts invocations that completed or failed, in the interval in which they ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted. */
+      /** Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted. */
       get: (agent_id: string, query: ListQuery<'getMetrics'>, o?: RequestOptions) => call('getMetrics', { params: { agent_id }, query }, o),
       /** Get all metrics of an agent over time. Returns requests, errors and response times per interval, for a dashboard. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted. */
       performance: (agent_id: string, query?: ListQuery<'getPerformance'>, o?: RequestOptions) => call('getPerformance', { params: { agent_id }, query }, o),
@@ -219,7 +219,7 @@ export function methods({ call, list, lines }: Caller) {
     mfa: {
       /** Set up a second factor for a key. Creates a TOTP secret for an authenticator app, returned only in this reply. It takes effect once you confirm a first code. Requires another key with a second factor and its code in `X-Service-OTP`, so a stolen key can't set up its own. Set up the first second factor on the server with `moorage mfa enrol --local`. */
       enrol: (key_id: string, o?: RequestOptions) => call('enrolFactor', { params: { key_id } }, o),
-      /** Get a key's second factor status. Returns whether there is one and since when, never its secret. */
+      /** Get a key's second factor status. Returns whether the key has a second factor, and since when. Its secret is never returned. */
       get: (key_id: string, o?: RequestOptions) => call('getFactor', { params: { key_id } }, o),
       /** Remove a key's second factor. Requires another key with a second factor and its code in `X-Service-OTP`. */
       remove: (key_id: string, o?: RequestOptions) => call('removeFactor', { params: { key_id } }, o),
@@ -299,11 +299,11 @@ export function methods({ call, list, lines }: Caller) {
     audit: {
       /** List the audit log. Lists every change and every refusal. Invocations have receipts instead. A key limited to one agent sees only that agent's entries. */
       list: (query?: ListQuery<'listAuditLog'>, o?: RequestOptions) => list('listAuditLog', { query }, o),
-      /** Get the latest audit log entry's hash. Store it outside the service. `moorage audit verify --pinned SEQ:HASH` can then prove that no entry up to this one was changed. */
+      /** Get the latest audit log entry's hash. Store the hash and its `seq` outside the service. `moorage audit verify --pinned SEQ:HASH` can then prove that no entry up to this one was changed. */
       head: (o?: RequestOptions) => call('getAuditHead', {}, o),
     },
     system: {
-      /** Get service status. Returns the version, nodes, queues, the database's size and growth, and the current configuration without its secrets. Requires a key for the whole service. */
+      /** Get service status. Returns the version, nodes, queues, the database's size and growth, and the current configuration without its secrets. Requires access to all projects. */
       get: (o?: RequestOptions) => call('getSystem', {}, o),
     },
     telemetry: {

@@ -453,7 +453,7 @@ class Agents(Group):
         timeout_ms: int = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.RemoteCheck:
-        """Check a remote agent. Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow the whole check up to 10 minutes. If the agent isn't remote, the request fails with 409."""
+        """Check a remote agent. Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow up to 10 minutes for the whole check. If the agent isn't remote, the request fails with 409."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/remote/check", agent_id=agent_id),
@@ -705,7 +705,7 @@ class Schedules(Group):
         enabled: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.ScheduleWithRuns:
-        """Create a schedule. Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule, and stop when that key does. Tokens can't create schedules, because a schedule would outlive its token."""
+        """Create a schedule. Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule. If that key is revoked or expires, the schedule is disabled. Tokens can't create schedules, because a schedule would outlive its token."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/schedules", agent_id=agent_id),
@@ -837,7 +837,7 @@ class Metrics(Group):
         aggregation: Literal["avg", "p50", "p95", "p99", "max"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.MetricSeries:
-        """Get a metric of an agent over time. Counts invocations that completed or failed, in the interval in which they ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted."""
+        """Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted."""
         return self._caller.call(
             "GET",
             fill("/v1/agents/{agent_id}/metrics", agent_id=agent_id),
@@ -1531,7 +1531,7 @@ class Mfa(Group):
         key_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.KeyFactor:
-        """Get a key's second factor status. Returns whether there is one and since when, never its secret."""
+        """Get a key's second factor status. Returns whether the key has a second factor, and since when. Its secret is never returned."""
         return self._caller.call(
             "GET",
             fill("/v1/keys/{key_id}/mfa", key_id=key_id),
@@ -2028,7 +2028,7 @@ class Audit(Group):
         self,
         **options: Unpack[RequestOptions],
     ) -> t.AuditHead:
-        """Get the latest audit log entry's hash. Store it outside the service. `moorage audit verify --pinned SEQ:HASH` can then prove that no entry up to this one was changed."""
+        """Get the latest audit log entry's hash. Store the hash and its `seq` outside the service. `moorage audit verify --pinned SEQ:HASH` can then prove that no entry up to this one was changed."""
         return self._caller.call(
             "GET",
             fill("/v1/audit-log/head"),
@@ -2041,7 +2041,7 @@ class System(Group):
         self,
         **options: Unpack[RequestOptions],
     ) -> t.System:
-        """Get service status. Returns the version, nodes, queues, the database's size and growth, and the current configuration without its secrets. Requires a key for the whole service."""
+        """Get service status. Returns the version, nodes, queues, the database's size and growth, and the current configuration without its secrets. Requires access to all projects."""
         return self._caller.call(
             "GET",
             fill("/v1/system"),

@@ -28,7 +28,7 @@ export const checkRemote = operation({
   path: '/v1/agents/{agent_id}/remote/check',
   summary: 'Check a remote agent',
   description:
-    "Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow the whole check up to 10 minutes. If the agent isn't remote, the request fails with 409.",
+    "Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow up to 10 minutes for the whole check. If the agent isn't remote, the request fails with 409.",
   access: { permission: 'write' },
   mfa: { policy: 'update' },
   audit: { target: 'agent_id' },

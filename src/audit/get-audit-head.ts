@@ -8,7 +8,7 @@ export const getAuditHead = operation({
   path: '/v1/audit-log/head',
   summary: "Get the latest audit log entry's hash",
   description:
-    'Store it outside the service. `moorage audit verify --pinned SEQ:HASH` can then prove that no entry up to this one was changed.',
+    'Store the hash and its `seq` outside the service. `moorage audit verify --pinned SEQ:HASH` can then prove that no entry up to this one was changed.',
   access: { permission: 'manage', reach: 'operator' },
   answer: {
     data: z.object({ seq: z.int().describe('0 if there are no entries'), hash: z.string() }).meta({ id: 'AuditHead' }),

@@ -33,7 +33,7 @@ export const listAuditLog = operation({
         .optional()
         .describe('The ID of a deleted project, whose entries are listed instead. Requires access to all projects'),
       since: TimeInput.optional(),
-      until: TimeInput.optional().describe('Exclusive'),
+      until: TimeInput.optional().describe('Entries before this time'),
     }),
   },
   answer: { list: AuditEntryReply },

@@ -18,7 +18,7 @@ const Limit = z
     runs: z.int().min(1).max(MOST_TOKENS).optional(),
   })
   .refine((limit) => Object.keys(limit).length === 1, 'specify exactly one of `cost_usd`, `tokens` and `runs`')
-  .describe('Exactly one of the three. Tokens are input plus output tokens')
+  .describe('Exactly one of `cost_usd`, `tokens` and `runs`. Tokens are input plus output tokens')
 
 const Thresholds = z
   .array(z.int().min(1).max(100))

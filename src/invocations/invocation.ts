@@ -60,7 +60,7 @@ export const InvokeBody = z
     attachments: AskedAttachments.optional().describe(
       'Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, `data` is base64; both are stored as files',
     ),
-    callback: NewCallback.optional().describe('Called when a background run ends'),
+    callback: NewCallback.optional().describe('Called when a background run waits for a person, and when it ends'),
   })
   .meta({ id: 'Invoke' })
 

@@ -15,7 +15,7 @@ const NewKey = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('Limits the key to one agent (ID or name); null is the whole project'),
+    .describe('Limits the key to one agent (ID or name); with null, the key has access to the whole project'),
   permissions: z
     .array(Permission)
     .min(1)

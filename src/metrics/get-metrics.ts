@@ -11,7 +11,7 @@ export const getMetrics = operation({
   path: '/v1/agents/{agent_id}/metrics',
   summary: 'Get a metric of an agent over time',
   description:
-    "Counts invocations that completed or failed, in the interval in which they ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted.",
+    "Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted.",
   access: { permission: 'read', userTokens: true },
   input: { params: AgentParams, query: MetricsQuery },
   answer: { data: MetricSeries },

@@ -19,7 +19,7 @@ export const createSchedule = operation({
   path: '/v1/agents/{agent_id}/schedules',
   summary: 'Create a schedule',
   description:
-    "Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule, and stop when that key does. Tokens can't create schedules, because a schedule would outlive its token.",
+    "Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule. If that key is revoked or expires, the schedule is disabled. Tokens can't create schedules, because a schedule would outlive its token.",
   access: { permission: 'write' },
   mfa: { policy: 'invoke' },
   audit: { target: 'reply' },

@@ -73,7 +73,7 @@ export const getSystem = operation({
   path: '/v1/system',
   summary: 'Get service status',
   description:
-    "Returns the version, nodes, queues, the database's size and growth, and the current configuration without its secrets. Requires a key for the whole service.",
+    "Returns the version, nodes, queues, the database's size and growth, and the current configuration without its secrets. Requires access to all projects.",
   access: { permission: 'manage', reach: 'operator' },
   answer: { data: System },
 

@@ -40,7 +40,7 @@ export const listOverview = operation({
       failing: z
         .enum(['true'])
         .optional()
-        .describe('`true`: only agents in which at least 10% of the invocations in the last 24 hours failed'),
+        .describe('`true`: only agents with an error rate of at least 10% in the last 24 hours'),
     }),
   },
   answer: { list: AgentOverview },

@@ -38,7 +38,7 @@ export const CreateWebhookBody = z
       .nullable()
       .default(null)
       .describe(
-        'Only events of this agent (ID or name). null: all agents, except those whose `security` requires an address, a client certificate or a one-time code: they need webhooks of their own',
+        'Only events of this agent (ID or name). null: all agents, except those whose `security` restricts IP addresses or requires client certificates or one-time codes. Those agents need their own webhooks',
       ),
     url: WebhookUrl,
     events: Events,

@@ -26,7 +26,7 @@ export const getPrompt = operation({
         .min(0)
         .optional()
         .describe(
-          'The position of a model step in the receipt, or the number of all steps for the prompt of the next one. Default: the last answer of the model',
+          "The position of a model step in the receipt. To get the next step's prompt, send the number of steps so far. Default: the last model step",
         ),
     }),
   },

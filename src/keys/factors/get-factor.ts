@@ -9,7 +9,7 @@ export const getFactor = operation({
   method: 'GET',
   path: '/v1/keys/{key_id}/mfa',
   summary: "Get a key's second factor status",
-  description: 'Returns whether there is one and since when, never its secret.',
+  description: 'Returns whether the key has a second factor, and since when. Its secret is never returned.',
   access: { permission: 'manage', concerns: concernedAgent },
   input: { params: KeyParams },
   answer: { data: FactorReply },

@@ -138,7 +138,7 @@ export class RemoteConversation {
       }
     }
     if (this.#inSteps > MOST_IN_STEPS) {
-      throw new AgentFailure(`The run's steps have more than ${MOST_IN_STEPS / 1024 ** 2} MiB in total.`)
+      throw new AgentFailure(`The run's steps exceed ${MOST_IN_STEPS / 1024 ** 2} MiB in total.`)
     }
     if (!this.#waiting) return
     const { reply, steps } = this.#waiting

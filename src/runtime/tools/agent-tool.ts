@@ -24,5 +24,5 @@ export function agentTool(tool: AgentTool, askAgent: AskAgent): RunTool {
 
 /** For what is no run of its own: nothing could wait for the other agent. */
 export const askNoAgent: AskAgent = async () => {
-  throw new ToolError('No agent can be called here')
+  throw new ToolError('Agents can only be called in a run')
 }

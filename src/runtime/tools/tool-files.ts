@@ -42,6 +42,6 @@ export function nameInAddress(uri: string): string | undefined {
 /** Bytes in base64 as a tool writes them. Throws ToolError if they are not. */
 export async function* decoded(base64: string): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(base64, 'base64')
-  if (bytes.length === 0) throw new ToolError('A file of the result is empty, or its bytes are not base64')
+  if (bytes.length === 0) throw new ToolError('A file in the result is empty, or its content is not valid base64')
   yield bytes
 }

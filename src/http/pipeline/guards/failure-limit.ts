@@ -33,7 +33,7 @@ export function failureLimit(limiter: RateLimiter, perMinute: number, now: () =>
 }
 
 function tooManyFailures(wait_ms: number): ApiError {
-  return new ApiError('rate_limited', 'Too many failed authentications from this address. Try again later.', {
+  return new ApiError('rate_limited', 'Too many failed authentication attempts from this address. Try again later.', {
     retry_after: Math.max(1, Math.ceil(wait_ms / 1000)),
   })
 }

@@ -104,7 +104,7 @@ function readCard(fields: ReplyFields, resolver: DefaultAgentCardResolver): Read
 function noWayToSpeak(versions: readonly string[]): AgentFailure {
   if (versions.length === 0) return new AgentFailure("The remote agent's card has no URL for JSON-RPC.")
   const spoken = versions.map((version) => version.slice(0, 20)).join(', ')
-  return new AgentFailure(`The remote agent uses A2A ${spoken}, and this service supports 1.0 and 0.3.`)
+  return new AgentFailure(`The remote agent uses A2A ${spoken}, but this service supports only 1.0 and 0.3.`)
 }
 
 /** The way of the client's requests: guarded, with the headers of the agent, and no reply can be too long. */
