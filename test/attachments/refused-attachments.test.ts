@@ -58,7 +58,7 @@ onAnyEngine(
       const previous_response_id = `resp_${'0'.repeat(26)}${agent.slice('agt_'.length)}`
       const response = { model, input: [{ role: 'user', content }], previous_response_id }
       const refused = await service().call('POST', '/v1/responses', { body: response })
-      assert.match(refused.text, /is not the ID of a response from this model/)
+      assert.match(refused.text, /is not the ID of a response by this model/)
       await leavesNothing(refused, 400)
     })
   },

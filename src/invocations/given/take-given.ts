@@ -98,7 +98,7 @@ function requirePrevious(
 ): NamedInvocation {
   const found = seen.get(previous)
   const field = 'previous_response_id'
-  if (!found) throw invalid({ field, error: 'is not the ID of a response from this model, or you have no access to it' })
+  if (!found) throw invalid({ field, error: 'is not the ID of a response by this model, or you have no access to it' })
   if (!isFinal(found)) throw invalid({ field, error: 'is the ID of a response that is still in progress' })
   if (goes_on && !found.handed) {
     throw invalid({ field: 'input', error: "contains a tool result, but the previous response didn't call a tool" })

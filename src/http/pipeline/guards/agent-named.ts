@@ -23,7 +23,7 @@ export class AgentFinder {
     if (!route?.agentIn) return undefined
     const waits = !UNREAD.has(message.method ?? '') && !message.complete
     if (waits && this.#reading >= MOST_AT_ONCE)
-      throw unavailable('The service is reading too many request bodies from unauthenticated clients. Try again shortly.')
+      throw unavailable('The service is reading too many request bodies from unknown clients. Try again shortly.')
     if (waits) this.#reading++
     try {
       arrived.bytes ??= Promise.resolve(readBytes(message, this.#bodyLimits))
