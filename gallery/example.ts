@@ -41,6 +41,14 @@ export function agentsOf(example: GalleryExample, name: string, url = example.se
 /** In a definition, this is the name of the secret that signs the calls. */
 export const SECRET = 'AGENT_SECRET_NAME'
 
-export function secretNameOf(name: string): string {
-  return `REMOTE_${name.toUpperCase().replaceAll('-', '_')}`.slice(0, 64)
+const LONGEST_SECRET_NAME = 64
+
+/** Agents with different names have different secrets, however long their names are. */
+export function secretNameOf(agent: string): string {
+  const name = `REMOTE_${agent.toUpperCase().replaceAll('-', '_')}`
+  if (name.length <= LONGEST_SECRET_NAME) return name
+  let hash = 0
+  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) >>> 0
+  const end = `_${hash.toString(16).toUpperCase()}`
+  return name.slice(0, LONGEST_SECRET_NAME - end.length) + end
 }

@@ -154,6 +154,15 @@ test('an example gets the name that it is created with, and its helpers begin wi
   const [remote] = agentsOf(GALLERY[4] ?? assert.fail(), 'my-graph', 'https://graph.example.com')
   assert.deepEqual(remote?.remote, { url: 'https://graph.example.com', secret: secretNameOf('my-graph') })
   assert.equal(secretNameOf('my-graph'), 'REMOTE_MY_GRAPH')
+  const long = ['a', 'b'].map((end) => secretNameOf('x'.repeat(62) + end))
+  assert.deepEqual([new Set(long).size, ...long.map((name) => name.length)], [2, 64, 64])
+})
+
+test('init refuses a name that leaves no room for the names of the helpers', async (t) => {
+  const shell = newShell()
+  t.after(() => shell.remove())
+  const { code, stderr } = await shell.moorage(['init', 'x'.repeat(60), '--from', GALLERY[3]?.id ?? ''])
+  assert.deepEqual([code, stderr.includes('would have more than 63 characters')], [2, true], stderr)
 })
 
 test("an example's server has the address that it is given, whatever characters it contains", () => {

@@ -46,6 +46,9 @@ async function initExample(world: World, name: string, example: GalleryExample, 
   const { stringify } = await import('yaml')
   const { file } = options
   const agents = agentsOf(example, name)
+  for (const agent of agents) {
+    if (!NAME.test(agent.name)) throw usage(`"${name}" is too long: "${agent.name}" would have more than 63 characters.`)
+  }
   const fileOf = (agent: string) => (agent === name ? file : `${agent}.yaml`)
   const definitions = agents.map((agent) => [fileOf(agent.name), stringify(agent, { lineWidth: 100 })])
   const texts: Record<string, string> = { ...Object.fromEntries(definitions), ...example.files }
