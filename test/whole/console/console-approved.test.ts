@@ -12,7 +12,7 @@ const MEASURED: Record<string, [RegExp, string][]> = {
   system: [
     [/(?<=title=)Mozilla.*/g, 'its browser'],
     [/(?<=“\d+\.\d+\.\d+ \()[0-9a-f]{12}(?=\)”)/g, 'commit'],
-    [/“\d+ %”/g, 'share'],
+    [/“\d+%”/g, 'share'],
     [/“[\d.,]+ [KMG]B”/g, 'size'],
     [/time “in \d+d”.*/g, 'time of the machine'],
   ],
