@@ -15,7 +15,7 @@ export class Cancellation {
     this.#controller.abort()
   }
 
-  /** Stops the work here only: it continues elsewhere. */
+  /** Stops the work here only; it continues elsewhere. */
   giveUp(): void {
     this.#isGivenUp = true
     this.cancel()
@@ -26,22 +26,22 @@ export class Cancellation {
   }
 }
 
-/** Knows which projects are paused. Their runs ask no model and call no tool until they are resumed. */
+/** Knows which projects are paused. Until they are resumed, their runs call no model and no tool. */
 export type PauseSource = {
   watch(project_id: string): Promise<WatchedPause>
 }
 
-/** `paused` is cancelled as soon as the project, or the whole service, is paused: also if it is already. */
+/** `paused` is cancelled as soon as the project or the whole service is paused, immediately if it already is. */
 export type WatchedPause = { paused: Cancellation; release(): void }
 
-/** How long a run may continue: until its time limit, until the first of its cancellations, or until it is paused. */
+/** How long a run can continue: until its time limit, its first cancellation, or a pause. */
 export class Deadline {
   readonly timeout_ms: number
   readonly #cancellations: readonly Cancellation[]
   readonly #paused: Cancellation | undefined
   readonly #controller = new AbortController()
   readonly #lasting = new AbortController()
-  // The timer uses the monotonic clock, so the remaining time is measured with it too.
+  // The timer uses the monotonic clock, so the remaining time is measured with it as well.
   readonly #started = performance.now()
   readonly #timer: NodeJS.Timeout
   readonly #pause = () => this.#controller.abort()
@@ -60,18 +60,18 @@ export class Deadline {
     for (const { signal } of cancellations) signal.addEventListener('abort', this.#abort, { once: true })
     paused?.signal.addEventListener('abort', this.#pause, { once: true })
     this.#timer = setTimeout(() => {
-      // A run that is paused and still calls a tool has not waited yet.
+      // A paused run that is still calling a tool isn't waiting yet.
       this.#timedOut = !this.isOver
       this.#abort()
     }, timeout_ms)
   }
 
-  /** Aborts at the deadline, on cancel and on a pause. */
+  /** Aborts at the deadline, when cancelled, and on a pause. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** For calls that a pause does not end. */
+  /** For calls that a pause doesn't end. */
   get lasting(): AbortSignal {
     return this.#lasting.signal
   }
@@ -98,7 +98,7 @@ export class Deadline {
   }
 }
 
-/** What the work comes to. Rejects as soon as the signal aborts, and does not wait for the end of the work. */
+/** The result of the work. Rejects as soon as the signal aborts, without waiting for the work to end. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason)

@@ -4,50 +4,48 @@ import type { Turn } from './outcome.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
 
 /**
- * What a caller gives for one run besides its message, through a door that has words for it. These are plain values,
- * because they are stored with the run. The agent's own settings stay in force.
+ * What a caller sends for one run besides its message, through a channel that supports it. These are plain values,
+ * because they are stored with the run. The agent's own settings still apply.
  */
 export type Given<Attached = Attachment> = {
-  /** Earlier turns. They are shown instead of the session's. */
+  /** Earlier turns, which replace the session's history. */
   history?: GivenTurn<Attached>[]
-  /** It comes after the agent's own instructions and never replaces them. */
+  /** Added after the agent's own instructions. It never replaces them. */
   instructions?: string
-  /** What the model has answered to the message so far, with the results of the tools that it called. */
+  /** What the model has already answered to the message, with the results of the tools that it called. */
   rounds?: GivenRound[]
   /** Tools that the caller runs itself: a call of one ends the answer. */
   tools?: ToolDefinition[]
   tool_choice?: ToolChoice
   sampling?: Sampling
-  /** What the run is to answer with, whatever the agent says. */
+  /** The form of the answer, whatever the agent's definition says. */
   output?: WantedOutput
   /** The invocation whose conversation this one continues. */
   previous?: string
   /** The message is that of `previous`, whose calls `rounds` answers. */
   goes_on?: boolean
-  /** What the caller wants to read again. The service does not use it. */
+  /** What the caller wants to read back. The service doesn't use it. */
   noted?: Record<string, unknown>
 }
 
-/**
- * The assistant's turn may have called tools before it said something. With `of`, it is what that invocation answered.
- */
+/** The assistant's turn may have called tools before its text. With `of`, the turn is what that invocation answered. */
 export type GivenTurn<Attached = Attachment> = Turn & {
   rounds?: GivenRound[]
   of?: string
   attachments?: readonly Attached[]
-  /** Those of the attachments that the model is shown as images. */
+  /** The attachments that the model is shown as images. */
   images?: readonly Attachment[]
 }
 
-/** As the caller gives it: before its attachments are files. */
+/** The form in which the caller sends it, before its attachments are files. */
 export type GivenInput = Given<AttachmentInput>
 
-/** A call that an earlier invocation handed to its caller, and its position among the calls of that answer. */
+/** A call that an earlier invocation handed to its caller, and its position among that answer's calls. */
 export type GivenCall = ToolCall & { of?: { request_id: string; index: number } }
 
 export type GivenRound = Omit<Round, 'calls'> & { calls: readonly GivenCall[] }
 
-/** Whether the model may, must or must not call tools. */
+/** Whether the model can, must or must not call tools. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
 
 export type Sampling = {
@@ -58,9 +56,9 @@ export type Sampling = {
   seed?: number
   presence_penalty?: number
   frequency_penalty?: number
-  /** Whether one answer may call several tools. */
+  /** Whether one answer can call several tools. */
   parallel_tool_calls?: boolean
-  /** How long the model thinks, and how much it says. Providers that do not know this are not sent it. */
+  /** How much the model thinks, and how much it says. Providers that don't support this don't receive it. */
   reasoning_effort?: string
   verbosity?: string
 }

@@ -13,46 +13,46 @@ export type PendingCall = {
   number: number
   /** Followers were told about this call in an earlier attempt. */
   isTold: boolean
-  /** An earlier attempt may have made this call, and its result is not known. */
+  /** An earlier attempt may have made this call, and its result is unknown. */
   isInDoubt: boolean
-  /** What people have decided about it, as far as they were asked. */
+  /** People's decisions about it, if they were asked. */
   decided: Ruling | undefined
-  /** How often the run has asked for this call in a row, with this time. */
+  /** How many times in a row the run has requested this call, including now. */
   repeats: number
 }
 
 export type NextStep =
   /** Ask the model, and show it the rounds so far. */
   | { kind: 'model'; rounds: RoundRecord[]; asksOutput: boolean }
-  /** Call these tools in parallel. Those in `handed` are left to the caller. */
+  /** Call these tools in parallel. The calls in `handed` are left to the caller. */
   | { kind: 'tools'; calls: readonly PendingCall[]; handed?: readonly PendingCall[] }
   /** Wait until this time, or until the budget changes. */
   | { kind: 'wait'; until: number; waits_for?: string }
-  /** The model has finished its answer, or only calls are left whose results the caller has to give. */
+  /** The model has finished its answer, or the caller has to provide the results of the remaining calls. */
   | { kind: 'answer'; finish: ModelAnswer['finish']; handed?: readonly PendingCall[] }
   /** No answer fits, and the model is not asked again. */
   | { kind: 'unfit'; unfit: Unfit; answers: number }
-  /** The run may not go on. */
+  /** The run can't continue. */
   | { kind: 'over'; limit: RunLimit }
 
-/** What a run has come to the end of. A cost of null is one that is not known. */
+/** The limit that a run has reached. A cost of null is unknown. */
 export type RunLimit =
   | { name: 'max_steps' | 'max_tool_calls'; most: number }
   | { name: 'max_tokens_per_run'; most: number; used: number }
   | { name: 'max_cost_per_run'; most: number; cost: Cost }
   | { name: 'repeats'; tool: string; most: number }
 
-/** From this repetition on, the same call is not made, and the model learns that. */
+/** From this repetition on, the same call isn't made, and the model is told so. */
 export const MOST_REPEATS = 3
-/** With this time in a row, the run ends. */
+/** At this repetition, the run ends. */
 const END_AT_REPEATS = 5
 
 type Situation = StepLimits & {
   attempt: number
   now: number
-  /** A program asks for the calls, and may mean the same one again and again. */
+  /** A program requests the calls, and may mean the same one again and again. */
   mayRepeat?: boolean | undefined
-  /** There if the answer is to be JSON. */
+  /** Present if the answer must be JSON. */
   output?: { retries: number; isAtOnce: boolean } | undefined
 }
 
@@ -64,10 +64,10 @@ type StepLimits = {
   max_cost_per_run?: number | null
 }
 
-/** The next step of a run follows from the steps so far and the time, and from nothing else. */
+/** The next step of a run depends only on the steps so far and the time. */
 export function nextStep(steps: readonly Step[], { attempt, now, mayRepeat, output, ...limits }: Situation): NextStep {
   const latest = steps.findLast(({ kind }) => kind !== 'recall')
-  // A later attempt was begun because the wait was over.
+  // A later attempt started because the wait was over.
   if (latest?.kind === 'wait' && latest.attempt === attempt && latest.finished_at > now) {
     const { finished_at: until, waits_for } = latest
     return { kind: 'wait', until, ...(waits_for !== undefined && { waits_for }) }
@@ -99,7 +99,7 @@ export function nextStep(steps: readonly Step[], { attempt, now, mayRepeat, outp
   return { kind: 'tools', calls: calls.filter(({ call }) => !call.handed), handed }
 }
 
-/** The model is asked for JSON, as often as it may be. */
+/** The model is asked for JSON, as many times as allowed. */
 function afterUnfit(
   unfit: Unfit,
   rounds: RoundRecord[],
@@ -111,7 +111,7 @@ function afterUnfit(
   return spent ? { kind: 'over', limit: spent } : { kind: 'model', rounds, asksOutput: true }
 }
 
-/** Whether the steps so far have used what the run may use. */
+/** Whether the steps so far have reached a limit of the run. */
 function spendingLimit(steps: readonly Step[], limits: StepLimits): RunLimit | undefined {
   const { max_tokens_per_run: tokens = null, max_cost_per_run: dollars = null } = limits
   if (tokens === null && dollars === null) return undefined
@@ -126,13 +126,13 @@ function spendingLimit(steps: readonly Step[], limits: StepLimits): RunLimit | u
   return isOver ? { name: 'max_cost_per_run', most: dollars, cost } : undefined
 }
 
-/** What a step has used, and the runs of other agents that it called. */
+/** The usage of a step, including the runs of other agents that it called. */
 function spentIn(step: Step): ModelSpend[] {
   const own = 'usage' in step && step.usage ? [{ usage: step.usage, cost_nano: step.cost_nano ?? null }] : []
   return step.kind === 'tool' && step.below ? [...own, step.below] : own
 }
 
-/** Whether the run may neither make these calls nor ask the model again. */
+/** Whether the run can neither make these calls nor ask the model again. */
 function callLimit(
   rounds: readonly RoundRecord[],
   calls: readonly PendingCall[],
@@ -146,12 +146,12 @@ function callLimit(
   return endless && { name: 'repeats', tool: endless.call.name, most: END_AT_REPEATS }
 }
 
-/** Those that the caller does not make. */
+/** The calls that the service makes itself, not the caller. */
 function ownCalls(rounds: readonly Round[]): ToolCall[] {
   return rounds.flatMap(({ calls }) => calls.filter(({ handed }) => !handed))
 }
 
-/** How often the call at this position of the last answer was asked for in a row, with this time. */
+/** How many times in a row the call at this position of the last answer was requested, including now. */
 function repeatsOf(rounds: readonly Round[], index: number): number {
   const last = rounds.at(-1)
   const call = last?.calls[index]
@@ -162,14 +162,14 @@ function repeatsOf(rounds: readonly Round[], index: number): number {
   return repeats
 }
 
-/** Whether both call the same tool with the same arguments, in whatever order these are written. */
+/** Whether both call the same tool with the same arguments, regardless of their order. */
 function isSameCall(one: ToolCall | undefined, other: ToolCall): boolean {
   if (one?.name !== other.name) return false
   if (one.arguments === other.arguments) return true
   return isDeepStrictEqual(parseArguments(one.arguments), parseArguments(other.arguments))
 }
 
-/** What the model has answered so far, if the caller has to call tools before it continues. */
+/** The model's answers so far, if the caller has to call tools before it continues. */
 export function roundsForCaller(steps: readonly Step[], before: readonly Round[] = []): Round[] | undefined {
   const last = steps.findLast((step) => step.kind === 'model')
   if (!last?.answer.calls.some(({ handed }) => handed)) return undefined
@@ -180,8 +180,8 @@ export function roundsForCaller(steps: readonly Step[], before: readonly Round[]
 }
 
 /**
- * A call can be made from the attempt after the one that asked people about it, or else from the one that answered. An
- * attempt that ended with a wait has made no call without a result.
+ * A call can be made from the attempt after the one that asked people about it, or otherwise from the one that
+ * answered. An attempt that ended with a wait hasn't made any call without a result.
  */
 function standingOf({ attempt: answered, approvals, waited }: RoundRecord, index: number, attempt: number) {
   const approval = approvals?.[index]
@@ -194,8 +194,8 @@ function standingOf({ attempt: answered, approvals, waited }: RoundRecord, index
 }
 
 /**
- * A round, the attempt that asked the model, what people have decided about its calls, the attempts that have ended with
- * a wait since, and what is wrong with the answer if it does not fit.
+ * A round, the attempt that asked the model, people's decisions about its calls, the attempts that have ended with a
+ * wait since, and what is wrong with the answer if it doesn't fit.
  */
 export type RoundRecord = Round & { attempt: number; approvals?: ApprovalStep[]; waited?: number[]; unfit?: Unfit }
 
@@ -218,7 +218,7 @@ function roundsOf(steps: readonly Step[]): RoundRecord[] {
   return rounds
 }
 
-/** Arguments that were changed before stay changed when a person is asked again. */
+/** Earlier changes to the arguments stay when a person is asked again. */
 function withEarlier(step: ApprovalStep, earlier: ApprovalStep | undefined): ApprovalStep {
   return { ...step, decided: { ...step.decided, arguments: step.decided.arguments ?? earlier?.decided.arguments } }
 }

@@ -15,7 +15,7 @@ import type { ModelInput } from './run-input.ts'
 import { type ModelSpend, PAUSED, type Step, type StepKeeper, type WaitStep } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
-/** A run in progress: its model, its tools, and what it has left so far. */
+/** An active run: its model, its tools, and its results so far. */
 export type RunInProgress = {
   request_id: string
   attempt: number
@@ -23,59 +23,59 @@ export type RunInProgress = {
   /** Finds a model of the agent by its name. */
   getModel(name: string): Promise<Model>
   meter: Meter
-  /** The model may be asked before, and nothing else: see `RunRequest`. */
+  /** Until this resolves, only the model may be asked: see `RunRequest`. */
   stored: Promise<void> | undefined
   windows: ModelWindows
-  /** What is attached to messages and results of tools. */
+  /** The attachments of messages and of tools' results. */
   readonly files: RunFiles
   toolbox: Toolbox
   deadline: Deadline
   emit: ((event: RunEvent) => void) | undefined
   log: Log
-  /** All log entries, and how many of them the steps so far have. */
+  /** All log entries, and how many of them the steps so far contain. */
   logs: readonly LogEntry[]
   logged: number
   now: () => number
-  /** How long the first retry of a provider waits; the next ones wait longer. */
+  /** The wait before the first retry of a provider; later waits are longer. */
   retryDelayMs: number
   /** Set if the run should survive its process. */
   keeper: StepKeeper | undefined
   /** The run in its trace, if there is one. */
   span: Span | undefined
-  /** What was left out of the prompt when the model was last asked. */
+  /** What was left out of the prompt the last time the model was asked. */
   left_out: Omissions | undefined
-  /** What the step that is being taken has cost so far. */
+  /** What the current step has cost so far. */
   step_cost: Cost
-  /** Set if the answer is to be JSON that fits a schema. */
+  /** Set if the answer must be JSON that fits a schema. */
   output: RunOutput | undefined
-  /** The same for one call of a model that is asked without tools. */
+  /** The same for a single model call without tools. */
   outputFor(wanted: WantedOutput): RunOutput
   left: RunRecord
 }
 
 export type RunOutput = {
   wanted: WantedOutput
-  /** There are no tools, so the model is asked for it at once. */
+  /** There are no tools, so the model is asked for JSON from the start. */
   isAtOnce: boolean
   support: Refusals
   check(answer: string): ReturnType<typeof checkOutput>
-  /** The answer that is being given. It is not said before it is known that it fits. */
+  /** The answer that is being written. It isn't said until it is known to fit. */
   draft: string
 }
 
-/** The record of a run, filled while the run continues. */
+/** The record of a run, filled while the run is active. */
 export type RunRecord = {
   response: string
-  /** There when the answer was wanted as JSON, and fits. */
+  /** Present if the answer was requested as JSON, and fits. */
   output?: { value: unknown }
-  /** There when a model was shown attachments of the message. */
+  /** Present if a model was shown attachments of the message. */
   attachments?: ShownAttachment[]
   usage: Usage
   cost_nano: Cost
   steps: Step[]
 }
 
-/** What earlier attempts of the run have left. */
+/** The results of the run's earlier attempts. */
 export function leftBy(kept: readonly Step[]): RunRecord {
   const left: RunRecord = { response: '', usage: NO_USAGE, cost_nano: 0, steps: [...kept] }
   for (const step of kept) {
@@ -91,8 +91,8 @@ export function addSpent(left: RunRecord, { usage, cost_nano }: ModelSpend): voi
 }
 
 /**
- * A run that is paused leaves the answer that its model was giving, and asks for it again when it continues. What that
- * answer has cost so far is counted.
+ * A paused run drops the answer that its model was writing, and asks for it again when it continues. What that answer
+ * has cost so far is counted.
  */
 export function pausedStep(
   left: RunRecord,
@@ -106,12 +106,12 @@ export function pausedStep(
   return { kind: 'wait', reason: PAUSED, usage, cost_nano, ...times }
 }
 
-/** Thrown to leave a run that was stopped from outside. The deadline knows the reason. */
+/** Thrown to end a run that was stopped from outside. The deadline knows the reason. */
 export class RunStopped extends Error {}
 
 /**
- * Thrown to leave a run that goes on later: at a time, or before it when people have decided what it asks, or when the
- * budget changes for which it waits.
+ * Thrown to leave a run that continues later: at a certain time, or earlier when people have decided what it asks, or
+ * when the budget that it waits for changes.
  */
 export class Waits extends Error {
   readonly until: number

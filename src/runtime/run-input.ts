@@ -19,7 +19,7 @@ export type RunInput = {
   attachments?: readonly Attachment[] | undefined
   context: InvocationContext
   history: readonly GivenTurn[]
-  /** What the session was about so far, also the turns that are not in the history any more. */
+  /** What the session was about so far, including turns that are no longer in the history. */
   summary?: string | undefined
   recalled: readonly RecalledMemory[]
   given?: Given | undefined
@@ -27,7 +27,7 @@ export type RunInput = {
 
 /** The input of a run whose agent has a model. */
 export type ModelInput = RunInput & {
-  /** How the model that is asked is shown files, by their ids, and what stands with the message. */
+  /** How the model is shown files, by their IDs, and what comes with the message. */
   files?: ShownFiles
   shown?: MessageFiles
 }

@@ -7,20 +7,20 @@ import type { SchemaProblem } from './schemas/schema-errors.ts'
 
 /** How a run ended, with its record. `response` is the text so far, even if the run did not complete. */
 export type RunOutcome =
-  /** `rounds` are there if the model called tools of the caller, whose results it waits for. */
+  /** `rounds` are present if the model called the caller's own tools and waits for their results. */
   (
     | { status: 'completed'; rounds?: Round[] }
     | { status: 'failed'; reason: 'error' | 'timeout' | 'too long' | 'no room'; message: string }
-    /** The provider of the model has too much to do. */
+    /** The model's provider is overloaded. */
     | { status: 'failed'; reason: 'busy'; message: string; after_ms: number | undefined }
-    /** A budget has no room for the next call. `until` is when it has again, if that is known. */
+    /** A budget has no room for the next call. `until` is when it has room again, if known. */
     | { status: 'failed'; reason: 'over budget'; message: string; until: number | undefined; budget: ExhaustedBudget }
-    /** No answer fits what was wanted. */
+    /** No answer matched the requested form. */
     | { status: 'failed'; reason: 'unfit'; message: string; problems: readonly SchemaProblem[] }
     | { status: 'cancelled' }
     /**
-     * The run goes on after its stored steps, at `until` at the latest: before, when people have decided what it asks, or
-     * when the budget `waits_for` names has changed.
+     * The run continues after its stored steps, at `until` at the latest: earlier, if people have decided what it asks,
+     * or if the budget named in `waits_for` has changed.
      */
     | { status: 'waiting'; until: number; asks: readonly Ask[]; waits_for: string | undefined }
   ) &

@@ -7,8 +7,8 @@ export type RunnerOptions = EquipmentOptions & {
 }
 
 /**
- * The runners by the kind of agent, each of which is given agents of its own kind only, and what they share. Another kind
- * is a line here, a room beside `model-agent/`, and its shape in `spec.ts` and `agents/definition.ts`.
+ * The runners by kind of agent, and what they share. Each gets only agents of its own kind. For another kind, add a
+ * line here, a folder beside `model-agent/`, and its shape in `spec.ts` and `agents/definition.ts`.
  */
 export function openRunners(options: RunnerOptions) {
   const equipment = new Equipment(options)

@@ -29,13 +29,13 @@ import { type ToolTrial, type TrialToolCall, tryTool } from './tools/try-tool.ts
 export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & {
   defaultTimeoutMs: number
   pauses: PauseSource
-  /** Whether an error of `secrets`, `providers` and the like comes from a database that is away. */
+  /** Whether an error of `secrets`, `providers` and the like means that the database is unavailable. */
   isStoreAway(error: unknown): boolean
 }
 
 type Trial = Pick<RunRequest, 'project_id' | 'agent_id' | 'cancellation'> & { key: string }
 
-/** The provider wants a key, or another one. */
+/** The provider requires a key, or another one. */
 function isForKey({ detail }: ModelFailure): boolean {
   return detail['status'] === 401 || detail['status'] === 403
 }
@@ -56,15 +56,15 @@ export class Runtime {
     this.#runners = openRunners({ ...options, schemaCheck: this.#schemaCheck })
   }
 
-  /** The models that a provider itself says it has; undefined if there is no such provider. Throws ModelFailure. */
+  /** The models that a provider lists; undefined if there is no such provider. Throws ModelFailure. */
   async listModels(project_id: string, name: string): Promise<string[] | undefined> {
     const provider = await this.#findProvider(project_id, name)
     return provider && listModels(provider, this.#options)
   }
 
   /**
-   * Whether what the provider gave proves its key: an answer of a model does. A list of models does if a request without
-   * the key is refused for that; another failure of that request proves nothing.
+   * Whether the provider's reply proves that its key works. A model's answer does. A list of models does if the same
+   * request without the key is refused for that reason; any other failure of that request proves nothing.
    */
   async provenKey(project_id: string, name: string, given: 'list' | 'answer' | 'nothing'): Promise<ProvenKey> {
     const provider = await this.#findProvider(project_id, name)
@@ -80,7 +80,10 @@ export class Runtime {
     return (await this.#options.providers(project_id)).find((known) => known.name === name)
   }
 
-  /** Tries one tool outside of any run. `key` names the call to its server. A client that goes away cancels it. */
+  /**
+   * Tries one tool outside of any run. `key` names the call to its server. If the client disconnects, the call is
+   * cancelled.
+   */
   async tryTool(
     tool: Tool,
     call: TrialToolCall | undefined,
@@ -115,7 +118,7 @@ export class Runtime {
     }
   }
 
-  /** Tries an agent that runs elsewhere, point by point. What its time was too short for is left out. */
+  /** Checks an agent that runs elsewhere, point by point. Points that there was no time for are left out. */
   async checkRemote(
     agent: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
     { cancellation, ...trial }: { message: string; timeout_ms: number; cancellation: Cancellation },
@@ -154,7 +157,7 @@ export class Runtime {
     return argumentProblem(read.value, input_schema, { schemaCheck: this.#schemaCheck, ...agent })
   }
 
-  /** What is wrong with a schema, and where. Undefined if that could not be found out now. */
+  /** What is wrong with a schema, and where. Undefined if that can't be determined now. */
   async reviewSchema(lane: string, schema: object): Promise<readonly SchemaProblem[] | undefined> {
     const size = schemaProblem(schema)
     if (size) return [{ at: '', problem: size }]
@@ -164,8 +167,9 @@ export class Runtime {
   }
 
   /**
-   * `recall` is asked within the time of the run and hears its end. Rejects with its error, with StepNotKept, or if the
-   * database is away, and not for anything that an agent, a model or a tool does. Settles when all of them have stopped.
+   * `recall` runs within the run's time limit, and its signal aborts when the run ends. Rejects with its error, with
+   * StepNotKept, or if the database is unavailable, but not for anything that an agent, a model or a tool does. Settles
+   * when all of them have stopped.
    */
   async run(asked: RunRequest, recall?: RecallForRun): Promise<RunOutcome> {
     const { agent, attempt, cancellation, keeper, project_id } = asked
@@ -227,20 +231,20 @@ export class Runtime {
     await Promise.all([this.#runners.equipment.close(), this.#schemaCheck.close()])
   }
 
-  /** A remote agent asks for steps. Undefined if this attempt of its run is not in progress here. */
+  /** A remote agent requests steps. Undefined if this attempt of its run isn't active here. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     return this.#runners.remote.takeSteps(request_id, attempt, steps)
   }
 
-  /** Whether it is. */
+  /** Whether this attempt is active here. */
   isTakingSteps(run: { request_id: string; attempt: number }): boolean {
     return this.#runners.remote.isTaking(run)
   }
 }
 
-/** A check takes at most as long as a run may. */
+/** A check takes at most as long as a run can. */
 const LONGEST_CHECK_MS = 600_000
-/** The most characters of one point's detail. */
+/** The longest detail of one point, in characters. */
 const MAX_DETAIL = 1_000
 
 const CALLED_TOO_LATE = "The agent did not answer in the time that its caller's run had left."
@@ -251,7 +255,7 @@ function lateFor(timeout_ms: number): string {
 
 const TOO_MANY_REQUESTS = 429
 
-/** The outcome of a run that did not answer. */
+/** The outcome of a run that didn't answer. */
 function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log: Log; redact: Redact; late: string }) {
   if (deadline.stopped === 'cancelled') {
     log('info', 'The run was cancelled.')
@@ -263,7 +267,7 @@ function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log
     return { ...failed, reason: 'timeout' as const, message: late }
   }
   if (error instanceof AgentFailure) {
-    // Which budget has no room, and what was used of it, is in the message, which is returned when the run ends.
+    // The message says which budget has no room and how much was used, and is returned when the run ends.
     if (!(error instanceof SpendingRefused)) log('error', error.message, error.detail)
     if (error instanceof ModelFailure && error.detail['status'] === TOO_MANY_REQUESTS) {
       const after_ms = error.retry?.after_ms

@@ -5,7 +5,7 @@ import type { ModelNames } from './models/model.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
 import { AgentTool, ToolLabel } from './tools/called-agent.ts'
 
-/** Headers that would let a tool pretend to be another host, or break the framing of its request. */
+/** Headers with which a tool could pretend to be another host, or break the framing of its request. */
 const RESERVED_HEADERS = new Set([
   'accept-encoding',
   'connection',
@@ -193,7 +193,7 @@ const RemoteCall = {
     .default(null),
 }
 
-/** Where an agent runs that is not run here, and how it is called: by our own contract, or by A2A. */
+/** Where an agent that runs elsewhere is, and how it is called: by our own contract, or over A2A. */
 export const RemoteSettings = z.union(
   [
     z.strictObject({
@@ -212,7 +212,7 @@ export const RemoteSettings = z.union(
   { error: ({ input }) => (hasBoth(input) ? 'must have either `url` or `a2a`, not both' : undefined) },
 )
 export type RemoteSettings = z.infer<typeof RemoteSettings>
-/** Of an agent that keeps our own contract. */
+/** For an agent that implements our own contract. */
 export type SignedRemote = Extract<RemoteSettings, { url: string }>
 export type A2aRemote = Extract<RemoteSettings, { a2a: string }>
 
@@ -232,7 +232,7 @@ export const ScriptRule = z
     match: Match.optional(),
     call: z.strictObject({ tool: ToolName, arguments: z.record(z.string(), z.unknown()).default({}) }).optional(),
     reply: Text.optional(),
-    /** A value that it answers with, as JSON. */
+    /** The value that it answers with, as JSON. */
     output: z.unknown().optional(),
     fail: z.string().min(1).max(1_000).optional(),
     delay_ms: z.int().min(0).max(600_000).optional(),
@@ -253,10 +253,12 @@ export type Script = z.infer<typeof Script>
  * What the runtime needs to know about an agent. An agent's record and a deployed version both have these fields.
  */
 export type AgentSpec = {
-  /** `model`: a model answers. `remote`: it runs elsewhere, and gets its instructions and its model with each call. */
+  /**
+   * `model`: a model answers. `remote`: it runs elsewhere, and receives its instructions and its model with each call.
+   */
   kind: 'model' | 'remote'
   remote?: RemoteSettings | null
-  /** Of several, the next one is asked if the one before it cannot answer now. */
+  /** If there are several, the next one is asked if the previous one can't answer now. */
   model: ModelNames
   temperature: number | null
   instructions: string | null
@@ -269,13 +271,13 @@ export type AgentSpec = {
   approvals: Pick<ApprovalRules, 'expires_after_seconds'>
 }
 
-/** Parameters may be part of path and query only: a model must never choose the host. */
+/** Parameters can be part of path and query only: a model must never choose the host. */
 function urlProblem(url: string): string | undefined {
   if (!/^https?:\/\//i.test(url)) return 'must start with https:// or http://'
   if (/[\s\\]/.test(url)) return 'must not have spaces or backslashes'
   if (url.includes('#')) return 'must not have a fragment'
   const origin = /^https?:\/\/([^/?]*)/i.exec(url)?.[1] ?? ''
-  // The URL parser skips further slashes, so in https:///{x} the parameter would be the host.
+  // The URL parser skips extra slashes, so in https:///{x} the parameter would be the host.
   if (origin === '') return 'must be a URL'
   if (/[{}]/.test(origin)) return 'must not have a parameter in the host'
   if (origin.includes('@')) return 'must not contain a user name or password'

@@ -5,7 +5,7 @@ import type { RunEvent } from './outcome.ts'
 import type { Step } from './steps.ts'
 import { argumentsOf } from './tools/arguments.ts'
 
-/** A tool call as clients see it: with its parsed arguments, or with the text that the model wrote instead. */
+/** A tool call as clients see it: with its parsed arguments, or with the model's text instead. */
 export function shownCall(call: ToolCall): ShownCall {
   const { id, name } = call
   const args = argumentsOf(call)
@@ -14,12 +14,12 @@ export function shownCall(call: ToolCall): ShownCall {
 
 export type ShownCall = { id: string; name: string; arguments: unknown }
 
-/** How followers learn of a call. `index` is its position in the answer. */
+/** What followers are told about a call. `index` is its position in the answer. */
 export function toldCall(call: ToolCall, index: number): Extract<RunEvent, { type: 'tool_call' }> {
   return { type: 'tool_call', ...shownCall(call), ...(call.handed && { handed: index }) }
 }
 
-/** The events that followers of a run got for these steps, in the same order. */
+/** The events that followers of a run received for these steps, in the same order. */
 export function eventsOf(steps: readonly Step[]): RunEvent[] {
   return steps.flatMap((step): RunEvent[] => {
     if (step.kind === 'tool') {
@@ -40,7 +40,7 @@ function partOf(step: Step): StreamedPart {
   return { attempt: step.attempt, characters: step.text.length, tools: step.answer.calls.length }
 }
 
-/** How far each attempt has come with stored steps. Later attempts continue from there, with the same text. */
+/** How many stored steps each attempt had. Later attempts continue from there, with the same text. */
 export function milestonesOf(steps: readonly Step[]): Position[] {
   return milestonesOfParts(steps.map(partOf))
 }

@@ -8,7 +8,7 @@ import type { RunInProgress } from './run-in-progress.ts'
 import type { ModelInput } from './run-input.ts'
 import type { ToolArguments } from './tools/arguments.ts'
 
-/** Names by the conventions of OpenTelemetry for generative AI. */
+/** Names from OpenTelemetry's conventions for generative AI. */
 export function beginChat(
   span: Span,
   { agent }: ModelInput,

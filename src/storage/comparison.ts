@@ -1,24 +1,24 @@
 import type { CompiledQuery } from 'kysely'
 
-/** A vector of unit length to compare stored vectors with, and which results are wanted. */
+/** A vector of unit length for comparing stored vectors, and which results are needed. */
 export type Comparison = {
   vector: Float32Array
-  /** How many of the nearest are wanted. */
+  /** How many of the nearest memories are needed. */
   nearest: number
-  /** Memories whose results are wanted in any case. */
+  /** Memories whose results are always needed. */
   given: readonly number[]
 }
 
 /** The cosine of a memory's vector, from -1 to 1. */
 export type Similar = { seq: number; similarity: number }
 
-/** The wanted results, and the lowest seq of all that were compared. */
+/** The requested results, and the lowest seq of everything that was compared. */
 export type ComparisonResult = { similar: Similar[]; oldest: number }
 
 /** Compares the vectors that a select of `seq` and `vector` finds. The vectors stay in the thread that reads them. */
 export type Compare = (select: CompiledQuery, comparison: Comparison) => Promise<ComparisonResult>
 
-/** Compares vectors one by one, in the thread that has read them. */
+/** Compares vectors one by one, in the thread that reads them. */
 export class VectorComparison {
   readonly #comparison: Comparison
   readonly #all: Similar[] = []
@@ -44,13 +44,13 @@ export class VectorComparison {
   }
 }
 
-/** The bytes of a vector that are stored. */
+/** The bytes of a stored vector. */
 export function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
   return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
 }
 
 function floatsOf(bytes: Uint8Array): Float32Array {
-  // A buffer of Node's pool may not be aligned for floats. Then it is copied.
+  // A buffer from Node's pool may not be aligned for floats. Then it is copied.
   const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes)
   return new Float32Array(buffer as ArrayBuffer, byteOffset, byteLength / 4)
 }

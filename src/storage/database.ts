@@ -12,8 +12,8 @@ export function engineOf(db: Database): Engine {
 }
 
 /**
- * Stands after the `select` of a query that most requests need. No other query may have the same name. PostgreSQL then
- * plans it only once for each connection: to plan it can take several times longer than the query itself.
+ * Goes after the `select` of a query that most requests need. No other query may have the same name. PostgreSQL then
+ * plans it only once per connection: planning can take several times longer than the query itself.
  */
 export function plannedOnce(name: string): RawBuilder<never> {
   return sql.raw(`/* planned once: ${name} */`)
@@ -48,7 +48,7 @@ export const CHANGES = [
   'schema',
 ] as const
 
-/** Kinds of data that nodes keep in memory and must forget when it changes, or must act on at once. */
+/** Kinds of data that nodes cache and must drop when it changes, or must react to immediately. */
 export type Change = (typeof CHANGES)[number]
 
 /**
@@ -65,7 +65,7 @@ export function collectAnnouncements(transaction: Database, announcements: Set<A
   announced.set(transaction, announcements)
 }
 
-/** Makes every node forget what it remembers of this id, or of the whole kind, once the transaction commits. */
+/** Makes every node drop what it caches for this ID, or for the whole kind, once the transaction commits. */
 export async function announce(db: Database, change: Change, id?: string): Promise<void> {
   const announcements = announced.get(db)
   if (!announcements) throw new Error(`announce(${change}) needs a transaction`)
@@ -75,7 +75,10 @@ export async function announce(db: Database, change: Change, id?: string): Promi
   await notifyNodes(db, announcement)
 }
 
-/** Tells the other nodes once the transaction commits. A service on SQLite looks for itself whether its file changed. */
+/**
+ * Notifies the other nodes once the transaction commits. A service on SQLite checks itself whether its file has
+ * changed.
+ */
 export async function notifyNodes(db: Database, announcement: Announcement): Promise<void> {
   if (engineOf(db) === 'postgres') await sql`select pg_notify(${notifyChannel}, ${announcement})`.execute(db)
 }

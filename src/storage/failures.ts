@@ -9,18 +9,16 @@ const SQLITE_CANTOPEN = 14
 const SQLITE_PASSING = new Set([SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN])
 const POSTGRES_PASSING = /^(08...|53...|57P..|25006|40...|55P03)$/
 const SOCKET_PASSING = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/
-/** Messages of the driver itself; these errors have no code. */
+/** The driver's own messages. These errors have no code. */
 const CONNECTION_PASSING =
   /Connection terminated|is not queryable|timeout exceeded when trying to connect|the database is closed/
 
-/**
- * Whether PostgreSQL rolled back the whole transaction because it collided with another one (deadlock, serialization).
- */
+/** Whether PostgreSQL rolled back the whole transaction because it collided with another (deadlock, serialization). */
 export function isUndone(error: unknown): boolean {
   return error instanceof Error && ['40P01', '40001'].includes(String((error as Error & { code?: unknown }).code))
 }
 
-/** Whether the error is the database's fault, not the request's, and may pass by itself. */
+/** Whether the error is the database's fault, not the request's, and may be temporary. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof SqliteError) return SQLITE_PASSING.has((error.errcode ?? 0) & 0xff)
   if (!(error instanceof Error)) return false
@@ -30,7 +28,7 @@ export function isPassing(error: unknown): boolean {
   return CONNECTION_PASSING.test(error.message)
 }
 
-/** Whether the database is away. Other services that are away fail with the same codes of sockets. */
+/** Whether the database is unavailable. Other unavailable services fail with the same socket codes. */
 export function isAway(error: unknown): boolean {
   if (!isPassing(error)) return false
   const { code, from } = error as Error & { code?: unknown; from?: unknown }
@@ -41,13 +39,13 @@ const SQLITE_CONSTRAINT = 19
 const FOREIGN_KEY_VIOLATION = '23503'
 const UNIQUE_VIOLATION = '23505'
 
-/** Whether another node removed or inserted the same row first. A new try will see that. */
+/** Whether another node removed or inserted the same row first. A retry will see that. */
 export function isOvertaken(error: unknown): boolean {
   const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined
   return code === FOREIGN_KEY_VIOLATION || code === UNIQUE_VIOLATION
 }
 
-/** Whether a row with the same key is there already. */
+/** Whether a row with the same key already exists. */
 export function isDuplicate(error: unknown): boolean {
   if (error instanceof SqliteError)
     return ((error.errcode ?? 0) & 0xff) === SQLITE_CONSTRAINT && error.message.startsWith('UNIQUE')

@@ -3,12 +3,12 @@ import { pathToFileURL } from 'node:url'
 import { connectAlone } from './postgres/postgres.ts'
 import { isUnreleased, UNRELEASED } from './schema/released-migrations.ts'
 
-/** What can be read from a store without opening it for work: nothing is migrated and nothing is created. */
+/** What can be read from a store without opening it for use: nothing is migrated or created. */
 export type StoreFacts = {
   engine: string
-  /** How many migrations it has had. Undefined in a database that Moorage has not used yet. */
+  /** How many migrations it has had. Undefined if Moorage hasn't used the database yet. */
   schema_version: number | undefined
-  /** The fingerprint of the master key that seals its secrets. */
+  /** The fingerprint of the master key that encrypts its secrets. */
   master_key: string | undefined
 }
 
@@ -40,7 +40,7 @@ export type ExpectedBytes = { id: string; sha256: string }
 
 /** All bytes that the store in a backup expects in its folder of files. */
 export function listExpectedBytes(path: string): ExpectedBytes[] {
-  // The seal covers this file only, so SQLite must not read a log beside it.
+  // The seal covers only this file, so SQLite must not read a log beside it.
   const url = pathToFileURL(path)
   url.search = 'immutable=1'
   const connection = new DatabaseSync(url, { readOnly: true })

@@ -2,10 +2,10 @@ import { type Cache, cache, type Lookup, type SubjectsOf } from '../lib/cache.ts
 import type { Change } from './database.ts'
 import type { Storage } from './open-storage.ts'
 
-/** What is remembered of one kind of data, or of all that a request needs to know together. */
+/** What is cached of one kind of data, or of everything that a request needs to know together. */
 export type MemoKind = Change | 'snapshots'
 
-/** A snapshot is forgotten with each of these. They are announced with the id of its agent or of its project. */
+/** A change of any of these kinds drops a snapshot. They are announced with the ID of its agent or its project. */
 const IN_SNAPSHOTS: ReadonlySet<Change> = new Set([
   'agents',
   'budgets',
@@ -18,13 +18,13 @@ const IN_SNAPSHOTS: ReadonlySet<Change> = new Set([
 ])
 
 /**
- * Answers from memory until a change is announced, by this node or another, of one of the ids that `subjectsOf` names.
- * Without `subjectsOf`, any change of that kind counts. Undefined is not remembered. While announcements do not arrive,
- * every call loads the value again.
+ * Answers from memory until this node or another announces a change of one of the IDs that `subjectsOf` names. Without
+ * `subjectsOf`, any change of that kind matters. Undefined isn't cached. While announcements don't arrive, every call
+ * loads the value again.
  */
 export type Memo = {
   <T>(kind: MemoKind, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>): Lookup<T>
-  /** Whether a value that was answered earlier would be answered again: nothing of it has changed. */
+  /** Whether a value that was returned earlier is still current. */
   holds(kind: MemoKind, value: object): boolean
 }
 

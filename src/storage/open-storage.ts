@@ -36,32 +36,38 @@ export type Storage = {
   engine: Engine
   db: Database
   /**
-   * Commits everything that `work` does, or nothing. Inside, make no network call and do not use the outer `db`: on
+   * Commits everything that `work` does, or nothing. Inside, make no network call and don't use the outer `db`: on
    * SQLite every other writer waits meanwhile.
    */
   transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
-  /** Commits an entry, together with others that wait. Returns false when a lease of it was lost; then nothing is written. */
+  /**
+   * Commits an entry, together with others that wait. Returns false if one of its leases was lost; then nothing is
+   * written.
+   */
   write(entry: JournalEntry): Promise<boolean>
   compare: Compare
   /**
-   * Afterwards no file of SQLite has what was erased before. Returns false if reads that are under way prevented it. The
-   * files of PostgreSQL are its own matter.
+   * Afterwards SQLite's files contain nothing that was erased before. Returns false if active reads prevented it.
+   * PostgreSQL manages its own files.
    */
   emptyLog(): Promise<boolean>
   /**
-   * The listener is called after the commit of a transaction that announced the change, here or on another node.
-   * Without an id, anything of that kind may have changed.
+   * The listener is called after the commit of a transaction that announced the change, on any node. Without an ID,
+   * anything of that kind may have changed.
    */
   onChange(listener: OnChange): void
   /** Carries messages between nodes. Undefined on SQLite, whose store has one service. */
   wire: { publish(message: string): Promise<void>; onMessage(listener: (message: string) => void): void } | undefined
-  /** What to add to this node's clock to have the database's, by which all nodes go. 0 on SQLite. */
+  /** Add this to this node's clock to get the database's clock, which all nodes use. 0 on SQLite. */
   skew(): number
-  /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
+  /** Whether changes made on other nodes arrive here. While they don't, nothing may be answered from memory. */
   hears(): boolean
-  /** The connections to PostgreSQL, or the threads that read SQLite: how many work, how many are free, and what waits for one. */
+  /**
+   * The connections to PostgreSQL, or the threads that read SQLite: how many work, how many are free, and how many
+   * requests wait for one.
+   */
   pool(): PoolState
-  /** Why no request can be served from this store any more: its file is damaged, or its schema is too new. */
+  /** Why this store can't serve any request any more: its file is damaged, or its schema is too new. */
   unusable(): string | undefined
   /** Resolves when the store is unusable and only a new process can help. */
   lost: Promise<Error>
@@ -76,21 +82,21 @@ export type StorageOptions = {
   data: string
   database: {
     url?: string | undefined
-    /** The address of PostgreSQL itself, if `url` leads to a pooler that gives each transaction another connection. */
+    /** PostgreSQL's own URL, if `url` is that of a pooler that gives each transaction another connection. */
     listenUrl?: string | undefined
     poolSize: number
     /** How long a single read may take. */
     readTimeout?: number
-    /** How long an open transaction, or a connection to PostgreSQL, may be silent before it is closed. */
+    /** How long an open transaction, or a connection to PostgreSQL, can be silent before it is closed. */
     silentMs?: number
     /** How often the connection that listens to PostgreSQL is pinged. */
     pingMs?: number
   }
-  /** The migrations that this program knows. */
+  /** The migrations that this version knows. */
   migrations?: readonly Migration[] | undefined
   watch?: MigrationWatch | undefined
   /**
-   * A service waits until a migration may break older nodes. The command line fails instead, because it would end a
+   * If a migration would break older nodes, a service waits. The command line fails instead, because it would end a
    * service that others use.
    */
   waitsForConsent?: boolean
@@ -185,7 +191,7 @@ export async function openStorage({
         unusable = stranger.message
         lost.resolve(stranger)
       },
-      // A database that is away, or that is still empty, has not changed.
+      // A database that is unavailable or still empty hasn't changed.
       () => {},
     )
   })
@@ -214,12 +220,12 @@ type OpenEngine = {
   compare: Compare
   emptyLog(): Promise<boolean>
   pool(): PoolState
-  /** Runs a transaction when there is a place for it. */
+  /** Runs a transaction when there is a slot for it. */
   begin?: <T>(run: () => Promise<T>) => Promise<T>
   close?: () => Promise<void>
 }
 
-/** `ownsSessions` says whether a connection of the pool is always the same one of PostgreSQL. */
+/** `ownsSessions` says whether a connection of the pool always uses the same connection of PostgreSQL. */
 function openPostgres(options: PostgresOptions & { onCommit: OnCommit }, ownsSessions: () => boolean): OpenEngine {
   const pool = openPool(options)
   const places = new TransactionPlaces(options.poolSize)
@@ -244,7 +250,7 @@ function openFile(options: SqliteOptions): OpenEngine {
   return { ...sqlite, pool: readers }
 }
 
-/** A migration, or the wait for one on another node, may take longer than any other statement. */
+/** A migration, or the wait for another node's migration, can take longer than any other statement. */
 async function migratePatiently(
   url: string,
   migrations: readonly Migration[],

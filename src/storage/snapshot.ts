@@ -6,12 +6,12 @@ import type { Database } from './database.ts'
 import type { Storage } from './open-storage.ts'
 import type { Tables } from './tables.ts'
 
-/** The store as it was at one moment, however long it is read. */
+/** The store as it was at one moment, however long reading it takes. */
 export type StoreSnapshot = { db: Database; close(): Promise<void> }
 
 /**
- * Opens a snapshot of a store that others keep writing to. It keeps PostgreSQL from vacuuming and SQLite from cutting its
- * write-ahead log, so close it soon. On SQLite this process reads it, and does nothing else meanwhile.
+ * Opens a snapshot of a store that others keep writing to. It keeps PostgreSQL from vacuuming and SQLite from
+ * truncating its write-ahead log, so close it soon. On SQLite, this process is blocked while it reads.
  */
 export async function openSnapshot(
   { engine, db }: Pick<Storage, 'engine' | 'db'>,

@@ -4,13 +4,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { BY_RESTORE, SERVICE_PAUSE } from './queries/paused-projects.ts'
 import { isDamaged } from './sqlite/sqlite-thread.ts'
 
-/** A result code of SQLite. An extended code has it in its last byte. */
+/** A SQLite result code. An extended code has it in its last byte. */
 const BUSY = 5
 
-/** Files beside a store that SQLite takes for its unfinished work. */
+/** Files beside a store that SQLite would treat as its unfinished work. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 
-/** Makes a compact copy of the store as it is at one moment, and syncs it to disk. The service can go on meanwhile. */
+/** Makes a compact copy of the store as it is at one moment, and syncs it to disk. The service can keep working. */
 export function copySqlite(from: string, to: string): void {
   const connection = new DatabaseSync(from, { timeout: 10_000 })
   try {
@@ -23,20 +23,20 @@ export function copySqlite(from: string, to: string): void {
 }
 
 /**
- * Puts `draft` in the place of the store and keeps the old store as `kept`. If the process dies at any moment, one
- * whole store is there. Throws StoreInUseError while another process has the store open.
+ * Replaces the store with `draft` and keeps the old store as `kept`. If the process dies at any moment, one complete
+ * store is there. Throws StoreInUseError while another process has the store open.
  */
 export function replaceSqlite(path: string, draft: string, kept: string): void {
   sync(draft)
   leaveWal(path)
   if (existsSync(path)) linkSync(path, kept)
-  // These files belong to a damaged or deleted store. SQLite would replay them over the draft and ruin it.
+  // These files belong to a damaged or deleted store. SQLite would apply them to the draft and ruin it.
   for (const suffix of COMPANIONS) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix)
   renameSync(draft, path)
   sync(dirname(path))
 }
 
-/** Pauses the service of a store that is no service's yet, unless it is paused. */
+/** Pauses the service of a store that no service uses yet, unless it is already paused. */
 export function pauseSqlite(path: string, reason: string, now: number): void {
   const connection = new DatabaseSync(path)
   try {
@@ -53,7 +53,7 @@ export class StoreInUseError extends Error {}
 
 /**
  * Moves the content of the write-ahead log into the file. SQLite allows that only while no other process has the store
- * open: otherwise it throws StoreInUseError. A damaged store is left as it is.
+ * open; otherwise it throws StoreInUseError. A damaged store is left unchanged.
  */
 export function leaveWal(path: string): void {
   if (!existsSync(path)) return
@@ -69,7 +69,7 @@ export function leaveWal(path: string): void {
   }
 }
 
-/** Makes sure that a file's content, or the list of names in a folder, survives a power cut. */
+/** Ensures that a file's content, or a folder's list of names, survives a power failure. */
 function sync(path: string): void {
   const file = openSync(path, 'r')
   try {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Database } from './database.ts'
 
 /**
- * Writes a setting that is written only once. Returns `value` if this call was first, and otherwise the stored value.
+ * Writes a setting only if it has no value yet. Returns `value` if this call was first, and otherwise the stored value.
  */
 export async function writeOnce(db: Database, name: string, value: string): Promise<{ value: string; first: boolean }> {
   const inserted = await db
@@ -29,7 +29,7 @@ export async function touch(db: Database, name: string, value: string): Promise<
     .execute()
 }
 
-/** The name of this installation in Redis: several may use the same one. */
+/** The name of this installation in Redis, which several may share. */
 export async function nameInRedis(db: Database): Promise<string> {
   return (await writeOnce(db, 'redis_name', randomUUID())).value
 }

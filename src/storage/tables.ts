@@ -15,8 +15,8 @@ import { usageTables } from './tables/usage-tables.ts'
 import { webhookTables } from './tables/webhook-tables.ts'
 
 /**
- * The schema as this program wants it, the same on both engines. Each table is described once, in `tables/`. A table comes
- * after those that it refers to.
+ * The schema that this version requires, the same on both engines. Each table is described once, in `tables/`. A table
+ * comes after those that it refers to.
  */
 export const TABLES = {
   ...projectTables,
@@ -36,18 +36,18 @@ export const TABLES = {
 /** The rows of all tables, as queries read and write them. `migrate` makes the table `migrations` before all others. */
 export type Tables = RowsOf<typeof TABLES & typeof invocationView> & { migrations: MigrationRow }
 
-/** A step of the schema that this store has. `breaks`: programs that do not know the step cannot use the store. */
+/** A migration that this store has had. `breaks`: versions that don't know it can't use the store. */
 type MigrationRow = { name: string; breaks: number; migrated_at: number }
 
-/** A row as the code has it: JSON is read, and a column with few values has their type. */
+/** A row as the code sees it: JSON is parsed, and a column with few values has their type. */
 export type RowWith<Row, Read extends { [Key in keyof Row]?: unknown }> = Omit<Selectable<Row>, keyof Read> & Read
 
 export type TableName = keyof typeof TABLES
 export type ColumnOf<Name extends TableName> = keyof (typeof TABLES)[Name]['columns'] & string
 
 /**
- * The columns of a table in order, without some of them. Those that only the database writes are not among them: numbers
- * that it hands out, and what only one engine has.
+ * The columns of a table in order, without some of them. Columns that only the database writes are left out: generated
+ * numbers, and columns of only one engine.
  */
 export function columnsOf<Name extends TableName, Without extends ColumnOf<Name> = never>(
   name: Name,
@@ -60,7 +60,7 @@ export function columnsOf<Name extends TableName, Without extends ColumnOf<Name>
   )
 }
 
-/** The columns that name a row of a table. */
+/** The columns that identify a row of a table. */
 export function keyOf(name: TableName): readonly string[] {
   const { facts, columns }: Table = TABLES[name]
   return facts.key ?? Object.keys(columns).filter((column) => columns[column]?.facts.isKey)

@@ -4,7 +4,7 @@ import { NOT_ONE_LINE, ONE_LINE } from '../../lib/text/text.ts'
 const DAY_SECONDS = 86_400
 export const DEFAULT_EXPIRY_SECONDS = 7 * DAY_SECONDS
 
-/** How long a person may take to decide. */
+/** How long a person has to decide. */
 export const Expiry = z
   .int()
   .min(60)
@@ -15,7 +15,7 @@ const Scalars = z.array(Scalar).min(1).max(100)
 
 const COMPARISONS = ['equals', 'not_equals', 'in', 'not_in', 'greater_than', 'less_than'] as const
 
-/** There are no regular expressions here: one of a stranger could run for ever. */
+/** Regular expressions aren't supported, because a client could write one that runs forever. */
 const ApprovalCondition = z
   .strictObject({
     argument: z
@@ -75,7 +75,7 @@ function isTrue(condition: ApprovalCondition, args: Record<string, unknown>): bo
     (not_equals === undefined || value !== not_equals) &&
     (among === undefined || among.some((one) => one === value)) &&
     (not_in === undefined || !not_in.some((one) => one === value)) &&
-    // A text may mean a number to the tool. If it cannot be compared here, a person should look at it.
+    // A tool may read a text as a number. If it can't be compared here, a person should look at it.
     (greater_than === undefined || typeof value !== 'number' || value > greater_than) &&
     (less_than === undefined || typeof value !== 'number' || value < less_than)
   )

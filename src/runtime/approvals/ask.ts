@@ -1,6 +1,6 @@
 /**
- * What a person is asked: whether a tool may be called, a question of the agent, or whether a call whose outcome is
- * unknown may be made again.
+ * What a person is asked: whether a tool may be called, a question of the agent, or whether a call with an unknown
+ * outcome may be repeated.
  */
 export type AskKind = 'tool' | 'question' | 'retry'
 
@@ -12,7 +12,7 @@ export type Ask = {
   index: number
   kind: AskKind
   tool: string
-  /** For people to read: as they are, but without the service's secrets. */
+  /** For people to read, unchanged except that the service's secrets are removed. */
   arguments: Record<string, unknown>
   /** The JSON Schema of the arguments. */
   input_schema: Record<string, unknown>
@@ -27,10 +27,10 @@ export type Ruling = {
   decision: 'approved' | 'rejected' | 'expired'
   /** The id of the key or token; null if no person decided. */
   by: string | null
-  /** The call is made with these instead. */
+  /** The call is made with these arguments instead. */
   arguments?: Record<string, unknown> | undefined
-  /** What the model gets about a rejection. */
+  /** What the model is told about a rejection. */
   note?: string | undefined
-  /** To a question. */
+  /** The answer to a question. */
   answer?: string | undefined
 }

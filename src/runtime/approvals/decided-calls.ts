@@ -5,8 +5,8 @@ import type { Ruling } from './ask.ts'
 const PATH_SAFE = /^[A-Za-z0-9_-]{1,128}$/
 
 /**
- * Names a call within its run: by the id that the model gave it, if that is the only one of its kind and can be part of
- * a path. Otherwise by its number.
+ * Names a call within its run: by the ID that the model gave it, if that is unique and can be part of a path. Otherwise
+ * by its number.
  */
 export function callIdOf({ call: { id }, number }: PendingCall, steps: readonly Step[]): string {
   const calls = steps.flatMap((step) => (step.kind === 'model' ? step.answer.calls : []))
@@ -14,7 +14,7 @@ export function callIdOf({ call: { id }, number }: PendingCall, steps: readonly 
   return isOnly && PATH_SAFE.test(id) ? id : `step-${number}`
 }
 
-/** What the model learns of a call that a person did not allow. */
+/** What the model is told about a call that a person didn't allow. */
 export function refusalOf({ kind, decision, note }: Ruling, unknown: string): { error: string } {
   const why = note === undefined ? '' : `: ${note}`
   if (kind === 'retry') return { error: `${unknown}${why}` }

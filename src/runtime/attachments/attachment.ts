@@ -1,26 +1,26 @@
-/** A file that goes along with a message. What stands in rows, steps and prompts are names and ids, never its bytes. */
+/** A file attached to a message. Rows, steps and prompts contain names and IDs, never its bytes. */
 export type Attachment = { file_id: string; name: string; media_type: string; size: number }
 
-/** A file as a caller names it: one that is stored, one to be fetched, or its bytes in base64. */
+/** A file as a caller sends it: a stored file, a URL to fetch, or its bytes in base64. */
 export type AttachmentInput =
   | { file_id: string }
   | { url: string }
   | { data: string; media_type?: string | undefined; name?: string | undefined }
 
-/** The types of images that models take. */
+/** The image types that models accept. */
 export const IMAGES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
 export type ShownAs = 'image' | 'text' | 'omitted'
 
-/** What the model was shown of an attachment. The note says what it was not shown, and why. */
+/** What the model was shown of an attachment. The note says what it wasn't shown, and why. */
 export type ShownAttachment = Attachment & { shown_as: ShownAs | null; note: string | null }
 
-/** One that no model was asked about yet. */
+/** An attachment that no model has been shown yet. */
 export function notShown(attachment: Attachment): ShownAttachment {
   return { ...attachment, shown_as: null, note: null }
 }
 
-/** How a file is shown to one model. `pages` is there for a document whose pages are shown as images. */
+/** How a file is shown to one model. `pages` is set for a document whose pages are shown as images. */
 export type ShownFile =
   | { as: 'image'; pages?: number; note?: string }
   | { as: 'text'; text: string; note?: string }
@@ -29,15 +29,15 @@ export type ShownFile =
 /** By their ids. */
 export type ShownFiles = ReadonlyMap<string, ShownFile>
 
-/** What one message shows of its attachments: text that stands before it, and images. */
+/** What one message shows of its attachments: text before the message, and images. */
 export type MessageFiles = { texts: readonly string[]; images: readonly Attachment[] }
 
-/** How many images the model looks at. */
+/** How many images the model is shown. */
 export function pagesOf(shown: ShownFile | undefined): number {
   return shown?.as === 'image' ? (shown.pages ?? 1) : 1
 }
 
-/** A stored file that can be read, a part of it or all. */
+/** A stored file that can be read, in part or completely. */
 export type OpenFile = Attachment & {
   sha256: string
   read(range: { start: number; end: number }): AsyncIterable<Uint8Array>
@@ -48,7 +48,7 @@ export type FileOwner = { project_id: string; user_id: string | null }
 /** The run whose tool answered with a file. */
 export type FileMaker = FileOwner & { agent_id: string; request_id: string; created_by: string }
 
-/** What a tool has answered besides text. Its type and its name are what the tool says. */
+/** What a tool has answered in addition to text. Its type and its name come from the tool. */
 export type ToolFile = {
   pieces: AsyncIterable<Uint8Array>
   media_type: string | undefined
@@ -57,9 +57,9 @@ export type ToolFile = {
 
 /** The files of the service, as runs use them. */
 export type FileShelf = {
-  /** Finds a file of a project that is that user's or no user's. Undefined if there is none, or none any more. */
+  /** Finds a file of a project that belongs to that user or to no user. Undefined if it doesn't exist (any more). */
   find(whose: FileOwner, file_id: string): Promise<OpenFile | undefined>
-  /** Stores what a tool has answered as a file of the run's user. Throws FileNotKept. */
+  /** Stores a tool's result as a file of the run's user. Throws FileNotKept. */
   keep(maker: FileMaker, file: ToolFile): Promise<Attachment>
 }
 

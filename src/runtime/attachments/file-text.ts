@@ -2,24 +2,24 @@ import { storable, TEXT_TYPE } from '../../lib/text/text.ts'
 import { type OpenFile, readFirst, type ShownFile } from './attachment.ts'
 import type { PdfTexts } from './pdf-text.ts'
 
-/** No more of one file is ever shown as text. */
+/** Never more than this of one file is shown as text. */
 const MOST_CHARACTERS = 400_000
 const MOST_PDF_BYTES = 32 * 1024 * 1024
 
 const PDF = 'application/pdf'
 const SHELL_SCRIPT = 'application/x-sh'
 
-/** A file as text, where it has one. `pages` is there for a PDF that has pages and no text: it was scanned. */
+/** A file as text, if it has any. `pages` is set for a scanned PDF, which has pages but no text. */
 export type FileText = ShownFile | { as: 'scan'; pages: number }
 
-/** `lane` says whose run wants it. */
+/** `lane` says whose run requests it. */
 export async function textOfFile(file: OpenFile, lane: string, pdfs: PdfTexts): Promise<FileText> {
   if (file.media_type === PDF) return textOfPdf(file, lane, pdfs)
   if (!TEXT_TYPE.test(file.media_type) && file.media_type !== SHELL_SCRIPT) {
     return { as: 'omitted', note: `files of type ${file.media_type} can't be sent to a model` }
   }
   const bytes = await readFirst(file, MOST_CHARACTERS)
-  // What is left of a character at the end is not decoded.
+  // An incomplete character at the end isn't decoded.
   const text = storable(new TextDecoder().decode(bytes, { stream: true }))
   if (file.size <= MOST_CHARACTERS) return { as: 'text', text }
   return { as: 'text', text, note: `the first ${MOST_CHARACTERS} of ${file.size} bytes` }

@@ -3,7 +3,7 @@ import { getDocumentProxy } from 'unpdf'
 
 export type PdfRequest = { bytes: Uint8Array; most_characters: number; most_pages: number; most_ms: number }
 
-/** `pages` is how many the document has, `read` is how many were read. */
+/** `pages` is the document's number of pages, `read` is how many were read. */
 export type PdfAnswer = { text: string; pages: number; read: number } | { problem: string }
 
 if (parentPort) parentPort.postMessage(await answer(workerData as PdfRequest))

@@ -5,27 +5,31 @@ import { groupOf } from '../../lib/work/lane-key.ts'
 import type { PdfAnswer, PdfRequest } from './pdf-text-worker.ts'
 
 const MOST_PAGES = 2_000
-/** What was read by then is shown. */
+/** After this time, what has been read so far is shown. */
 const READ_MS = 5_000
-/** One page can take longer than that. */
+/** A single page can take longer than that. */
 const TIMEOUT_MS = 15_000
 const WAIT_MS = 60_000
-/** Documents that are read at the same time. One project has two of these places at most. */
+/** How many documents are read at the same time. One project gets at most two of these slots. */
 const DOCUMENTS_AT_ONCE = 3
-/** How many characters of texts are remembered, and for how long. */
+/** How many characters of text are cached, and for how long. */
 const KEPT_CHARACTERS = 16 * 1024 * 1024
 const KEPT_MS = 600_000
 const HEAP = { maxOldGenerationSizeMb: 256 }
-/** The heap's limit does not count unpacked streams, and a few bytes can be packed gigabytes. */
+/** The heap limit doesn't count unpacked streams, and a few bytes can unpack to gigabytes. */
 const MOST_GROWTH = 400 * 1024 * 1024
 const LOOK_AGAIN_MS = 50
 
-/** A PDF of a run: its lane (`lane-key.ts`), the hash of its bytes, and the bytes, which are read when it has a place. */
+/**
+ * A PDF of a run: its lane (`lane-key.ts`), the hash of its bytes, and a function that reads the bytes when it has a
+ * slot.
+ */
 export type PdfSource = { lane: string; sha256: string; bytes(): Promise<Uint8Array> }
 
 /**
- * Reads the texts of PDFs. They come from strangers and may be made to take all time and memory there is, so each is
- * read by a thread of its own that ends with it. Projects take turns, and a document is read once for all that want it now.
+ * Reads the texts of PDFs. Clients send them, and they may be made to use all time and memory, so each is read in its
+ * own thread, which ends with it. Projects take turns, and a document is read once for everyone who needs it at the
+ * time.
  */
 export class PdfTexts {
   readonly #places = new FairRoom(DOCUMENTS_AT_ONCE)
@@ -38,7 +42,7 @@ export class PdfTexts {
   })
 
   async read(pdf: PdfSource, most_characters: number): Promise<PdfAnswer> {
-    // Each project for itself: how long it takes must not tell what others have.
+    // The cache is per project: the time that a document takes must not reveal what other projects have.
     const id = `${groupOf(pdf.lane)} ${pdf.sha256}`
     const known = this.#known.get(id)
     if (known) return known
@@ -46,11 +50,11 @@ export class PdfTexts {
     return answer ?? { problem: 'too many PDFs are being read' }
   }
 
-  /** Only the first that wants a document begins to read it, and ends that: others may have started over since. */
+  /** Only the first caller starts the reading, and only it removes the entry: others may have started again by then. */
   #readFirst(id: string, pdf: PdfSource, most_characters: number): Promise<PdfAnswer | undefined> {
     const reading = this.#readInTurn(pdf, most_characters)
       .then((answer) => {
-        // A problem may be one of this moment: the machine is busy, or others' documents take the memory.
+        // The problem may be temporary: the machine is busy, or other documents use the memory.
         if (answer && 'text' in answer) this.#known.set(id, answer)
         return answer
       })
@@ -59,7 +63,7 @@ export class PdfTexts {
     return reading
   }
 
-  /** Undefined if it had no place in time. */
+  /** Undefined if it got no slot in time. */
   async #readInTurn({ lane, bytes }: PdfSource, most_characters: number): Promise<PdfAnswer | undefined> {
     const place = await this.#places.take(lane, 1, WAIT_MS)
     if (!place) return undefined

@@ -20,18 +20,18 @@ import { filesOf, withShownFiles } from './shown-input.ts'
 
 const MOST_IMAGES = 20
 const MOST_SCANNED_PAGES = 100
-/** All texts of files in one prompt. */
+/** The limit for all texts of files in one prompt. */
 const MOST_TEXT = 1_000_000
 
 type Options = { whose: FileOwner; lane: string; shelf: Pick<FileShelf, 'find'>; pdfs: PdfTexts; vision: Refusals }
 
 type NamedModel = Model & { name: string }
 
-/** The files that a run shows to its models. Texts are read once for all its steps. */
+/** The files that a run shows to its models. Their texts are read once for all steps. */
 export class RunFiles {
   readonly #options: Options
   readonly #texts = new Map<string, Promise<FileText>>()
-  /** Files that were required and not used since: the first use does not look them up again. */
+  /** Files that were required and not used since. The first use doesn't look them up again. */
   readonly #required = new Map<string, OpenFile>()
   /** Why images are not shown to a model in this run. */
   readonly #unseen = new Map<string, string>()
@@ -40,12 +40,12 @@ export class RunFiles {
     this.#options = options
   }
 
-  /** All files of a message must be there when its run begins. One that goes later is named, and shown no more. */
+  /** All files of a message must exist when its run begins. A file that is deleted later is only named. */
   async require(attachments: readonly Attachment[]): Promise<void> {
     for (const { file_id } of attachments) this.#required.set(file_id, await this.open(file_id))
   }
 
-  /** A file that must be there. */
+  /** A file that must exist. */
   async open(file_id: string): Promise<OpenFile> {
     const file = await this.find(file_id)
     if (!file) throw new AgentFailure(`The file ${file_id} no longer exists: it was deleted or has expired.`)
@@ -59,15 +59,15 @@ export class RunFiles {
     return required ?? shelf.find(whose, file_id)
   }
 
-  /** The model has refused images, and is not shown them any more: this kind of image, or any if that is `lasting`. */
+  /** The model has refused images, so it isn't shown any more of them: this kind of image, or any if `lasting`. */
   refused(model: string, note: string, lasting: boolean): void {
     this.#unseen.set(model, note)
     if (lasting) this.#options.vision.refused(model)
   }
 
   /**
-   * The input with what this model is shown of all files in it: the latest come first, as long as there is room. Rejects
-   * when the signal aborts: a PDF may wait for its turn, and may take long.
+   * The input with what this model is shown of all files in it: latest first, while there is room. Rejects when the
+   * signal aborts, because a PDF may wait for its turn and take long.
    */
   async show(model: NamedModel, input: ModelInput, rounds: readonly Round[], signal: AbortSignal): Promise<ModelInput> {
     const files = new Map<string, ShownFile>()
@@ -141,7 +141,7 @@ function tooLarge(size: number, { images }: NamedModel): string | undefined {
 
 type Room = { images: number; bytes: number; text: number }
 
-/** What is not shown takes no room. */
+/** Files that aren't shown take no room. */
 function fitting(shown: ShownFile, { size }: Attachment, room: Room): ShownFile {
   if (shown.as === 'text') {
     const { length } = shown.text

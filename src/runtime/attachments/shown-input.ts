@@ -9,7 +9,7 @@ const GONE: ShownFile = { as: 'omitted', note: 'the file no longer exists' }
 const SHORTEST_BYTES = 256
 const CUT_MARK = ' […]'
 
-/** Puts what is shown of files where they were attached: to the message, and to the turns before it. */
+/** Inserts the shown contents of files where they were attached: into the message, and into the turns before it. */
 export function withShownFiles(input: ModelInput, files: ShownFiles): ModelInput {
   const { attachments = [], history } = input
   return {
@@ -34,7 +34,7 @@ export function shownWith(attachments: readonly Attachment[], files: ShownFiles)
   }
 }
 
-/** The result of a tool as the model is shown it: its text, with that of its files, and images. */
+/** A tool's result as the model is shown it: its text, the texts of its files, and images. */
 export function shownResult(
   result: ToolResult | null | undefined,
   { files = new Map() }: Pick<ModelInput, 'files'>,
@@ -50,7 +50,7 @@ export function filesOf({ results }: Round): readonly Attachment[] {
   return results.flatMap((result) => (result && 'files' in result && result.files) || [])
 }
 
-/** JSON keeps it on one line, its name too. Without `<` it cannot close the block around it. */
+/** JSON keeps it, and its name, on one line. Without `<` it can't close the block around it. */
 function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
   const { note } = shown
   const what = shown.as === 'text' ? { ...(note && { note }), text: shown.text } : { not_shown: note ?? '' }
@@ -58,7 +58,10 @@ function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
   return `<attachment>\n${told}\n</attachment>`
 }
 
-/** Cuts the texts of files to as many bytes. The shortest are shown whole, so that a long one does not push them out. */
+/**
+ * Cuts the texts of files to this many bytes in total. The shortest are shown whole, so a long one doesn't push them
+ * out.
+ */
 export function cutTexts(attachments: readonly Attachment[], files: ShownFiles, most_bytes: number): ShownFiles {
   const cut = new Map(files)
   let left = most_bytes
@@ -73,7 +76,7 @@ export function cutTexts(attachments: readonly Attachment[], files: ShownFiles, 
   return cut
 }
 
-/** How long the texts of files are together. */
+/** The total length of the files' texts. */
 export function bytesOfTexts(attachments: readonly Attachment[], files: ShownFiles): number {
   return attachments.reduce((bytes, { file_id }) => {
     const shown = files.get(file_id)

@@ -19,17 +19,17 @@ export const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
 const NOTHING = { turns: 0, memories: 0 }
 
-/** The answer, the model that gave it, and those that were asked before it and could not. */
+/** The answer, the model that gave it, and the models before it that couldn't answer. */
 export type AnsweredBy = { answer: ModelAnswer; model: string; passed_over: PassedOver[] }
 
 type NamedModel = Model & { name: string }
 
-/** What a model is shown besides the prompt, and whether it is to answer with JSON. */
+/** What a model is shown besides the prompt, and whether it must answer with JSON. */
 export type AnswerRequest = { rounds: Round[]; wanted: WantedOutput | undefined }
 
 /**
- * Asks the agent's models in their order. The next one is asked only before the first word, and only after a failure that
- * may pass: what one model refuses as wrong, another would refuse too, or answer differently from what was meant.
+ * Asks the agent's models in order. The next one is asked only before the first word, and only after a temporary
+ * failure: what one model refuses as invalid, another would refuse too, or answer differently from what was meant.
  */
 export async function askModel(run: RunInProgress, asking: AnswerRequest): Promise<AnsweredBy> {
   const said = run.left.response.length
@@ -50,14 +50,14 @@ export async function askModel(run: RunInProgress, asking: AnswerRequest): Promi
   throw new AgentFailure('The agent has no model.')
 }
 
-/** How a model is asked. What it refuses is changed, and it is asked again. */
+/** How a model is asked. If it refuses a part of this, the part is changed and the model is asked again. */
 type ModelAttempt = {
-  /** What it is shown, as long as it fits. */
+  /** What the model is shown, shortened to fit. */
   input: ModelInput
   showsImages: boolean
-  /** Whether it gets the schema of the answer in words. */
+  /** Whether the prompt describes the answer's schema in words. */
   inWords: boolean
-  /** How many tokens the prompt may have, and whether the model refused one with more. */
+  /** How many tokens the prompt can have, and whether the model refused a longer one. */
   tokens: number
   isShortened: boolean
 }
@@ -98,7 +98,10 @@ function unshortened({ windows, input }: RunInProgress, model: NamedModel) {
   return { tokens: windows.budget(model.name, input.agent, model), isShortened: false }
 }
 
-/** A prompt that was refused as too long, with less of the history, and then of the texts of files, or nothing if only the message is left. */
+/**
+ * After a prompt was refused as too long: the prompt with less history, and then with less text of files. Undefined if
+ * only the message is left.
+ */
 function shorter(
   { log, input: { agent } }: RunInProgress,
   asking: ModelAttempt,
@@ -108,13 +111,13 @@ function shorter(
   const spared = error instanceof PromptTooLong ? sparedTokens({ input, rounds }) : 0
   if (!(error instanceof PromptTooLong) || spared === 0) return undefined
   const told = error.max_tokens === undefined ? Infinity : usable(error.max_tokens, agent.limits)
-  // Without a limit that the provider reports, half of what can be left out is removed.
+  // If the provider reports no limit, removes half of what can be left out.
   const tokens = told < ready.tokens ? told : ready.tokens - spared / 2
   log('warn', `${error.message} Trying again with a shorter prompt.`, error.detail)
   return { ...asking, tokens, isShortened: true }
 }
 
-/** Where requests to providers have the schema of the answer. */
+/** Whether requests to a provider contain the schema of the answer. */
 const SCHEMA_FIELDS = new Set(['response_format', 'output_config'])
 
 /** If the provider refused the schema of the answer, the prompt describes it in words. */
@@ -151,7 +154,7 @@ function hasFiles({ attachments, history }: ModelInput, rounds: readonly Round[]
   return history.some((turn) => turn.attachments?.length) || rounds.some((round) => filesOf(round).length > 0)
 }
 
-/** Logged once, and again when more is left out. */
+/** Logged once, and again if more is left out. */
 function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: number): void {
   const before = run.left_out ?? NOTHING
   run.left_out = left_out
@@ -174,8 +177,8 @@ export function sayIn({ left, emit }: Pick<RunInProgress, 'left' | 'emit'>, delt
 }
 
 /**
- * The answer is not the response before it was checked. Followers see it as it comes if it is asked for as JSON. It goes on
- * after `draft`: what was said of the same answer before.
+ * An unchecked answer isn't the response yet. If JSON was requested, followers see it while it is written. It continues
+ * `draft`, the text that was already sent of the same answer.
  */
 export function draftingIn(
   { left, emit }: RunInProgress,
@@ -193,7 +196,7 @@ export function draftingIn(
   }
 }
 
-/** One request to the provider. What it has used is counted, whatever becomes of it. */
+/** One request to the provider. Its usage is counted, however it ends. */
 async function askMetered(
   run: RunInProgress,
   model: NamedModel,
@@ -223,7 +226,7 @@ async function askMetered(
     span?.set(usageAttributes(tokens))
   }
   try {
-    // The run may have been stopped while the call waited for its turn. It was not sent, so it costs nothing.
+    // The run may have been stopped while the call waited for its turn. The call was not sent, so it costs nothing.
     if (deadline.stopped) throw new RunStopped()
     const max_output_tokens = begun.max_output_tokens ?? planned
     const answer = await ready.answer({

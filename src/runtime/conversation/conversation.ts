@@ -12,41 +12,41 @@ import { callTools } from '../tools/call-tools.ts'
 import type { AnsweredBy, AnswerRequest } from './ask-model.ts'
 import { noFittingAnswer, takeOutput } from './take-output.ts'
 
-/** What a program may ask for in one run. It knows when to end, unlike a model. */
+/** What a program may request in one run. Unlike a model, it knows when to stop. */
 const OF_PROGRAMS = { max_steps: 1_000, mayRepeat: true }
 
-/** How often one run may wait for a provider that is overloaded. */
+/** How often one run may wait for an overloaded provider. */
 const MAX_WAITS = 8
 const MAX_WAIT_MS = 24 * 3_600_000
-/** A shorter wait is lengthened, also one that the provider says is over already: it is still overloaded. */
+/** The shortest wait, even if the provider says that it is over: the provider is still overloaded. */
 const MIN_WAIT_MS = 1_000
-/** Calls that hold the rest of a budget have ended by then, or the next wait is as long. */
+/** By then, the calls that reserve the rest of a budget have ended; otherwise the next wait is as long. */
 const MAX_HELD_WAIT_MS = 60_000
-/** No period of a budget is longer. One that never starts over is looked at again then. */
+/** No budget period is longer. A budget that never starts over is checked again then. */
 const MAX_BUDGET_WAIT_MS = 32 * 24 * 3_600_000
 
 /**
- * Gets the next answer. `isAsked` is there if it is known whether JSON was asked for. `isRepeatable`: its calls have no
- * effect outside of the run, and if the process dies before they have results, they are asked for again.
+ * Gets the next answer. `isAsked` is set if it is known whether JSON was requested. `isRepeatable`: its calls have no
+ * effect outside of the run, and are requested again if the process dies before they have results.
  */
 type Ask = (asking: AnswerRequest) => Promise<AnsweredBy & { isAsked?: boolean; isRepeatable?: boolean }>
 
-/** Takes one step after the other until what is asked has answered. The response is in `left`. */
+/** Takes steps until the model or program has answered. The response is in `left`. */
 export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const { attempt, deadline, keeper, left, now } = run
   const { limits, kind } = run.input.agent
   const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
-  // Before the first answer nothing has seen the files, unless the run continues with the message of another.
+  // Before the first answer nothing has read the files, unless the run continues another run's message.
   const { attachments, given } = run.input
   const isFirst = !given?.goes_on && !left.steps.some((step) => step.kind === 'model')
   if (isFirst && attachments?.length) await run.files.require(attachments)
   for (;;) {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
-      // If the answer called tools of the agent too, all its calls were told when those were called.
+      // If the answer also called tools of the agent, followers were told about all its calls at that time.
       if (next.handed && next.handed.length === callsOf(left.steps)) tellCalls(run, next.handed)
-      // With an output, nothing was said but the answer that fits.
+      // With an output schema, only the answer that fits was said.
       if (output && !next.handed) left.output = { value: JSON.parse(left.response) }
       return checkFinish(next.finish, run)
     }
@@ -67,23 +67,24 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
           : answered
         const step = modelStep(run, settled, before)
         left.steps.push(step)
-        // The last answer is stored with the receipt, and a repeatable one with the first result. Any other with tool calls
-        // must be stored before the tools are called, and one that does not fit before the model is asked again.
+        // The last answer is stored with the receipt, and a repeatable one with the first result. Any other answer with
+        // tool calls must be stored before the tools are called, and an answer that doesn't fit before the model is
+        // asked again.
         if ((step.answer.calls.length > 0 && !asked.isRepeatable) || step.unfit) await keeper?.keep(left.steps)
       } catch (error) {
         waitFor(error, run, before)
       }
     } else {
       tellCalls(run, next.handed ? [...next.calls, ...next.handed] : next.calls)
-      // A call of an earlier attempt without a result is in doubt. It is made again only if its tool allows that.
+      // A call of an earlier attempt without a result is in doubt. It is repeated only if its tool allows that.
       await callTools(run, next.calls)
     }
-    // A pause is no end: it breaks off the model's answer, lets tools finish, and stops the run above.
+    // A pause isn't an end: it interrupts the model's answer, lets tools finish, and then stops the run above.
     if (deadline.isOver) throw new RunStopped()
   }
 }
 
-/** Why a run may not continue, as clients hear it. */
+/** Why a run can't continue, as clients see it. */
 function overLimit(limit: RunLimit): AgentFailure {
   const { most } = limit
   switch (limit.name) {
@@ -115,7 +116,7 @@ function overLimit(limit: RunLimit): AgentFailure {
   }
 }
 
-/** The model continues after what it has answered before, as the caller tells it, and after what is wrong with that. */
+/** The model continues after its earlier answers, which the caller repeats, and after what is wrong with them. */
 function withGiven(rounds: RoundRecord[], { input: { given }, output }: RunInProgress): Round[] {
   const own = output ? rounds.map((round) => withReminder(round, output.wanted)) : rounds
   return given?.rounds ? [...given.rounds, ...own] : own
@@ -127,7 +128,7 @@ function withReminder(round: RoundRecord, wanted: WantedOutput): Round {
   return { ...round, told: asked ? outputReminder(problems, wanted) : outputInstruction(wanted) }
 }
 
-/** Marks the calls that the caller has to make. One that was cut is not made. */
+/** Marks the calls that the caller has to make. A call that was cut off isn't made. */
 function handOver(answer: ModelAnswer, { toolbox: { handed } }: RunInProgress): ModelAnswer {
   if (handed.size === 0 || answer.calls.length === 0) return answer
   const isHanded = ({ name, cut }: ToolCall) => handed.has(name) && !cut
@@ -138,7 +139,7 @@ function callsOf(steps: readonly Step[]): number {
   return steps.findLast((step) => step.kind === 'model')?.answer.calls.length ?? 0
 }
 
-/** Tells followers about the calls of one answer, in their order. They know those of an earlier attempt. */
+/** Tells followers about the calls of one answer, in order. They already know those of an earlier attempt. */
 function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void {
   if (!emit) return
   for (const { call, index, isTold } of calls.toSorted((a, b) => a.index - b.index)) {
@@ -146,7 +147,7 @@ function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void
   }
 }
 
-/** If the provider says when to come back, or a budget has no room, the run waits until then, if it may. */
+/** If the provider says when to retry, or a budget has no room, the run waits until then, if it is allowed to. */
 function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   const { said, started_at } = before
   const { deadline, keeper, left, log } = run
@@ -160,7 +161,7 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   const earlier = budgetWait(left.steps)
   const spent = spentSince(before, run)
   if (waits_for !== undefined && earlier) {
-    // The wait continues. It stays one step, and the log has its beginning, however often the run looks for room.
+    // The wait continues. It stays one step, and the log contains its beginning, however often the run checks for room.
     const usage = addTokens({ ...NO_USAGE, ...earlier.usage }, spent.usage)
     const cost_nano = addCosts(earlier.cost_nano, spent.cost_nano)
     const { attempt } = run
@@ -172,7 +173,7 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   left.steps.push({ kind: 'wait', reason, ...(waits_for && { waits_for }), ...spent, ...times })
 }
 
-/** The wait for a budget with which the earlier attempt has ended. */
+/** The wait for a budget that ended the previous attempt. */
 function budgetWait(steps: readonly Step[]): WaitStep | undefined {
   const last = steps.at(-1)
   return last?.kind === 'wait' && last.waits_for !== undefined ? last : undefined
@@ -190,8 +191,8 @@ function waitForProvider(error: unknown, { left }: RunInProgress): Wait | undefi
 }
 
 /**
- * Until the budget starts over, however often. What calls in progress hold is awaited as long again as the run has
- * waited.
+ * Waits until the budget starts over, however often. For amounts that calls in progress have reserved, the next wait is
+ * as long as the run has already waited.
  */
 function waitForBudget(error: unknown, { keeper, left }: RunInProgress, now: number): Wait | undefined {
   if (!keeper?.waitsForBudgets || !(error instanceof SpendingRefused) || !error.opening) return undefined

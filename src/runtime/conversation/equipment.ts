@@ -24,30 +24,30 @@ import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from '../tools/
 export type EquipmentOptions = {
   providers: ProviderSource
   secrets: SecretSource
-  /** The guarded client, for addresses that clients of the API choose. Those of the configuration are not guarded. */
+  /** The guarded client, for URLs that API clients choose. URLs from the configuration aren't guarded. */
   fetch: Fetch
-  /** The same guard for model providers that clients of the API have set. */
+  /** The same guard for model providers that API clients have added. */
   reach: Reach
-  /** For requests to the other model providers. */
+  /** For requests to all other model providers. */
   proxy?: ProxySettings | undefined
   files: FileShelf
   now: () => number
-  /** How long to wait before the first retry of a model call. */
+  /** The wait before the first retry of a model call. */
   retryDelayMs?: number
   schemaCheck: SchemaCheck
 }
 
-/** What was learnt of models from their refusals. */
+/** What refusals have shown about the models. */
 type LearntModels = { windows: ModelWindows; schemas: Refusals; vision: Refusals }
 
 const RETRY_DELAY_MS = 500
 const REMEMBERED_PROJECTS = 1_000
 
-/** What all runs share, and what each of them is given of it: models, tools, files, schemas. */
+/** What all runs share, and what each run gets of it: models, tools, files, schemas. */
 export class Equipment {
   readonly #options: EquipmentOptions
   readonly #models: Models
-  /** By project: each has its own providers, whose models may have the same names. */
+  /** By project, because each has its own providers, whose models may have the same names. */
   readonly #learnt = new LRUCache<string, LearntModels>({ max: REMEMBERED_PROJECTS })
   readonly #providerKeys = new ProviderKeys()
   readonly #mcpServers: McpServers
@@ -60,8 +60,8 @@ export class Equipment {
   }
 
   /**
-   * A run with all that it needs. `hostSteps` are what it may ask for besides the agent's tools. Its toolbox is closed when
-   * it ends.
+   * A run with everything that it needs. `hostSteps` are what it can request besides the agent's tools. Its toolbox is
+   * closed when it ends.
    */
   async open(
     request: RunRequest,
@@ -86,7 +86,7 @@ export class Equipment {
       attempt,
       input: request,
       windows: this.#learntIn(project_id).windows,
-      // Most runs have none.
+      // Most runs have no attachments.
       get files() {
         return filesOf()
       },
@@ -145,7 +145,7 @@ export class Equipment {
   ): Promise<Toolbox> {
     const { project_id, agent_id, agent, context, tree, stored } = request
     const { providers, secrets: known, fetch, files, schemaCheck } = this.#options
-    // MCP servers are asked for their tools.
+    // MCP servers are asked which tools they have.
     if (agent.tools.some(({ type }) => type === 'mcp')) await stored
     const secrets: Secrets = secretsOf(remote ? [...agent.tools, remote] : agent.tools, await known(project_id))
     const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
@@ -153,7 +153,7 @@ export class Equipment {
     const world: ToolWorld = {
       secrets,
       redact,
-      // A call of a tool may have begun to have its effect, so a pause does not end it.
+      // A tool call may already have had an effect, so a pause doesn't end it.
       deadline: { signal: host.deadline.lasting },
       log: host.log,
       fetch: (url, init) => fetch(url, { ...init, owner: agent_id }),

@@ -8,35 +8,31 @@ import { localEmbeddings } from './local-embeddings.ts'
 
 export type EmbedderSettings = ({ type: 'openai-compatible' } & EmbeddingEndpoint) | { type: 'local' }
 
-/** Embeddings as memory needs them: vectors of unit length. One bad text does not block the others. */
+/** Embeddings as memory needs them: vectors of unit length. One bad text doesn't block the others. */
 export type Embedder = {
   model: string
-  /** A text that was refused gives undefined. Rejects when all texts were refused. */
+  /** A refused text results in undefined. Rejects if all texts were refused. */
   embed(texts: string[], signal: AbortSignal, meter: Meter): Promise<(Float32Array | undefined)[]>
   /**
-   * Undefined when it takes too long, fails, is given up or may not be paid for now. Memory is then searched by words
-   * alone.
+   * Undefined if it takes too long, fails, is cancelled or exceeds a budget. Memory is then searched by words alone.
    */
   query(text: string, meter: Meter, signal?: AbortSignal): Promise<Float32Array | undefined>
   close(): Promise<void>
 }
 
-/** How the embedder's model is called where it stands beside those of agents. */
+/** What calls of the embedder's model are named next to those of agents. */
 export const EMBEDDER = 'embedder/'
 
 type Options = { log: Logger; now: () => number; proxy?: ProxySettings | undefined }
 
-/** Text beyond this adds little. */
+/** Text beyond this length adds little. */
 const MAX_CHARACTERS = 8_000
-/** Even a small model takes a text of this length. */
+/** Even a small model accepts a text of this length. */
 const SHORT_CHARACTERS = 1_000
 /** The marks at the beginning and the end of a text. */
 const AROUND_TEXT = 4
 const QUERY_TIMEOUT_MS = 3_000
-/**
- * After a failure, queries do without vectors for a while, so that answers do not wait for a dead endpoint again and
- * again.
- */
+/** After a failure, queries don't use vectors for a while, so that answers don't keep waiting for a dead endpoint. */
 const PAUSE_MS = 10_000
 
 export function openEmbedder(settings: EmbedderSettings, options: Options): Embedder {
@@ -95,12 +91,15 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
 }
 
 const NEVER = new AbortController().signal
-/** A search does not wait for what other calls hold of a budget: the answer waits for it, and words find memories too. */
+/**
+ * A search doesn't wait for amounts that other calls have reserved: the answer waits for it, and words find memories
+ * too.
+ */
 const WITHOUT_PATIENCE = AbortSignal.abort()
 
 type EmbedOptions = { signal: AbortSignal; meter: Meter; purpose?: 'search' }
 
-/** One request. What it has used is counted, whatever becomes of it. */
+/** One request. Its usage is counted, however it ends. */
 async function embedMetered({ name, embed }: Embeddings, texts: string[], { signal, meter, purpose }: EmbedOptions) {
   const characters = texts.reduce((sum, text) => sum + text.length, 0)
   const begun = await meter.begin({
@@ -118,7 +117,7 @@ async function embedMetered({ name, embed }: Embeddings, texts: string[], { sign
     begun.end('completed', used(input_tokens))
     return vectors
   } catch (error) {
-    // A request that was given up is paid for. One that failed is not.
+    // A cancelled request is paid for. A failed one isn't.
     if (signal.aborted) begun.end('cancelled', used(estimateTokens(characters)))
     else begun.end('failed', used(0))
     throw error

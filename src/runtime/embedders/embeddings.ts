@@ -3,12 +3,12 @@ import { parseIfJson } from '../../lib/json.ts'
 import { openSockets, type ProviderSockets, type ProxySettings } from '../providers/provider-sockets.ts'
 import { wholeReply } from '../providers/whole-reply.ts'
 
-/** The vectors of texts, and how many tokens that took, if it is known. */
+/** The vectors of texts, and how many tokens that took, if known. */
 export type EmbeddingResult = { vectors: number[][]; input_tokens?: number | undefined }
 
 /** Turns texts into vectors. */
 export type Embeddings = {
-  /** Names the space of the vectors. Vectors of different models are never compared. */
+  /** Names the vector space. Vectors of different models are never compared. */
   model: string
   /** The model as its provider calls it. */
   name: string
@@ -16,10 +16,10 @@ export type Embeddings = {
   close(): Promise<void>
 }
 
-/** The texts were refused, perhaps because one of them is too long. The same texts would be refused again. */
+/** The texts were refused, perhaps because one is too long. Sending them again would fail again. */
 export class TextRefused extends Error {}
 
-/** The operator chose this endpoint, as with a model provider, so private addresses are allowed. */
+/** The operator chose this endpoint, like a model provider, so private addresses are allowed. */
 export type EmbeddingEndpoint = {
   baseUrl: string
   model: string
@@ -35,7 +35,7 @@ const Answer = z.object({
     .catch(undefined),
 })
 
-/** A few hundred vectors of 8192 numbers. */
+/** Room for a few hundred vectors of 8192 numbers. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 const REFUSALS = new Set([400, 413, 422])
@@ -48,7 +48,7 @@ export function embeddingEndpoint(endpoint: EmbeddingEndpoint, proxy?: ProxySett
     model: vectorName(model, dimensions),
     name: model,
     async embed(texts, signal) {
-      // Opened with the first text: the start does not wait for the HTTP client.
+      // Opened for the first text, so that startup doesn't wait for the HTTP client.
       sockets ??= openSockets(baseUrl, proxy)
       const headers = {
         'content-type': 'application/json',

@@ -4,7 +4,7 @@ export type EmbedRequest = { id: number; texts: string[] }
 
 export type EmbedReply = { id: number; vectors: number[][] } | { id: number; error: string }
 
-/** The type of an optional package: it is installed only where the local model is wanted. */
+/** The type of an optional package, which is installed only if the local model is used. */
 type LocalModel = { embed(texts: string[]): Promise<number[][]> }
 
 if (parentPort) serve(parentPort)

@@ -11,8 +11,8 @@ const PACKAGES = {
 }
 
 /**
- * The English model of an npm package, in its own thread, because a text takes it tens of milliseconds. The thread
- * starts with the first text.
+ * The English model of an npm package. It has its own thread, which starts with the first text, because a text takes
+ * tens of milliseconds.
  */
 export function localEmbeddings(): Embeddings {
   requireInstalled('memory.embedder.type is local', PACKAGES)

@@ -11,26 +11,26 @@ export class LiveRun {
   readonly cancellation = new Cancellation()
   readonly #runs: LiveRuns
   /**
-   * Resolves when the run is on disk, and rejects if it could not be stored. Until then nothing of it leaves the service
-   * except what its models are asked.
+   * Resolves when the run is on disk, and rejects if it couldn't be stored. Until then nothing of it leaves the service
+   * except requests to its models.
    */
   stored: Promise<void> = Promise.resolve()
   /** Whether the run has a place in the journal. */
   hasPlace = false
-  /** The lane of its agent, if the run counts against a limit of the agent or the project. */
+  /** The lane of its agent, if a limit of the agent or the project applies to the run. */
   limited_lane: string | undefined
-  /** The run that has called this one, and waits for it. */
+  /** The run that called this one, and waits for it. */
   parent_request_id: string | undefined
-  /** The lanes of the runs that it has called when it began to wait. */
+  /** The lanes of the runs that it called when it began to wait. */
   begun_lanes: readonly string[] = []
   /**
-   * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run is stored:
+   * Which attempt this is, where it continues, for which user, and who started it. Undefined until the run is stored:
    * no client can follow it before.
    */
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
     | undefined
-  /** The lease of this node on the stored run. Undefined while the run is not stored. */
+  /** This node's lease on the stored run. Undefined until the run is stored. */
   lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined
   readonly #ending = Promise.withResolvers<void>()
   #transcript: Transcript | undefined
@@ -42,18 +42,18 @@ export class LiveRun {
     this.#runs = runs
   }
 
-  /** The run begins here. Followers that wait for this can continue. */
+  /** The run starts here. Followers that wait for this can continue. */
   begin(began: NonNullable<LiveRun['began']>): void {
     this.began = began
     this.#runs.hasBegun(this)
   }
 
-  /** Whether this node has given the run up. The node that takes it next continues with it. */
+  /** Whether this node has given up the run. The node that takes it next continues it. */
   get abandoned(): boolean {
     return this.cancellation.isGivenUp
   }
 
-  /** How much it has told so far. */
+  /** How much it has said so far. */
   get told(): TranscriptLength {
     return this.#transcript?.told ?? { characters: 0, tools: 0 }
   }
@@ -63,7 +63,7 @@ export class LiveRun {
     return this.#ending.promise
   }
 
-  /** Passes the event to the followers, and keeps it for those who join later. */
+  /** Passes the event to the followers, and stores it for those who join later. */
   record(event: RunEvent): void {
     const transcript = (this.#transcript ??= new Transcript(this.began?.attempt ?? 1))
     const before = transcript.told
@@ -75,7 +75,7 @@ export class LiveRun {
     }
   }
 
-  /** Passes on everything after `told`, and then each new event. Returns a function that stops it. */
+  /** Passes on everything after `told`, then each new event. Returns a function that stops it. */
   follow(told: TranscriptLength, emit: (event: StreamEvent) => void): () => void {
     for (const event of this.#transcript?.after(told) ?? []) emit(event)
     const follower = { told: this.#transcript ? further(told, this.#transcript.told) : told, emit }
@@ -87,7 +87,7 @@ export class LiveRun {
     this.cancellation.cancel()
   }
 
-  /** Stops the work here. No client has cancelled the run, so no end of it is written. */
+  /** Stops the work here. No client has cancelled the run, so no end is written. */
   abandon(): void {
     this.cancellation.giveUp()
   }
@@ -100,10 +100,10 @@ export class LiveRun {
 
 /** The runs on this node. */
 export class LiveRuns {
-  /** Not by id: while an attempt ends here, this node may have begun the next one. */
+  /** Compares runs, not IDs: while an attempt ends here, this node may have started the next one. */
   readonly #runs = new Set<LiveRun>()
   readonly #onEnded: ((run: LiveRun) => void)[] = []
-  /** What is called when a run begins here, by its id. Most runs have no entry. */
+  /** The callbacks for when a run starts here, by run ID. Most runs have no entry. */
   readonly #awaited = new Map<string, Set<(run: LiveRun) => void>>()
 
   start(request_id: string, agent_id: string): LiveRun {
@@ -112,7 +112,7 @@ export class LiveRuns {
     return run
   }
 
-  /** The latest attempt under this id. */
+  /** The latest attempt with this ID. */
   find(request_id: string): LiveRun | undefined {
     return this.all().findLast((run) => run.request_id === request_id)
   }
@@ -129,7 +129,7 @@ export class LiveRuns {
     return [...new Set(this.all().map(({ agent_id }) => agent_id))]
   }
 
-  /** Calls back each time that an attempt of the run begins here. Returns a function that stops it. */
+  /** Calls back each time an attempt of the run starts here. Returns a function that stops it. */
   onBegun(request_id: string, listener: (run: LiveRun) => void): () => void {
     const waiting = this.#awaited.get(request_id) ?? new Set()
     this.#awaited.set(request_id, waiting.add(listener))
@@ -153,7 +153,7 @@ export class LiveRuns {
     for (const listener of this.#onEnded) listener(run)
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no run is active any more. */
   async idle(): Promise<void> {
     while (this.#runs.size > 0) await Promise.all(this.all().map(({ ended }) => ended))
   }

@@ -2,22 +2,22 @@ import type { RunEvent } from '../outcome.ts'
 import type { LiveRun } from './live-runs.ts'
 import type { Position, StreamEvent, TranscriptLength } from './transcript.ts'
 
-/** Carries messages to every node, in the order in which one node sends them. Some may be lost. */
+/** Carries messages to every node, keeping the order of each sender. Some may be lost. */
 export type NodeWire = {
   publish(message: string): Promise<void>
   onMessage(listener: (message: string) => void): void
 }
 
-/** Which attempt of a run speaks, and whose it is. */
+/** Which attempt of a run a message is about, and whose it is. */
 type SpeakingRun = NonNullable<LiveRun['began']> & { agent_id: string }
 
-/** A run that a node follows, and how far it has heard of it. */
+/** A run that a node follows, and how much of it the node has received. */
 export type FollowedRun = { id: string; known: Position | null }
 
 /** A node follows these runs. */
 type FollowMessage = { kind: 'follow'; runs: FollowedRun[] }
 
-/** Everything that a run has said so far, for the node that asked, or for all when it begins. */
+/** Everything that a run has said so far, for the node that asked, or for all nodes when it starts. */
 export type AllMessage = { kind: 'all'; to: string | null; id: string; speaking: SpeakingRun; events: StreamEvent[] }
 
 /** What a run has said since `from`. */
@@ -25,10 +25,10 @@ export type MoreMessage = { kind: 'more'; id: string; attempt: number; from: Tra
 
 type EndedMessage = { kind: 'ended'; id: string }
 
-/** What a node says of one run. */
+/** What a node says about one run. */
 export type RunMessage = AllMessage | MoreMessage | EndedMessage
 
-/** What nodes say to each other about runs. */
+/** What nodes tell each other about runs. */
 export type NodeMessage = FollowMessage | RunMessage
 
 /** Sends a message to all other nodes. */

@@ -3,22 +3,27 @@ import type { NodeWire } from './node-message.ts'
 
 type Options = {
   url: string
-  /** A name that only the nodes of this database share. */
+  /** A name that only the nodes of this database have. */
   channel: string
   seal: Seal
   log: Logger
 }
 
-/** Redis may be shared with others. They must not read what runs say, and what they say must not be heard. */
+/**
+ * Others may use the same Redis. They must not be able to read what runs say, and their messages must not be accepted.
+ */
 export type Seal = {
   close(message: string): string
-  /** Throws if it was not closed by a node. */
+  /** Throws if no node of ours encrypted it. */
   open(sealed: string): string
 }
 
-/** Carries messages between nodes over Redis. While Redis is away they are lost: receipts tell what runs have said. */
+/**
+ * Carries messages between nodes over Redis. They are lost while Redis is unavailable; the receipts contain what runs
+ * have said.
+ */
 export async function openRedisWire({ url, channel, seal, log }: Options): Promise<NodeWire & { close(): void }> {
-  // Loaded here, so that only services with a Redis wait for it.
+  // Loaded here, so that only services with Redis wait for it.
   const { Redis } = await import('ioredis')
   const options = {
     enableOfflineQueue: false,

@@ -9,14 +9,14 @@ type Options = {
   live: LiveRuns
   /** Undefined when there is only one node. */
   wire: NodeWire | undefined
-  /** Which of these runs no node works on any more. */
+  /** The runs among these that no node works on any more. */
   findEnded(ids: string[]): Promise<string[]>
   log: Logger
 }
 
 /**
- * Lets clients follow runs of other nodes. The node that runs one sends what it says to the others, in small batches
- * and only while a client there follows it; each of those nodes tells it to any number of followers.
+ * Lets clients follow runs of other nodes. The node that runs one sends its output in small batches to the nodes whose
+ * clients follow it; each of those passes it on to all its followers.
  */
 export class RemoteRuns {
   readonly #options: Options
@@ -38,13 +38,13 @@ export class RemoteRuns {
     return this.#watched.watch(request_id)
   }
 
-  /** Ends all following of runs on other nodes. The followers look again, and find that the service stops. */
+  /** Stops following runs on other nodes. The followers check again, and find that the service stops. */
   close(): void {
     this.#watched.close()
     this.#spoken.close()
   }
 
-  /** A message that cannot be read must not end this process. */
+  /** An unreadable message must not end this process. */
   #hearIfReadable(text: string): void {
     try {
       this.#hear(JSON.parse(text))

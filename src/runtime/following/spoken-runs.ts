@@ -5,25 +5,25 @@ import type { Position, StreamEvent, TranscriptLength } from './transcript.ts'
 /** A run of this node that another node follows. */
 type SpokenRun = {
   run: LiveRun
-  /** What is to be sent, and how much was sent before it. */
+  /** What will be sent, and how much was sent before it. */
   pending: StreamEvent[]
   from: TranscriptLength
-  /** How much was sent before a node last said what it follows. A node that knows less when it says so again missed it. */
+  /** How much had been sent when a node last asked. If that node knows less when it asks again, it missed something. */
   arrived: TranscriptLength
   timer: NodeJS.Timeout | undefined
 }
 
 const BATCH_MS = 20
-/** A follow request expires after this. It is repeated more often. */
+/** A request to follow expires after this time. It is repeated more often. */
 const FOLLOW_TTL_MS = 15_000
 const START: TranscriptLength = { characters: 0, tools: 0 }
 
-/** The runs of this node that other nodes follow. What they say is sent in small batches. */
+/** This node's runs that other nodes follow. Their output is sent in small batches. */
 export class SpokenRuns {
   readonly #live: LiveRuns
   readonly #send: Send
   readonly #spoken = new Map<string, SpokenRun>()
-  /** Until when other nodes follow a run, by their word. It may not run here, or not yet. */
+  /** Until when other nodes asked to follow a run, which may not run here, or not yet. */
   readonly #wanted = new Map<string, { until: number; stop(): void }>()
 
   constructor({ live, send }: { live: LiveRuns; send: Send }) {
@@ -49,7 +49,7 @@ export class SpokenRuns {
     }
   }
 
-  /** A run has begun on this node. Others may have waited for it. */
+  /** A run has started on this node. Other nodes may have waited for it. */
   #hearBegun(run: LiveRun): void {
     if (this.#isWanted(run.request_id)) this.#speak(run, null)
   }
@@ -62,7 +62,7 @@ export class SpokenRuns {
     return (this.#wanted.get(id)?.until ?? 0) > performance.now()
   }
 
-  /** Whether a node that follows the run lacks something that is not on its way to it. */
+  /** Whether a node that follows the run lacks something that isn't already being sent to it. */
   #hasMissed({ request_id, began }: LiveRun, known: Position | null): boolean {
     const attempt = began?.attempt ?? 1
     if (known?.attempt !== attempt) return (known?.attempt ?? 0) < attempt
@@ -70,7 +70,7 @@ export class SpokenRuns {
     return !arrived || known.characters < arrived.characters || known.tools < arrived.tools
   }
 
-  /** Tells one node, or all, what the run has said, and from now on all of them what it says. */
+  /** Sends one node, or all, what the run has said, and from now on sends its new output to all of them. */
   #speak(run: LiveRun, to: string | null): void {
     const { request_id: id, agent_id, began } = run
     if (!began) return

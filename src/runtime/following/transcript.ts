@@ -2,7 +2,7 @@ import type { RunEvent } from '../outcome.ts'
 
 export type StreamEvent = { id: string; event: string; data: unknown }
 
-/** How much of an answer was told: characters of text, and tool events. */
+/** How much of an answer was sent: characters of text, and tool events. */
 export type TranscriptLength = { characters: number; tools: number }
 
 export function isSame(a: TranscriptLength, b: TranscriptLength): boolean {
@@ -10,13 +10,13 @@ export function isSame(a: TranscriptLength, b: TranscriptLength): boolean {
 }
 
 /**
- * The same, with its attempt. A run that begins again after a crash may answer differently, so that is another attempt.
+ * The same, with its attempt. A run that starts over after a crash may answer differently, so that is another attempt.
  */
 export type Position = TranscriptLength & { attempt: number }
 
 /**
- * An event's id says how far the answer had come. A stream can therefore be continued from any point, by the node that
- * runs it, or by any node from the receipt.
+ * An event's ID says how much of the answer came before it. A stream can therefore be continued from any point, by the
+ * node of the run, or by any node from the receipt.
  */
 export function eventId({ attempt, characters, tools }: Position): string {
   return `${attempt}.${characters}.${tools}`
@@ -27,7 +27,7 @@ const LAST_EVENT_ID = 'done'
 
 const EVENT_ID = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})$/
 
-/** Undefined if it is not one of our ids. */
+/** Undefined if the service didn't issue this ID. */
 export function readEventId(id: string): Position | undefined {
   if (id === LAST_EVENT_ID) return { attempt: Infinity, characters: Infinity, tools: Infinity }
   const match = EVENT_ID.exec(id)
@@ -42,7 +42,7 @@ export class Transcript {
   #text = ''
   /** Each tool event with the length of the text before it. */
   readonly #tools: { at: number; event: ToolEvent }[] = []
-  /** An answer that is being given and is not checked yet. It is not part of what was said. */
+  /** An answer that is being written and isn't checked yet. It isn't part of what was said. */
   #draft: { answer: number; text: string } | undefined
 
   constructor(attempt: number) {
@@ -65,7 +65,7 @@ export class Transcript {
     return this.#streamed(event, this.told)
   }
 
-  /** What comes after `from`. Nothing if the run has not come so far. */
+  /** What comes after `from`. Nothing if the run hasn't reached that point. */
   after({ characters, tools }: TranscriptLength): StreamEvent[] {
     const events: StreamEvent[] = []
     let said = characters

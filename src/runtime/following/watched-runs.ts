@@ -7,19 +7,19 @@ type WatchedRun = {
   followers: number
   copy: LiveRun | undefined
   change: PromiseWithResolvers<void>
-  /** Stops waiting until the run begins here. */
+  /** Stops waiting for the run to start here. */
   stop(): void
 }
 
-/** How often a node says what it follows. Others believe it for longer than that. */
+/** How often a node says what it follows. Other nodes remember it for longer than that. */
 const FOLLOW_MS = 5_000
-/** How often the store is asked which of the followed runs have ended: one question for all of them. */
+/** How often the store is asked which of the followed runs have ended, with one query for all of them. */
 const CHECK_MS = 1_000
 
 export type Watch = {
-  /** The copy of the run here, once its node has spoken. */
+  /** This node's copy of the run, once the run's node has sent something. */
   copy(): LiveRun | undefined
-  /** Resolves when the run has begun to speak, here or elsewhere, or may have ended. */
+  /** Resolves when the run has produced output, here or elsewhere, or may have ended. */
   changed(): Promise<void>
   close(): void
 }
@@ -27,12 +27,12 @@ export type Watch = {
 type Options = {
   live: LiveRuns
   send: Send
-  /** Which of these runs no node works on any more. */
+  /** The runs among these that no node works on any more. */
   findEnded(ids: string[]): Promise<string[]>
 }
 
 /**
- * The runs of other nodes that clients of this node follow. It keeps a copy of what each has said, for any number of
+ * Other nodes' runs that clients of this node follow. It keeps a copy of what each has said, for any number of
  * followers.
  */
 export class WatchedRuns {
@@ -68,7 +68,7 @@ export class WatchedRuns {
     if (message.kind === 'more' && watched.copy) this.#add(watched.copy, watched, message)
   }
 
-  /** All followers look again, and find that the service stops. */
+  /** All followers check again, and find that the service stops. */
   close(): void {
     this.#stopTimers()
     for (const watched of this.#watched.values()) this.#lookAgain(watched)
@@ -76,7 +76,7 @@ export class WatchedRuns {
 
   #begin(request_id: string): WatchedRun {
     const watched: WatchedRun = { followers: 0, copy: undefined, change: Promise.withResolvers(), stop: () => {} }
-    // If there is a copy then, its node has died, and this node has taken the run over.
+    // If there already is a copy, the run's node has died, and this node has taken over the run.
     watched.stop = this.#options.live.onBegun(request_id, () => this.#lookAgain(watched))
     this.#watched.set(request_id, watched)
     if (this.#timers.length === 0) this.#startTimers()
@@ -108,7 +108,7 @@ export class WatchedRuns {
     }
   }
 
-  /** Ends the copy of the run, so that its followers look for the run again. */
+  /** Ends the copy of the run, so that its followers look it up again. */
   #lookAgain(watched: WatchedRun): void {
     watched.copy?.end()
     watched.copy = undefined
@@ -120,12 +120,12 @@ export class WatchedRuns {
     const { agent_id, ...began } = speaking
     const known = watched.copy
     const attempt = known?.began?.attempt ?? 0
-    // A node that has lost the run may still speak of it.
+    // A node that has lost the run may still send its output.
     if (began.attempt < attempt) return
     const copy = new LiveRun(id, agent_id, this.#options.live)
     copy.began = began
     for (const event of events) copy.record(runEvent(event))
-    // The copy is of the same attempt: only what it lacks is added.
+    // It is the same attempt, so only what the copy lacks is added.
     if (known && began.attempt === attempt) return copy.follow(known.told, (event) => known.record(runEvent(event)))()
     this.#lookAgain(watched)
     watched.copy = copy
@@ -134,7 +134,7 @@ export class WatchedRuns {
   #add(copy: LiveRun, watched: WatchedRun, { id, attempt, from, events }: MoreMessage): void {
     const isNext = copy.began?.attempt === attempt && isSame(copy.told, from)
     if (isNext) return events.forEach((event) => copy.record(runEvent(event)))
-    // Something was lost, or the run has started over.
+    // A message was lost, or the run has started over.
     this.#lookAgain(watched)
     this.#ask([id])
   }

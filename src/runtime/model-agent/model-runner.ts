@@ -5,7 +5,7 @@ import { roundsForCaller } from '../next-step.ts'
 import { RunStopped } from '../run-in-progress.ts'
 import type { RunAnswer, RunHost, Runner, RunRequest } from '../runner.ts'
 
-/** Agents that are instructions, a model and tools: the model answers, and calls tools until it has an answer. */
+/** Agents made of instructions, a model and tools: the model calls tools until it has an answer. */
 export class ModelRunner implements Runner {
   readonly #equipment: Equipment
 

@@ -10,7 +10,7 @@ export const echo: Model = {
   prepare: (prompt) => ready(prompt, async (request) => speak(prompt, request, prompt.input.message)),
 }
 
-/** Answers with the memories it was given, or else with what the session said about the same words. */
+/** Answers with the memories that it was given, or otherwise with what the session said about the same words. */
 export const recall: Model = {
   isBuiltin: true,
   noOutput: "builtin/recall returns memories and can't answer with JSON. Choose another model, or builtin/script.",
@@ -23,7 +23,7 @@ export function ready(prompt: ModelPrompt, answer: ReadyPrompt['answer']): Ready
   return { tokens, most_tokens: tokens, answer }
 }
 
-/** Says a whole text word by word, and counts its tokens as a model would. */
+/** Says a whole text word by word, and counts its tokens like a model. */
 export function speak(prompt: ModelPrompt, request: ModelRequest, text: string): ModelAnswer {
   const maxTokens = request.max_output_tokens
   const cut = maxTokens !== null && text.length > maxTokens * 4
@@ -45,13 +45,13 @@ export function inputTokens({ input, rounds }: ModelPrompt): number {
   return estimateTokens(characters)
 }
 
-/** The result of a tool call as the model reads it. */
+/** A tool call's result as the model reads it. */
 export function textOf(result: ToolResult | null | undefined): string {
   if (!result) return ''
   return 'result' in result ? result.result : result.error
 }
 
-/** More pieces than this, said at once, would delay everybody else. */
+/** More pieces than this, sent at once, would delay other requests. */
 const MOST_PIECES = 500
 
 /** Single words, or several if the text is long. */

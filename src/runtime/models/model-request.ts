@@ -6,10 +6,10 @@ import type { ModelInput } from '../run-input.ts'
 import type { ModelAnswer, Round, ToolDefinition } from './model.ts'
 import type { TokenCount } from './usage.ts'
 
-/** The answer is to be JSON. No tool may be called then. */
+/** The answer must be JSON. Then no tool can be called. */
 export type OutputRequest = {
   schema: Record<string, unknown>
-  /** The provider does not accept schemas, so the prompt describes it in words. */
+  /** The provider doesn't accept schemas, so the prompt describes this one in words. */
   inWords: boolean
 }
 
@@ -21,18 +21,18 @@ export type ModelPrompt = {
   output?: OutputRequest | undefined
 }
 
-/** One time that a prompt is sent. */
+/** One sending of a prompt. */
 export type ModelRequest = {
-  /** Opens a file that the request shows, while it is written. */
+  /** Opens a file of the request while the request is written. */
   openFile: (file_id: string) => Promise<OpenFile>
   deadline: Deadline
-  /** Takes each piece of the answer's text as it comes. A piece cannot be taken back. */
+  /** Receives each piece of the answer's text as it arrives. A piece can't be taken back. */
   say: (text: string) => void
-  /** The most tokens that the answer may have. Null: what the model itself does. */
+  /** The most tokens that the answer can have. Null: the model's own limit. */
   max_output_tokens: number | null
-  /** Takes what an attempt has used, even one that failed. */
+  /** Receives the usage of an attempt, even of a failed one. */
   spend: (tokens: TokenCount) => void
-  /** Whether a client reads the pieces as they come. */
+  /** Whether a client reads the pieces as they arrive. */
   streaming: boolean
   log: Log
   /** Set if the run belongs to a trace. */
@@ -42,56 +42,56 @@ export type ModelRequest = {
 export type CallTrace = {
   /** Headers for the provider. */
   headers: Record<string, string>
-  /** The first piece of the reply has come. */
+  /** Called when the first piece of the reply has arrived. */
   began(): void
   /** How the provider names its answer. */
   named(id: string): void
 }
 
-/** How many bytes one image may have, and all of a request. */
+/** The size limit of one image, and of all images in a request. */
 export type ImageLimits = {
   each: number
   together: number
-  /** It takes PDFs and looks at their pages. */
+  /** It accepts PDFs and sees their pages. */
   documents?: true
-  /** The operator says that the model takes them. Else it is tried. */
+  /** The operator says that the model supports them. Otherwise they are tried. */
   isKnown?: true
 }
 
-/** A prompt as it is sent: what is counted is what is sent. */
+/** A prompt in the form in which it is sent, so what is counted is what is sent. */
 export type ReadyPrompt = {
-  /** How many tokens it has, about. */
+  /** Roughly how many tokens it has. */
   tokens: number
-  /** More input tokens than this cannot be counted for it. */
+  /** The most input tokens that can be counted for it. */
   most_tokens: number
-  /** What the prompt says about the form of the answer, in addition to the instructions. */
+  /** What the prompt says about the form of the answer, after the instructions. */
   instruction?: () => string
-  /** Sends it. Text comes out through `say`, and tool calls as the result. */
+  /** Sends it. Text is passed to `say`, and tool calls are part of the result. */
   answer(request: ModelRequest): Promise<ModelAnswer>
 }
 
 export type ModelServer = { address: string; port: number }
 
 export type Model = {
-  /** It has no limit for its prompts, and understands nothing of them. */
+  /** Its prompts have no limit, and it doesn't understand them. */
   isBuiltin?: true
-  /** Who answers for it, unless it is built in. */
+  /** The provider that answers, unless the model is built in. */
   server?: ModelServer
-  /** There unless it takes no images. */
+  /** Present unless it doesn't accept images. */
   images?: ImageLimits
-  /** Why it cannot answer with JSON that fits a schema. */
+  /** Why it can't answer with JSON that fits a schema. */
   noOutput?: string
   prepare(prompt: ModelPrompt): ReadyPrompt
 }
 
-/** The agent's own limit, and what the caller asks for if that is less. Null: the model's own. */
+/** The agent's own limit, or the caller's if that is lower. Null: the model's own. */
 export function maxOutputTokens({ agent, given }: ModelInput): number | null {
   const own = agent.limits.max_output_tokens
   const asked = given?.sampling?.max_output_tokens
   return asked === undefined ? own : Math.min(asked, own ?? Infinity)
 }
 
-/** What the caller wants of this run counts; else what the agent always answers with. */
+/** The caller's wish for this run, or else the agent's setting. */
 export function wantedOutput({ agent, given }: Pick<ModelInput, 'agent' | 'given'>): WantedOutput | undefined {
   return given?.output ?? agent.output ?? undefined
 }

@@ -4,7 +4,7 @@ export type ToolDefinition = {
   name: string
   description: string
   input_schema: Record<string, unknown>
-  /** The provider is to hold the model to the schema, if it can. */
+  /** The provider should enforce the schema, if it can. */
   strict?: true
 }
 
@@ -13,37 +13,40 @@ export type ToolCall = {
   id: string
   name: string
   arguments: string
-  /** The tool is the caller's. The call ends the answer. */
+  /** The tool belongs to the caller. Calling it ends the answer. */
   handed?: true
-  /** The answer was cut off within the call. It is not made, and the model hears why. */
+  /** The answer was cut off within the call. The call isn't made, and the model is told why. */
   cut?: true
 }
 
 export type ModelAnswer = {
   calls: readonly ToolCall[]
   finish: 'stop' | 'length' | 'filtered'
-  /** The name that the provider gives the model that has answered. */
+  /** The provider's name for the model that has answered. */
   model?: string
-  /** What it said, beside its calls too. */
+  /** The text of the answer, also if it contains calls. */
   text?: string
   native?: NativeParts
 }
 
-/** What an answer has in the provider's own format, such as signed thoughts. It goes back to this provider only, unread. */
+/**
+ * The parts of an answer in the provider's own format, such as signed thoughts. They are sent back only to this
+ * provider, unread.
+ */
 export type NativeParts = { provider: string; parts: unknown }
 
 /**
- * An earlier answer, and the results of the tools that it called. A call that has no result yet has null or nothing.
- * `told` is what we say after it, to be answered next.
+ * An earlier answer, and the results of the tools that it called. A call without a result yet has null or nothing.
+ * `told` is what the service says after it, to be answered next.
  */
 export type Round = ModelAnswer & { results: (ToolResult | null)[]; told?: string }
 
-/** The model did not answer. `retry` means that the same request may succeed later. */
+/** The model didn't answer. `retry` means that the same request may succeed later. */
 export class ModelFailure extends AgentFailure {
   readonly retry: { after_ms: number | undefined } | undefined
   /** The field of the request that the provider refuses, if it names one. */
   refused: string | undefined
-  /** The provider refuses images: those of this request, or all. */
+  /** The provider refuses images: the ones in this request, or all. */
   refusedImages: 'these' | 'all' | undefined
 
   constructor(message: string, detail: Record<string, unknown> = {}, retry?: { after_ms: number | undefined }) {
@@ -53,7 +56,7 @@ export class ModelFailure extends AgentFailure {
   }
 }
 
-/** The prompt is longer than the model takes. `max_tokens` is the limit, if the model says it. */
+/** The prompt is longer than the model accepts. `max_tokens` is the limit, if the model reports it. */
 export class PromptTooLong extends ModelFailure {
   readonly max_tokens: number | undefined
 
@@ -68,14 +71,14 @@ export function estimateTokens(characters: number): number {
   return Math.max(1, Math.ceil(characters / 4))
 }
 
-/** One name, or several in the order in which they are asked. */
+/** One name, or several in the order in which they are tried. */
 export type ModelNames = string | readonly string[]
 
 export function namesOf(model: ModelNames): readonly string[] {
   return typeof model === 'string' ? [model] : model
 }
 
-/** The one that is asked first. */
+/** The model that is asked first. */
 export function firstName(model: ModelNames): string {
   return namesOf(model)[0] ?? ''
 }

@@ -15,7 +15,7 @@ export function isBuiltin(model: string): boolean {
   return BUILTIN.get(model)?.isBuiltin === true
 }
 
-/** Says what is wrong with a model's name where there are these providers, or undefined. */
+/** Says what is wrong with a model's name, given these providers, or undefined. */
 export function modelProblem(model: string, providers: Iterable<string>): string | undefined {
   const { provider, id } = splitModelName(model)
   if (!provider || !/^[!-~]{1,200}$/.test(id)) return 'must be <provider>/<model>, for example builtin/echo'
@@ -35,9 +35,9 @@ type ModelsOptions = ProviderOptions & { providers: ProviderSource }
  */
 export class Models {
   readonly #options: ModelsOptions
-  /** A provider that changes is another object, so it is opened again. Connections that are not used any more end. */
+  /** A changed provider is another object, so it is opened again. Unused connections end. */
   readonly #opened = new WeakMap<Provider, OpenProvider>()
-  /** The projects whose providers were asked. */
+  /** The projects whose providers were requested. */
   readonly #projects = new Set<string>()
 
   constructor(options: ModelsOptions) {
@@ -52,12 +52,15 @@ export class Models {
     const { provider: name, id } = splitModelName(model)
     const provider = providers.find((known) => known.name === name)
     if (provider) return this.#open(provider).model(id)
-    // A provider may be gone while agents still name it.
+    // A provider may have been deleted while agents still name it.
     const names = providers.map((known) => known.name)
     throw new ModelFailure(`The model ${model} is not available: ${modelProblem(model, names)}.`)
   }
 
-  /** Ends the connections of the providers that there are now. They end with the process if those cannot be read. */
+  /**
+   * Ends the connections of the current providers. If the providers can't be read, the connections end with the
+   * process.
+   */
   async close(): Promise<void> {
     const known = async (project_id: string) => this.#options.providers(project_id)
     const lists = await Promise.all([...this.#projects].map((project_id) => known(project_id).catch(() => [])))

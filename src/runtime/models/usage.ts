@@ -1,6 +1,6 @@
 /**
- * The tokens of one or more requests to models. `cached_tokens` and `cache_write_tokens` are parts of the input and
- * `reasoning_tokens` a part of the output; they are absent where no provider reported them.
+ * The tokens of one or more requests to models. `cached_tokens` and `cache_write_tokens` are parts of the input, and
+ * `reasoning_tokens` of the output. They are absent if no provider reported them.
  */
 export type TokenCount = {
   input_tokens: number
@@ -53,24 +53,24 @@ export function partsOf(
   return parts
 }
 
-/** In billionths of a dollar, so that sums are exact. Null if a price is not known: that is never taken for free. */
+/** In billionths of a dollar, so sums are exact. Null if a price is unknown, which never means free. */
 export type Cost = number | null
 
-/** What is more than an exact number can say is stored as the largest one. */
+/** More than an exact number can express is stored as the largest exact number. */
 export function addCosts(one: Cost, other: Cost): Cost {
   return one === null || other === null ? null : Math.min(one + other, Number.MAX_SAFE_INTEGER)
 }
 
 export const NANO = 1e9
 
-/** In dollars, as replies show it. */
+/** In dollars, as in replies. */
 export function usdOf(cost: Cost): number | null {
   return cost === null ? null : cost / NANO
 }
 
 const inFigures = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6, useGrouping: false })
 
-/** In dollars, in a sentence. */
+/** In dollars, as text. */
 export function formatUsd(nano: number): string {
   return `$${inFigures.format(nano / NANO)}`
 }

@@ -1,7 +1,7 @@
 import { type SchemaProblem, sentenceOf } from '../schemas/schema-errors.ts'
 import { isAnyObject, type WantedOutput } from './wanted-output.ts'
 
-/** What the prompt says about the answer, if the provider does not get the schema or might not enforce it. */
+/** What the prompt says about the answer, if the provider doesn't receive the schema or might not enforce it. */
 export function outputInstruction({ schema }: Pick<WantedOutput, 'schema'>): string {
   const wanted = isAnyObject(schema)
     ? 'Answer with one JSON object and nothing else'
@@ -9,7 +9,7 @@ export function outputInstruction({ schema }: Pick<WantedOutput, 'schema'>): str
   return `${wanted}\nWrite no words before or after it, and no code fences.`
 }
 
-/** What the model gets after an answer that does not match. */
+/** What the model is told after an answer that doesn't match. */
 export function outputReminder(problems: readonly SchemaProblem[], wanted: WantedOutput): string {
   const found = problems.map((problem) => `- ${sentenceOf(problem, 'answer')}`).join('\n')
   return `This answer does not fit:\n${found}\n\n${outputInstruction(wanted)}`

@@ -5,7 +5,7 @@ import type { SchemaProblem } from '../schemas/schema-errors.ts'
 import { type JsonAnswer, readAnswer } from './read-answer.ts'
 import type { WantedOutput } from './wanted-output.ts'
 
-/** The run has no answer that fits. */
+/** The run found no answer that fits. */
 export class OutputInvalid extends AgentFailure {
   readonly problems: readonly SchemaProblem[]
 
@@ -16,7 +16,7 @@ export class OutputInvalid extends AgentFailure {
   }
 }
 
-/** The answer does not fit. `isFinal`: another one would not either. */
+/** The answer doesn't fit. `isFinal`: another attempt wouldn't help. */
 type Misfit = { problems: readonly SchemaProblem[]; isFinal?: true }
 
 /** The answer as JSON that fits, or what is wrong with it. */

@@ -1,14 +1,14 @@
 import { isDeeper } from '../../lib/json.ts'
 import { isKept } from '../../lib/text/kept-number.ts'
 
-/** About what a model writes in 64,000 tokens. Parsing it takes a few milliseconds. */
+/** Roughly what a model writes in 64,000 tokens. Parsing it takes a few milliseconds. */
 const MAX_CHARACTERS = 256 * 1024
 const MAX_DEPTH = 64
 
-/** Strings, which may have digits too, and the numbers that are long enough to be changed. */
+/** Strings, which may also contain digits, and numbers long enough to lose precision. */
 const LONG_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]{15,}(?:e[+-]?\d+)?|-?\d[\d.]*e[+-]?\d{3,}/gi
 
-/** An answer that is JSON: the value, and its text without what stood around it. */
+/** An answer that is JSON: the value, and its text without anything around it. */
 export type JsonAnswer = { value: unknown; text: string }
 
 const FENCED = /^```[a-z0-9_-]*[ \t]*\r?\n([\s\S]*?)\r?\n?```$/i
@@ -31,7 +31,7 @@ export function readAnswer(answer: string): JsonAnswer | { problem: string } {
   }
 }
 
-/** A number that JavaScript would change: the value would be another one than the text says. */
+/** A number that JavaScript would change: the value would differ from the text. */
 function lostNumber(json: string): string | undefined {
   for (const [token] of json.matchAll(LONG_NUMBER)) if (!token.startsWith('"') && !isKept(token)) return token
   return undefined

@@ -7,19 +7,19 @@ const ONE = new Set(['items', 'contains', 'not', 'additionalProperties', 'if', '
 const LISTS = new Set(['anyOf', 'allOf', 'oneOf', 'prefixItems'])
 const NAMED = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 
-/** Whether every object that the schema describes is closed: nothing but its named properties may be in it. */
+/** Whether every object that the schema describes is closed: it can contain only its named properties. */
 export function isClosed(schema: Schema): boolean {
   return everySchema(schema, (one) => !describesObject(one) || one['additionalProperties'] === false)
 }
 
-/** Whether OpenAI's strict mode takes it: objects are closed, and all their properties are required. */
+/** Whether OpenAI's strict mode accepts it: objects are closed, and all their properties are required. */
 export function allowsStrict(schema: Schema): boolean {
   const areAllRequired = ({ properties = {}, required = [] }: Schema) =>
     Object.keys(properties as object).every((name) => (required as unknown[]).includes(name))
   return schema['type'] === 'object' && isClosed(schema) && everySchema(schema, areAllRequired)
 }
 
-/** The schema without limits that Anthropic refuses. The answer is checked against the whole schema afterwards. */
+/** The schema without the limits that Anthropic refuses. The answer is checked against the full schema afterwards. */
 export function withoutLimits(schema: Schema): Schema {
   return mapSchemas(schema, (one) => {
     const kept = Object.entries(one).filter(([key]) => !LIMITS.has(key))
@@ -56,7 +56,7 @@ function everySchema(schema: Schema, holds: (schema: Schema) => boolean): boolea
   return all
 }
 
-/** The schema with each schema in it changed, the inner ones first. */
+/** The schema with each schema inside it changed, inner ones first. */
 function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema {
   const inner = (value: unknown) => (isObject(value) ? mapSchemas(value, change) : value)
   const mapped = Object.entries(schema).map(([key, value]) => {

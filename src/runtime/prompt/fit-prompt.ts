@@ -10,12 +10,12 @@ import type { AgentSpec } from '../spec.ts'
 import { shownMemories, shownSummary, shownTurns } from './build-prompt.ts'
 import { BYTES_PER_TOKEN, likelyTokens } from './prompt-tokens.ts'
 
-/** What is written around a turn or a memory, at least. */
+/** What surrounds a turn or a memory, at least. */
 const WRAPPING_TOKENS = 7
-/** A turn is left out if it could keep less than this. */
+/** A turn is left out if less than this of it would remain. */
 const SHORTEST_CUT_TOKENS = 64
 const CUT_MARK = ' […]'
-/** How much of the free room the texts of files may take. */
+/** How much of the free room files' texts can take. */
 const ATTACHED_SHARE = 0.75
 
 /** The input with as much of the history, its summary and the memories as fits. */
@@ -24,18 +24,20 @@ export type FittedInput = { input: ModelInput; left_out: Omissions | undefined }
 /** The same, ready to be sent. */
 export type FittedPrompt = FittedInput & { ready: ReadyPrompt }
 
-/** What did not fit: turns and memories that are not shown, and turns of which a part is shown. */
+/** What didn't fit: turns and memories that are left out, and turns that are cut. */
 export type Omissions = {
   turns: number
   memories: number
   shortened: number
-  /** The tokens that were free for the history, its summary and the memories: the same room gives the same prompt. */
+  /**
+   * The tokens that were free for the history, its summary and the memories. The same room results in the same prompt.
+   */
   room: number
 }
 
 /**
- * Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. A prompt of
- * several megabytes takes 20 ms to write, so it is written no more often than needed.
+ * Leaves out the oldest turns and the least relevant memories. Instructions, message and context stay whole. A prompt
+ * of several megabytes takes 20 ms to write, so it is written no more often than needed.
  */
 export function fitPrompt(prompt: ModelPrompt, model: Pick<Model, 'prepare'>, budget: number): FittedPrompt {
   const prepare = (input: ModelInput) => model.prepare({ ...prompt, input })
@@ -46,12 +48,12 @@ export function fitPrompt(prompt: ModelPrompt, model: Pick<Model, 'prepare'>, bu
   const asked = prepareFixed(prompt.input)
   const { input: whole, ready: least } =
     asked.ready.tokens > budget ? withCutFiles(prompt, budget, asked, prepareFixed) : asked
-  // Nothing that could be left out fits.
+  // Nothing that can be left out fits.
   if (least.tokens >= budget) return { ...fitIntoRoom(whole, 0), ready: least }
   let ready = asIs && whole === prompt.input ? asIs : prepare(whole)
   const fixed = least.tokens
   let fitted: FittedInput = { input: whole, left_out: undefined }
-  // What can be left out is estimated turn by turn, so the rest is measured again. The room gets smaller each time.
+  // What can be left out is estimated turn by turn, so the result is measured again. The room gets smaller each time.
   for (let optional; ready.tokens > budget && (optional = optionalTokens(fitted.input)) > 0; ) {
     const share = (budget - fixed) / (ready.tokens - fixed)
     fitted = fitIntoRoom(whole, optional * share)
@@ -60,10 +62,10 @@ export function fitPrompt(prompt: ModelPrompt, model: Pick<Model, 'prepare'>, bu
   return { ...fitted, ready }
 }
 
-/** An input, and the prompt that it makes without all that can be left out. */
+/** An input, and its prompt without anything that can be left out. */
 type Measure = { input: ModelInput; ready: ReadyPrompt }
 
-/** What the results of tools take at the least. They stay whole, so with more than the budget no prompt fits as it is. */
+/** What the tools' results take at least. They stay whole, so if they exceed the budget, no prompt fits as it is. */
 function resultTokens(rounds: readonly Round[]): number {
   const results = rounds.flatMap((round) => round.results)
   const bytes = results.reduce((length, one) => length + (one && 'result' in one ? one.result.length : 0), 0)
@@ -77,7 +79,7 @@ function optionalTokens(input: ModelInput): number {
   return sum(shownTurns(input)) + sum(shownMemories(input)) + sum(summaryOf(input))
 }
 
-/** The tokens of what is left out first of a prompt that was refused: the texts of files go when nothing else is left. */
+/** The tokens that are left out first after a prompt was refused. The texts of files go when nothing else is left. */
 export function sparedTokens(prompt: Pick<ModelPrompt, 'input' | 'rounds'>): number {
   const { files = new Map() } = prompt.input
   const ofTexts = () => likelyTokens({ bytes: bytesOfTexts(filesIn(prompt), files), images: 0 })
@@ -95,10 +97,10 @@ export function fitIntoRoom(input: ModelInput, room: number): FittedInput {
   const summary = summaryOf(input)
   if (optionalTokens(input) <= room) return { input, left_out: undefined }
 
-  // The summary stands for the turns that are left out, so it is the last to go.
+  // The summary replaces the turns that are left out, so it is the last to go.
   const kept = latestWithin(summary, room / 2)
   const free = room - sum(kept)
-  // Memories get the room that the history leaves, and a quarter in any case.
+  // Memories get the room that the history doesn't use, and always at least a quarter.
   const recalled = bestWithin(memories, Math.max(free / 4, free - sum(turns)))
   const history = latestWithin(turns, free - sum(recalled))
   return {
@@ -112,7 +114,7 @@ export function fitIntoRoom(input: ModelInput, room: number): FittedInput {
   }
 }
 
-/** Cuts the texts of files, so that they leave some room to the latest turns. */
+/** Cuts the texts of files, so that some room is left for the latest turns. */
 function withCutFiles(
   { input, rounds }: ModelPrompt,
   budget: number,
@@ -131,7 +133,7 @@ function withCutFiles(
   if (bare >= budget) return none
   const room = (budget - bare) * ATTACHED_SHARE
   let cut = asked
-  // Quotes and line breaks take more room than letters, so what is left is measured again. It gets less each time.
+  // Quotes and line breaks take more room than letters, so the result is measured again. It shrinks each time.
   for (let bytes = bytesOfTexts(all, files); cut.ready.tokens > budget; ) {
     bytes = Math.floor((bytes * room) / (cut.ready.tokens - bare))
     cut = measure(cutTo(bytes))
@@ -181,7 +183,7 @@ function sum(texts: readonly SizedText[]): number {
   }, 0)
 }
 
-/** The limits that vendors publish for their models, in tokens. The first pattern that matches counts. */
+/** The limits that vendors publish for their models, in tokens. The first matching pattern applies. */
 const KNOWN: readonly (readonly [RegExp, number])[] = [
   [/^claude-/, 200_000],
   [/^gpt-4\.1/, 1_000_000],
@@ -193,7 +195,7 @@ const KNOWN: readonly (readonly [RegExp, number])[] = [
 ]
 const UNKNOWN_TOKENS = 128_000
 
-/** Our count is an estimate, and the answer needs room too. */
+/** Our token count is an estimate, and the answer needs room too. */
 const MARGIN = 0.9
 const ANSWER_TOKENS = 4_096
 
@@ -201,8 +203,8 @@ const REMEMBERED_MS = 3_600_000
 const REMEMBERED_MODELS = 256
 
 /**
- * How long a prompt each model takes, in tokens as we estimate them. A limit that was learnt from a refusal is
- * remembered for an hour.
+ * The longest prompt of each model, in tokens as we estimate them. A limit learned from a refusal is remembered for an
+ * hour.
  */
 export class ModelWindows {
   readonly #now: () => number
@@ -226,12 +228,12 @@ export class ModelWindows {
   }
 }
 
-/** How much of a window the prompt may take. */
+/** How much of a context window the prompt can take. */
 export function usable(window: number, { max_output_tokens }: Pick<AgentSpec['limits'], 'max_output_tokens'>): number {
   return Math.floor((window - Math.min(max_output_tokens ?? ANSWER_TOKENS, window / 4)) * MARGIN)
 }
 
-/** Uses the last part of the name, because gateways put the vendor before it. */
+/** Uses the last part of the name, because gateways add the vendor in front. */
 function windowOf(model: string): number {
   const id = model.slice(model.lastIndexOf('/') + 1)
   return KNOWN.find(([family]) => family.test(id))?.[1] ?? UNKNOWN_TOKENS

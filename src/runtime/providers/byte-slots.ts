@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { OpenFile } from '../attachments/attachment.ts'
 
-/** Whole groups of base64 come of a multiple of three. */
+/** A multiple of three bytes becomes whole groups of base64. */
 const GROUP = 3
 
 /**
- * The places of a request where bytes of files go, in base64. They are read and written piece by piece while the request
- * is sent, so neither the prompt nor the request is ever held as a whole.
+ * The positions in a request where bytes of files go, in base64. They are read and written piece by piece while the
+ * request is sent, so neither the prompt nor the request is ever in memory as a whole.
  */
 export class ByteSlots {
-  /** No text of a prompt can have it by chance or on purpose. */
+  /** No text of a prompt can contain it, by chance or on purpose. */
   readonly #mark = `bytes-${randomUUID()}-`
   readonly #file_ids: string[] = []
 
@@ -17,13 +17,13 @@ export class ByteSlots {
     return this.#file_ids
   }
 
-  /** What stands in the request for the bytes of a file. */
+  /** The placeholder in the request for the bytes of a file. */
   add(file_id: string): string {
     const at = this.#file_ids.push(file_id) - 1
     return `${this.#mark}${at};`
   }
 
-  /** The request with the bytes in their places, and how long it is. */
+  /** The request with the bytes in place, and its length. */
   async fill(json: string, open: (file_id: string) => Promise<OpenFile>) {
     const files = await Promise.all(this.#file_ids.map(open))
     const parts = json.split(this.#mark).map((part, i) => {

@@ -1,7 +1,7 @@
-/** How providers and servers name images in an error. */
+/** What providers and servers call images in an error. */
 const ABOUT_IMAGES = /\bimages?\b|image_url|\bvision\b|multi-?modal|\bmedia\b|\bdocument\b|content type|content part/i
 
-/** The model takes none at all: OpenAI, vLLM, Ollama, OpenRouter, llama.cpp, DeepSeek. */
+/** The model accepts no images at all: OpenAI, vLLM, Ollama, OpenRouter, llama.cpp, DeepSeek. */
 const TAKES_NONE =
   /support|multi-?modal|\bvision\b|unknown variant|only text|missing data required for image|must be a string|mmproj/i
 

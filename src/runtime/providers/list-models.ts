@@ -49,7 +49,7 @@ function idsIn(text: string, name: string): string[] {
   }
   if (!Array.isArray(data)) throw noList
   const ids = data.slice(0, MAX_MODELS).map((model) => (Object(model) as { id?: unknown }).id)
-  // A name that an agent could not have is no use to anybody.
+  // A name that an agent can't use is useless here.
   const usable = ids.filter((id): id is string => typeof id === 'string' && /^[!-~]{1,200}$/.test(id))
   return [...new Set(usable)].toSorted()
 }

@@ -15,7 +15,7 @@ import { type Provider, urlOf } from './provider-source.ts'
 
 const PROTOCOLS: Record<Provider['type'], Protocol> = {
   'openai-compatible': chatCompletions('openai-compatible'),
-  // Chat completions and not responses, so that the provider stores nothing of the conversation.
+  // Chat completions, not responses, so that the provider doesn't store the conversation.
   openai: chatCompletions('openai'),
   anthropic: anthropicMessages,
 }
@@ -34,7 +34,7 @@ export function openProvider(provider: Provider, options: ProviderOptions): Open
   return { model: (id) => providerModel(connected, id), close: () => sockets.close() }
 }
 
-/** The one way to a provider: through the proxy of the operator, or guarded if a client of the API chose the address. */
+/** The only connection to a provider: through the operator's proxy, or guarded if an API client chose the URL. */
 export function socketsOf(provider: Provider, { reach, proxy }: Omit<ProviderOptions, 'now'>): ProviderSockets {
   const { name, isGuarded } = provider
   const baseUrl = urlOf(provider)
@@ -42,7 +42,7 @@ export function socketsOf(provider: Provider, { reach, proxy }: Omit<ProviderOpt
   return isGuarded ? guardedSockets(baseUrl, reach, `provider ${name}`) : openSockets(baseUrl, proxy)
 }
 
-/** As traces name it. A proxy in between is not named. */
+/** The server's name in traces, without a proxy in between. */
 function serverOf(baseUrl: string): ModelServer {
   const { hostname: address, port, protocol } = new URL(baseUrl)
   return { address, port: Number(port) || (protocol === 'https:' ? 443 : 80) }

@@ -1,4 +1,4 @@
-/** The messages of providers and servers for a prompt that is too long. */
+/** The error messages of providers and servers for a prompt that is too long. */
 const TOO_LONG = [
   /context[_ ]length[_ ]exceeded|exceed_context_size_error/i, // the codes of OpenAI and llama.cpp
   /prompt is too long|input length and `?max_tokens`? exceed|request_too_large/i, // Anthropic
@@ -10,7 +10,7 @@ const TOO_LONG = [
   /is too long for requested model|exceeded model token limit|context window exceeds/i, // Bedrock, Kimi, MiniMax
 ]
 
-/** This one request is larger than the limit of tokens per minute, so waiting does not help. */
+/** This single request exceeds the tokens per minute, so waiting doesn't help. */
 const TOO_LARGE_AT_ONCE = /request too large/i
 
 const LIMITS = [
@@ -23,10 +23,10 @@ const LIMITS = [
   /request too large .{0,200}limit:? (\d+)/is,
 ]
 
-/** The prompt was too long. `max_tokens` is the model's limit, if the refusal says it. */
+/** The prompt was too long. `max_tokens` is the model's limit, if the refusal contains it. */
 export type PromptRefusal = { max_tokens: number | undefined }
 
-/** `status` is undefined when the refusal came inside a stream. */
+/** `status` is undefined if the refusal came inside a stream. */
 export function promptRefusal(status: number | undefined, text: string): PromptRefusal | undefined {
   const isTooLong = status === 429 ? TOO_LARGE_AT_ONCE.test(text) : TOO_LONG.some((pattern) => pattern.test(text))
   if (!isTooLong && status !== 413) return undefined

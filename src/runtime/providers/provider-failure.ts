@@ -10,15 +10,15 @@ import { retryAfter } from './retry.ts'
 /** How many characters of a provider's error are read. */
 const MAX_READ = 10_000
 
-/** `asked` is what the provider was asked for, if that was no answer of a model. */
+/** `asked` is what was requested from the provider, if it wasn't a model's answer. */
 export type FailureSource = { provider: string; now: () => number; asked?: string; hasImages?: boolean }
 
-/** An answer that broke off. */
+/** An answer that was interrupted. */
 export class TruncatedAnswer extends Error {}
 
 type Headers = Record<string, string | string[] | undefined>
 
-/** The provider answered with an error. */
+/** The provider replied with an error. */
 export class BadStatus extends Error {
   readonly status: number
   readonly headers: Headers
@@ -31,7 +31,7 @@ export class BadStatus extends Error {
     this.addText(text)
   }
 
-  /** Whether the same request may be answered a moment later. */
+  /** Whether the same request may succeed a moment later. */
   get isPassing(): boolean {
     return this.status === 408 || this.status === 429 || this.status >= 500
   }
@@ -40,7 +40,7 @@ export class BadStatus extends Error {
     if (this.text.length < MAX_READ) this.text = (this.text + text).slice(0, MAX_READ)
   }
 
-  /** What the provider says about it: `error.message` where there is one, as the common protocols have it. */
+  /** The provider's message: `error.message` if there is one, as in the common protocols. */
   get reason(): string {
     const { error, message } = fieldsOf(parseIfJson(this.text))
     const told = typeof error === 'string' ? error : (fieldsOf(error)['message'] ?? message)
@@ -48,7 +48,7 @@ export class BadStatus extends Error {
   }
 }
 
-/** The provider did not say when to try again. */
+/** The provider didn't say when to try again. */
 const RETRY_LATER = { after_ms: undefined }
 
 const ADVICE: Record<number, string> = {
@@ -59,7 +59,7 @@ const ADVICE: Record<number, string> = {
   429: 'too many requests',
 }
 
-/** Turns what went wrong into a failure of ours. The provider's text goes to the log, never to the client. */
+/** Turns an error into a failure of ours. The provider's text goes to the log, never to the client. */
 export function asModelFailure(error: unknown, source: FailureSource, spoken: boolean): unknown {
   if (error instanceof Error && (error.name === 'AbortError' || error instanceof AgentFailure)) return error
   const { provider } = source
@@ -92,25 +92,25 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
     return new ModelFailure(`Model provider ${provider} returned something that is not an answer.`, detail)
   }
   const what = spoken || error instanceof TruncatedAnswer ? 'ended its answer early' : 'could not be reached'
-  // What was said already cannot be taken back, so the model is not asked again.
+  // Text that was already sent can't be taken back, so the model isn't asked again.
   return new ModelFailure(`Model provider ${provider} ${what}.`, detail, spoken ? undefined : RETRY_LATER)
 }
 
-/** An error inside a reply is the same failure as the same error instead of one. */
+/** An error inside a reply is treated like the same error as a reply. */
 function refusalIn(error: unknown): BadStatus | undefined {
   if (error instanceof BadStatus) return error
   const isNamed = error instanceof ReportedError && error.status !== undefined
   return isNamed ? new BadStatus(error.status ?? 0, {}, error.body) : undefined
 }
 
-/** What requests have that a model may refuse, as the protocols name it. The longer names come first. */
+/** Parts of requests that a model may refuse, under the protocols' names. Longer names come first. */
 const FIELDS =
   /\b(?:max_completion_tokens|parallel_tool_calls|frequency_penalty|presence_penalty|reasoning_effort|response_format|output_config|max_tokens|tool_choice|temperature|verbosity|messages|top_p|tools|stop|seed|model)\b/
 
-/** Words of everyday language. They name a field only if they stand in quotes: "This model takes no images" refuses another one. */
+/** Everyday words. They name a field only in quotes: "This model takes no images" refuses something else. */
 const EVERYDAY = /(?<!["'`])\b(?:messages|model|stop)\b(?!["'`])/g
 
-/** The field that was refused. The provider's own words may show what is none of the client's business. */
+/** The field that was refused. The provider's own words could reveal something that the client must not see. */
 function refusedField({ text, reason }: BadStatus): string | undefined {
   const { param } = fieldsOf(fieldsOf(parseIfJson(text))['error'])
   const field = FIELDS.exec(typeof param === 'string' ? param : '') ?? FIELDS.exec(reason.replace(EVERYDAY, ''))

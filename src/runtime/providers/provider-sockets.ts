@@ -5,30 +5,32 @@ import { withoutEndingSlashes } from '../../lib/text/text.ts'
 
 const undici = lazilyInTurn<typeof import('undici')>(...PARTS_OF_UNDICI, 'undici')
 
-/** The proxies that the operator's environment names. */
+/** The proxies from the operator's environment. */
 export type ProxySettings = { http?: string | undefined; https?: string | undefined; except?: string | undefined }
 
-/** The connections to an address that was checked for this one request. `release` is called when it has ended. */
+/**
+ * The connections to an address that was checked for this single request. Call `release` when the request has ended.
+ */
 type CheckedConnection = { dispatcher: Dispatcher; release(): void }
 
-/** The guarded client: it finds out whether an address may be called, and throws if it may not. */
+/** The guarded client: checks whether a URL may be called, and throws if not. */
 export type Reach = (url: string, asked: { owner: string; signal: AbortSignal }) => Promise<CheckedConnection>
 
 type Headers = Record<string, string | string[] | undefined>
 
-/** Takes a reply as it comes, without a stream in between: one call for each piece that the network brings. */
+/** Receives a reply as it arrives, without a stream in between: one call for each piece from the network. */
 type ReplyReceiver = {
-  /** The whole request has left on a connection. */
+  /** The whole request has been sent on a connection. */
   sent?(): void
-  /** Is not called for interim responses (1xx). */
+  /** Not called for interim responses (1xx). */
   start(status: number, headers: Headers): void
-  /** True: the receiver has enough, and does not wait for the end of the reply. */
+  /** True: the receiver has enough, and doesn't wait for the end of the reply. */
   data(chunk: Buffer): boolean | void
 }
 
 export type SocketRequest = {
   method: 'GET' | 'POST'
-  /** Behind the base URL. */
+  /** The path after the base URL. */
   path: string
   query?: string
   headers: Record<string, string>
@@ -39,18 +41,19 @@ export type SocketRequest = {
 /** The connections to one provider. */
 export type ProviderSockets = {
   /**
-   * Resolves when the reply is whole, or when the receiver has enough of it. Rejects with what the receiver threw, with the signal's reason, or with the error of
-   * the connection. A redirect is a reply like any other: to follow it would send the key to another address.
+   * Resolves when the reply is complete, or when the receiver has enough of it. Rejects with what the receiver threw,
+   * with the signal's reason, or with the connection's error. A redirect is a normal reply: following it would send the
+   * key to another server.
    */
   send(request: SocketRequest, receiver: ReplyReceiver): Promise<void>
   /** Answers in progress are cut off. */
   close(): Promise<void>
 }
 
-/** For an address that the operator chose. As many connections are opened as answers are in progress. */
+/** For a URL that the operator chose. Opens as many connections as there are answers in progress. */
 export function openSockets(baseUrl: string, proxy: ProxySettings = {}): ProviderSockets {
   const { http, https, except = '' } = proxy
-  // A run has a deadline of its own: a model may think for minutes before its first word.
+  // The run has its own deadline: a model may think for minutes before its first word.
   const options = { headersTimeout: 0, bodyTimeout: 0 }
   const isProxied = (http ?? https) !== undefined && !isLoopback(new URL(baseUrl).hostname)
   const open = async () => {
@@ -66,7 +69,7 @@ export function openSockets(baseUrl: string, proxy: ProxySettings = {}): Provide
   }
 }
 
-/** For an address that a client of the API chose. */
+/** For a URL that an API client chose. */
 export function guardedSockets(baseUrl: string, reach: Reach, owner: string): ProviderSockets {
   return {
     async send(request, receiver) {
@@ -78,13 +81,13 @@ export function guardedSockets(baseUrl: string, reach: Reach, owner: string): Pr
   }
 }
 
-/** A reply of which the receiver has enough may end by itself within this time, so that its connection can be used again. */
+/** If the receiver has enough, the reply gets this time to end by itself, so that its connection can be used again. */
 const END_WITHIN_MS = 1_000
 
-/** Undici takes any iterable; its types name streams only. */
+/** Undici accepts any iterable; its types only name streams. */
 type Body = NonNullable<Dispatcher.DispatchOptions['body']>
 
-/** A server may send faster than its words are read. After this many of its bytes, other work has its turn. */
+/** A server may send faster than its text is read. After this many bytes, other work gets its turn. */
 const BYTES_A_TURN = 128 * 1024
 
 function dispatch(
@@ -100,7 +103,7 @@ function dispatch(
   let taken = 0
   let ending: NodeJS.Timeout | undefined
   const abort = () => {
-    // While there is no connection yet, the request is ended as soon as it begins.
+    // While there is no connection yet, the request is ended as soon as it starts.
     controller?.abort(signal.reason)
     reject(signal.reason)
   }

@@ -1,6 +1,6 @@
 import { type Redact, redactor } from '../tools/fill-secrets.ts'
 
-/** Of all its models, or by the provider's own name of a model. */
+/** For all its models, or by the provider's own name of a model. */
 export type TakesImages = boolean | Readonly<Record<string, boolean>>
 
 export type Provider = {
@@ -8,17 +8,17 @@ export type Provider = {
   type: 'openai-compatible' | 'openai' | 'anthropic'
   baseUrl?: string | undefined
   apiKey?: string | undefined
-  /** Whether its models take images. Those of which that is not known are tried. */
+  /** Whether its models support images. If unknown, images are tried. */
   vision?: TakesImages | undefined
-  /** Whether requests mark what the provider should cache, where its protocol has such marks. Absent means yes. */
+  /** Whether requests mark what the provider should cache, if its protocol has such marks. Absent means yes. */
   cache?: boolean | undefined
-  /** A client chose the address, through the API. Only the guarded client may call it. */
+  /** An API client chose the URL. Only the guarded client may call it. */
   isGuarded?: true
-  /** A project gave its key, and pays. Without it the operator does. */
+  /** A project set the key, and pays. Otherwise the operator does. */
   isOfProject?: true
 }
 
-/** Returns every provider that the agents of a project may use now. The list stays the same object until one changes. */
+/** Returns every provider that a project's agents can use now. The list stays the same object until one changes. */
 export type ProviderSource = (project_id: string) => Promise<readonly Provider[]>
 
 const VENDOR_URLS: Partial<Record<Provider['type'], string>> = {
@@ -26,12 +26,12 @@ const VENDOR_URLS: Partial<Record<Provider['type'], string>> = {
   anthropic: 'https://api.anthropic.com/v1',
 }
 
-/** Undefined if there is no address: of the protocols, only those of a vendor have one of their own. */
+/** Undefined if there is no URL: only a vendor's protocol has one by default. */
 export function urlOf({ type, baseUrl = VENDOR_URLS[type] }: Provider): string | undefined {
   return baseUrl
 }
 
-/** Removes the keys of providers from texts. It is prepared once for each list of providers. */
+/** Removes the providers' keys from texts. It is prepared once per list of providers. */
 export class ProviderKeys {
   readonly #prepared = new WeakMap<readonly Provider[], Redact>()
 

@@ -5,7 +5,7 @@ import type { Log } from '../outcome.ts'
 
 const RETRIES = 3
 
-/** Tries again after temporary failures, as long as the wait ends before the deadline. */
+/** Retries after temporary failures, if the wait ends before the deadline. */
 export async function withRetries<Result>(
   attempt: () => Promise<Result>,
   { deadline, log, delayMs }: { deadline: Deadline; log: Log; delayMs: number },
@@ -15,7 +15,7 @@ export async function withRetries<Result>(
       return await attempt()
     } catch (error) {
       if (!(error instanceof ModelFailure) || !error.retry || retry > RETRIES || deadline.stopped) throw error
-      // Jitter keeps many waiting runs from trying again at the same moment.
+      // Jitter prevents many waiting runs from retrying at the same moment.
       const backoff = delayMs * 2 ** (retry - 1) * (0.75 + Math.random() / 2)
       const wait = Math.max(error.retry.after_ms ?? 0, backoff)
       if (wait >= deadline.remaining()) throw error
@@ -39,7 +39,7 @@ export function retryAfter(
   return Number.isNaN(date) ? undefined : bounded(date - now())
 }
 
-/** A provider that names a longer time is not believed. */
+/** If a provider names a longer time, it is ignored. */
 const MAX_WAIT_MS = 24 * 60 * 60 * 1000
 
 function bounded(ms: number): number {

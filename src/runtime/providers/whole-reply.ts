@@ -2,7 +2,7 @@ import type { ProviderSockets, SocketRequest } from './provider-sockets.ts'
 
 export type WholeReply = { status: number; headers: Record<string, string | string[] | undefined>; text: string }
 
-/** The reply is longer than a reply to this request may be. */
+/** The reply is longer than allowed for this request. */
 export class ReplyTooLarge extends Error {}
 
 /** Sends a request and waits for the last byte of its reply. */

@@ -3,7 +3,7 @@ import { parseTime } from '../../lib/time.ts'
 import type { Round, ToolCall } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
 
-/** What the host does for a remote agent begins so. No tool of an agent can have such a name. */
+/** The prefix of what the host does for a remote agent. No tool of an agent can have such a name. */
 export const HOST_STEP = 'step.'
 export const KEEP = `${HOST_STEP}keep`
 export const ASK_PERSON = `${HOST_STEP}ask_person`
@@ -20,10 +20,10 @@ const Named = z.strictObject({
 
 const Turns = z.array(z.strictObject({ role: z.enum(['user', 'assistant']), content: z.string() })).max(200)
 
-/** What the host is given for each of its own steps. Whatever names such a step, its input is checked against this. */
+/** The input of each of the host's own steps. It is checked, whoever requests the step. */
 export const HOST_INPUT = {
   keep: z.strictObject({ value: z.unknown() }),
-  /** The time is fixed when the step is first asked for. */
+  /** The time is fixed when the step is first requested. */
   sleep: z.strictObject({ until: z.int().min(0) }),
   memory_search: z.strictObject({
     query: z.string().min(1).max(4_096),
@@ -45,7 +45,7 @@ export const HOST_INPUT = {
 }
 export type HostStep = keyof typeof HOST_INPUT
 
-/** A step that a remote agent asks of its host. */
+/** A step that a remote agent requests from its host. */
 export const AskedStep = z
   .discriminatedUnion('type', [
     Named.extend({
@@ -95,7 +95,7 @@ export const AskedSteps = z
   .max(MAX_STEPS_AT_ONCE)
   .refine((steps) => new Set(steps.map(({ id }) => id)).size === steps.length, 'must have different IDs')
 
-/** The result of a step, as the remote agent gets it. */
+/** A step's result, as the remote agent receives it. */
 export const DoneStep = z
   .object({
     id: z.string(),
@@ -105,7 +105,7 @@ export const DoneStep = z
   .meta({ id: 'DoneStep' })
 export type DoneStep = { id: string; result: unknown } | { id: string; error: string }
 
-/** A step is to the run what a tool call of a model is to it. */
+/** To the run, a step is what a model's tool call is. */
 export function callOf(step: AskedStep, now: number): ToolCall {
   if (step.type === 'tool') return { id: step.id, name: step.tool, arguments: JSON.stringify(step.arguments) }
   const { id, type, ...asked } = step

@@ -6,13 +6,13 @@ import { doneIn } from './asked-step.ts'
 import type { RemoteCallBody } from './contract.ts'
 import { isHostStep } from './host-steps.ts'
 
-/** All files of a call together. The agent reads larger ones by itself. */
+/** The limit for all files of a call together. The agent downloads larger ones itself. */
 const MOST_FILE_BYTES = 4 * 1024 * 1024
 
-/** The address of the run, below which the agent asks for steps and reads files, and the token for that. */
+/** The run's URL, below which the agent requests steps and reads files, and the token for that. */
 export type RunAddress = { url: string; token: string }
 
-/** When the time of the call is over, and the files that do not come along. */
+/** When the call's time is over, and the files that aren't included. */
 export type CallTime = { until: number; file_ids: readonly string[] }
 
 export async function callBody(
@@ -58,16 +58,16 @@ export async function callBody(
   return JSON.stringify(body)
 }
 
-/** What was wrong with the answer before, if it does not fit the output. */
+/** What was wrong with the previous answer, if it didn't match the output schema. */
 function unfitOf(last: Round | undefined): { answer: string; problem: string } | null {
   return last?.told === undefined ? null : { answer: last.text ?? '', problem: last.told }
 }
 
-/** A file with its bytes in base64, or why they are missing: it is gone if it was there when the run began. */
+/** A file with its bytes in base64, or why they are missing: it has been deleted since the run began. */
 type FilledAttachment = Attachment &
   ({ data: string; missing?: undefined } | { data: null; missing: 'too large' | 'gone' })
 
-/** The files of a message with their bytes, as far as these are not too many. */
+/** The files of a message with their bytes, up to the limit. */
 export async function filled(
   attachments: readonly Attachment[],
   { files }: Pick<RunInProgress, 'files'>,

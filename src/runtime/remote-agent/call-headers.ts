@@ -1,4 +1,4 @@
-/** The headers that sign a message, as those of webhooks are signed. */
+/** The headers that sign a message, in the same way as for webhooks. */
 export type SignCall = (message: SignedCall, secret: string) => Record<string, string>
 
 type SignedCall = { id: string; timestamp: number; body: string }
@@ -8,12 +8,12 @@ type HeadedCall = {
   body: string
   secret: string
   now: number
-  /** Those that the definition of the agent names. */
+  /** The headers in the agent's definition. */
   own?: Record<string, string>
   traceparent?: string | undefined
 }
 
-/** The headers of a call. What an agent names as its own replaces neither the signature nor the key. */
+/** The headers of a call. An agent's own headers can't replace the signature or the key. */
 export function callHeaders(
   { run, body, secret, now, own = {}, traceparent }: HeadedCall,
   sign: SignCall,

@@ -12,33 +12,33 @@ import { type CallHeaders, type CallResult, type RunTool, ToolError } from '../t
 import { NO_TOOLS } from '../tools/toolbox.ts'
 import { ASK_PERSON, HOST_INPUT, HOST_STEP, type HostStep } from './asked-step.ts'
 
-/** The memories that a run may use: those of its agent and its user. The implementation is in `memory/`. */
+/** The memories that a run can use: those of its agent and its user. `memory/` implements it. */
 export type RunMemory = {
   search(
     owner: MemoryOwner,
     asked: { query: string; limit: number },
     run: Pick<RunInProgress, 'meter' | 'deadline'>,
   ): Promise<object[]>
-  /** `key` names the note: written again under it, it is written once. */
+  /** `key` names the note: writing it again has no effect. */
   write(run: MemoryOwner, note: { content: string; key: string }): Promise<object>
 }
 
 export type MemoryOwner = { agent_id: string; user_id: string | undefined; session_id: string | undefined }
 
-/** Null if the run was begun without memory. */
+/** Null if the run started without memory. */
 type RunOwner = Omit<MemoryOwner, 'agent_id'> & { agent_id: string | null }
 
-/** A shorter sleep is not worth leaving the process for. */
+/** For a shorter sleep, the run doesn't leave the process. */
 const SHORT_SLEEP_MS = 2_000
-/** A budget that never starts over is looked at again then. */
+/** A budget that never starts over is checked again then. */
 const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
 
 type Input<Type extends HostStep> = z.output<(typeof HOST_INPUT)[Type]>
 
-/** `owner` is whose memories it reads. It writes into those of its own agent, `agent_id`, only. */
+/** `owner` is the agent whose memories it reads. It only writes to those of its own agent, `agent_id`. */
 type Host = { memory: RunMemory; owner: RunOwner; agent_id: string; run(): RunInProgress }
 
-/** What a remote agent may ask of its host besides the agent's tools. Each is called as a tool is. */
+/** What a remote agent can request from its host besides the agent's tools. Each is called like a tool. */
 export function hostSteps(host: Host): RunTool[] {
   return [
     step('keep', async () => ({ result: 'kept' })),
@@ -54,7 +54,7 @@ export function hostSteps(host: Host): RunTool[] {
   ]
 }
 
-/** It may be done again: each knows what it has done. */
+/** It can be repeated: each knows what it has already done. */
 function step<Type extends HostStep>(
   type: Type,
   take: (input: Input<Type>, headers: CallHeaders) => Promise<CallResult>,
@@ -76,7 +76,7 @@ export function isHostStep(name: string): boolean {
   return name.startsWith(HOST_STEP)
 }
 
-/** The run leaves its process until then, and asks for the step again. */
+/** The run leaves its process until then, and requests the step again. */
 async function sleepUntil(until: number, { now, deadline }: RunInProgress): Promise<ToolAnswer> {
   const rest = until - now()
   if (rest > SHORT_SLEEP_MS) throw new Waits(until)
@@ -93,7 +93,7 @@ function memoryOf({ owner: { agent_id, ...owner } }: Host): MemoryOwner {
   return { agent_id, ...owner }
 }
 
-/** Asks a model as an agent with that model would, without tools. */
+/** Asks a model without tools, as an agent with that model would. */
 async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResult> {
   const { agent } = run.input
   const { model = agent.model, instructions = null, history, message, temperature = null, output } = asked
@@ -123,17 +123,17 @@ async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResul
   } catch (error) {
     const isRefused = error instanceof SpendingRefused
     if (error instanceof AgentFailure && !isRefused) {
-      // The agent learns that it failed. What the provider says about it is for the log.
+      // The agent is told that it failed. The provider's message is only for the log.
       run.log('warn', error.message, error.detail)
       return { error: error.message, ...spent() }
     }
-    // No step is left that could tell what the call has used: the run ends, or waits.
+    // No step remains to record the call's usage, because the run ends or waits.
     addSpent(run.left, spent().spent)
     throw isRefused ? withoutRoom(error, run) : error
   }
 }
 
-/** A step may ask for less than the agent's own limit, and not for more. */
+/** A step can request less than the agent's own limit, not more. */
 function least(asked: number | undefined, limit: number | null): number | null {
   return limit === null ? (asked ?? null) : Math.min(asked ?? limit, limit)
 }
@@ -145,7 +145,7 @@ async function fitting({ draft, check }: NonNullable<RunInProgress['output']>): 
   return { error: `The answer does not match: ${first ? sentenceOf(first, 'answer') : ''}` }
 }
 
-/** It ends the run or lets it wait, as it does with every agent. */
+/** As with every agent, it ends the run or makes it wait. */
 function withoutRoom(error: SpendingRefused, { keeper, now }: RunInProgress): Error {
   if (!keeper?.waitsForBudgets || !error.opening) return error
   const { until, isHeld, state: waits_for } = error.opening

@@ -7,13 +7,13 @@ import { type RunInProgress, RunStopped } from '../run-in-progress.ts'
 import { type AskedStep, callOf, type DoneStep, doneStep, KEEP } from './asked-step.ts'
 import type { RemoteEvent } from './remote-exchange.ts'
 
-/** What a remote agent hears when it has asked for steps. */
+/** The reply to a remote agent's request for steps. */
 export type StepsReply =
   | { status: 'done'; steps: DoneStep[] }
-  /** The run goes on later, and calls the agent again with all its steps. This call is over. */
+  /** The run continues later, and calls the agent again with all its steps. This call is over. */
   | { status: 'waiting' | 'over' }
 
-/** The step was another one when it was first asked for. */
+/** The step was different when it was first requested. */
 export class OtherStep extends Error {}
 
 /** Calls the agent. Resolves when its reply has ended. */
@@ -23,7 +23,7 @@ export type CallAgent = (
   hear: (heard: RemoteEvent) => void,
 ) => Promise<void>
 
-/** The call in progress, what was heard of it and not taken yet, and how it ended. */
+/** The call in progress, what it has sent that wasn't read yet, and how it ended. */
 type OpenExchange = {
   queue: RemoteEvent[]
   ended: boolean
@@ -31,31 +31,31 @@ type OpenExchange = {
   stop: AbortController
 }
 
-/** What an attempt takes of a program that does not stop talking: all of it is stored with the receipt. */
+/** What an attempt accepts from a program that never stops sending: all of it is stored in the receipt. */
 const MOST_LOGS = 1_000
 const MOST_SPENDINGS = 1_000
-/** More than any model takes in a run's time. What a project has spent stays a number that can be added to. */
+/** More than any model uses during a run. A project's total must stay a number that can be added to. */
 const MOST_SPENT_TOKENS = 1_000_000_000
-/** The arguments and results of all steps together: each call tells the agent all of them. */
+/** The arguments and results of all steps together: each call sends the agent all of them. */
 const MOST_IN_STEPS = 16 * 1024 * 1024
 
-/** How long a reply whose answer is whole may take to end. */
+/** How long a reply can take to end after its answer is complete. */
 const REPLY_ENDS_MS = 500
 
 type WaitingSteps = { calls: ToolCall[]; steps: readonly AskedStep[]; reply: PromiseWithResolvers<StepsReply> }
 
 /**
- * A run whose answers come from elsewhere. Each time it is asked, it answers as a model does: with text, and with the
- * steps that the agent asks for, or without any when it has finished. The agent asks for steps on a way of its own
- * (`take`), while its call is open, and gets their results there.
+ * A run whose answers come from elsewhere. Each time it is asked, it answers as a model does: with text and with the
+ * steps that the agent requests, or without steps when it has finished. The agent requests steps separately (`take`),
+ * while its call is open, and gets their results there.
  */
 export class RemoteConversation {
   readonly #run: RunInProgress
   readonly #call: CallAgent
-  /** All steps so far that have a result, by their ids. */
+  /** All steps so far that have a result, by ID. */
   readonly #done = new Map<string, { name: string; done: DoneStep }>()
   #open: OpenExchange | undefined
-  /** What the agent has asked for and not heard of yet. */
+  /** What the agent has requested and got no reply to. */
   #waiting: WaitingSteps | undefined
   #turn: Promise<unknown> = Promise.resolve()
   #wake: (() => void) | undefined
@@ -70,7 +70,7 @@ export class RemoteConversation {
     this.#call = call
   }
 
-  /** Steps that are asked for together are done side by side; those of another request come after them. */
+  /** Steps that are requested together are done in parallel; those of another request come after them. */
   take(steps: readonly AskedStep[]): Promise<StepsReply> {
     const taken = this.#turn.then(() => this.#take(steps))
     this.#turn = taken.catch(() => {})
@@ -118,7 +118,10 @@ export class RemoteConversation {
     if (this.#open) this.#close(this.#open)
   }
 
-  /** The call under way is over. A reply that may still end by itself gets a moment: its connection serves the next call. */
+  /**
+   * The current call is over. A reply that may still end by itself gets a moment, because the next call uses its
+   * connection.
+   */
   #close(open: OpenExchange, moment_ms = 0): void {
     if (this.#open === open) this.#open = undefined
     if (open.ended) return
@@ -126,7 +129,7 @@ export class RemoteConversation {
     else setTimeout(() => open.stop.abort(), moment_ms).unref()
   }
 
-  /** What was asked for is done, and the agent learns of it. */
+  /** The requested steps are done, and the agent is told. */
   #learn(rounds: readonly Round[]): void {
     for (const { calls, results } of rounds) {
       for (const [index, call] of calls.entries()) {
@@ -146,7 +149,7 @@ export class RemoteConversation {
     reply.resolve(this.#replyTo(steps))
   }
 
-  /** Waits until the agent asks for steps, or has finished. A call that broke before anything was taken is made anew. */
+  /** Waits until the agent requests steps, or has finished. A call that broke before anything was taken is repeated. */
   async #next(rounds: readonly Round[]): Promise<ToolCall[]> {
     const { left, emit } = this.#run
     const said = left.response.length
@@ -170,7 +173,7 @@ export class RemoteConversation {
     } catch (error) {
       this.#close(open)
       if (!(error instanceof ModelFailure)) throw error
-      // No client has read what it said, so it may say it again. Its steps are stored.
+      // No client has read what it said, so it can say it again. Its steps are stored.
       const isAgain = !emit || left.response.length === said
       if (isAgain) left.response = left.response.slice(0, said)
       throw new ModelFailure(error.message, error.detail, isAgain ? error.retry : undefined)
@@ -180,8 +183,8 @@ export class RemoteConversation {
   }
 
   /**
-   * An agent that breaks off what followers have read cannot say it again in this attempt. A run that may wait goes on in
-   * the next one, and clients that follow the run see that it starts over.
+   * If an answer breaks off after followers have read a part, the agent can't repeat it in this attempt. A run that can
+   * wait continues in the next attempt, and clients that follow the run see that it starts over.
    */
   #laterInstead(error: unknown, said: number): unknown {
     const { keeper, left, retryDelayMs: after_ms } = this.#run
@@ -194,7 +197,7 @@ export class RemoteConversation {
   #start(rounds: readonly Round[]): OpenExchange {
     const { deadline, output } = this.#run
     const { signal } = deadline
-    // What the agent says before a step and after it is one answer. Another call begins another.
+    // What the agent says before a step and after it is one answer. Another call starts another answer.
     if (output) output.draft = ''
     const open: OpenExchange = { queue: [], ended: false, stop: new AbortController() }
     const hear = (heard: RemoteEvent) => {
@@ -216,7 +219,7 @@ export class RemoteConversation {
     return open
   }
 
-  /** Takes what was heard, except for what was spent. */
+  /** Takes what has arrived, except for usage. */
   #taker(): (heard: RemoteEvent) => void {
     const run = this.#run
     const { output } = run
@@ -251,10 +254,10 @@ export class RemoteConversation {
   }
 }
 
-/** The name of what has answered, where an agent with a model has the model's. */
+/** The name of what has answered: for an agent with a model, it is the model's name. */
 const REMOTE = 'remote'
 
-/** What the agent has spent by itself is written down; a budget refuses what comes after it. */
+/** The agent's own spending is recorded; a budget refuses what comes after it. */
 async function spend(run: RunInProgress, { model, ...tokens }: Extract<RemoteEvent, { kind: 'usage' }>): Promise<void> {
   const { attempt, left, meter } = run
   const { input_tokens, output_tokens } = tokens
@@ -265,7 +268,7 @@ async function spend(run: RunInProgress, { model, ...tokens }: Extract<RemoteEve
   run.step_cost = addCosts(run.step_cost, cost)
 }
 
-/** A price is for a provider's model, so a model that the agent names without its provider gets one. */
+/** Prices belong to a provider's model, so a model that the agent names without a provider gets one. */
 function pricedName(model: string | undefined): string {
   if (model === undefined) return REMOTE
   return model.includes('/') ? model : `${REMOTE}/${model}`

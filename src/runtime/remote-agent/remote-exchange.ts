@@ -8,27 +8,28 @@ import type { ProviderSockets } from '../providers/provider-sockets.ts'
 import { retryAfter } from '../providers/retry.ts'
 import { REMOTE_EVENTS, RemoteAnswer, readShape } from './contract.ts'
 
-/** What a remote agent says while it is called. */
+/** What a remote agent sends while it is called. */
 export type RemoteEvent =
   | { kind: 'text'; text: string }
   | { kind: 'log'; level: LogLevel; message: string }
   | { kind: 'usage'; model: string | undefined; input_tokens: number; output_tokens: number }
-  /** The answer is whole. `output` stands for it if there is one. */
+  /** The answer is complete. `output` replaces it if present. */
   | { kind: 'done'; output?: { value: unknown } }
 
 const LEVELS = new Set(['debug', 'info', 'warn', 'error'])
 
-/** Events of one call. Each takes its time, however small it is. */
+/** The most events in one call. Each takes time, however small it is. */
 export const MOST_EVENTS = 100_000
 
-/** A secret with which calls are signed. */
+/** A secret that signs calls. */
 export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/=]{24,}$/
 
 type Message = { url: string; headers: Record<string, string>; body: string }
 
 /**
- * Sends one call and tells what comes back, as it comes: a stream of events, or one JSON. The sockets are those of the
- * address. Resolves when the reply has ended; rejects with an AgentFailure in our words, or with the reason of the signal.
+ * Sends one call and passes on what comes back, as it arrives: a stream of events, or one JSON object. The sockets
+ * belong to the URL. Resolves when the reply has ended; rejects with an AgentFailure in our words, or with the signal's
+ * reason.
  */
 export async function exchange(
   { url, headers, body }: Message,
@@ -115,7 +116,7 @@ function saidFailure({ message }: Event<'error'>): AgentFailure {
 /** The agent did not say when to try again. */
 const LATER = { after_ms: undefined }
 
-/** What the agent's server says of its own problems goes to the log, never to the client. */
+/** What the agent's server says about its own problems goes to the log, never to the client. */
 export function failureOf(error: unknown, now: () => number, hasSpoken: boolean): unknown {
   if (error instanceof AgentFailure) return error
   const { code, message } = Object(error) as { code?: unknown; message?: unknown }

@@ -25,19 +25,19 @@ export type RemoteRunnerOptions = {
   now: () => number
   memory: RunMemory
   sign: SignCall
-  /** A secret with which calls could be signed, and that no agent has. */
+  /** A secret with which calls could be signed, and that no agent uses. */
   newSecret(): string
-  /** Where the agent asks for steps of this attempt and reads its files. */
+  /** Where the agent requests the steps of this attempt and reads its files. */
   addressOf(run: RunAttempt & CallTime): RunAddress
 }
 
 type RunAttempt = Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>
 
-/** Agents that run elsewhere: their server is called with the message, and may ask for steps while it answers. */
+/** Agents that run elsewhere: their server is called with the message, and can request steps while it answers. */
 export class RemoteRunner implements Runner {
   readonly #options: RemoteRunnerOptions
   readonly #equipment: Equipment
-  /** Who takes the steps of the runs in progress here, by request id. */
+  /** Who receives the steps of the active runs on this node, by request ID. */
   readonly #takers = new Map<string, StepsTaker>()
 
   constructor(equipment: Equipment, options: RemoteRunnerOptions) {
@@ -98,18 +98,18 @@ export class RemoteRunner implements Runner {
     }
   }
 
-  /** The agent asks for steps. Undefined if this attempt of its run is not in progress here. */
+  /** The agent requests steps. Undefined if this attempt of its run isn't active here. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     const taker = this.#takers.get(request_id)
     return taker?.attempt === attempt ? taker.take(steps) : undefined
   }
 
-  /** Whether this attempt of a run is in progress here. */
+  /** Whether this attempt of a run is active here. */
   isTaking({ request_id, attempt }: Pick<RunAttempt, 'request_id' | 'attempt'>): boolean {
     return this.#takers.get(request_id)?.attempt === attempt
   }
 
-  /** Tries the agent point by point, outside of any run. `trial.signal` gives that up. */
+  /** Checks the agent point by point, outside of any run. `trial.signal` cancels that. */
   async *check(
     { project_id, agent_id, agent }: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
     { message, timeout_ms: most_ms, signal }: { message: string; timeout_ms: number; signal: AbortSignal },
@@ -149,7 +149,7 @@ export class RemoteRunner implements Runner {
     yield* checkPoints(trial)
   }
 
-  /** Steps of the run are taken until this is closed. */
+  /** Accepts steps of the run until it is closed. */
   #listen(request_id: string, taker: StepsTaker): () => void {
     this.#takers.set(request_id, taker)
     return () => {
@@ -157,7 +157,7 @@ export class RemoteRunner implements Runner {
     }
   }
 
-  /** Calls a server that keeps our own contract. */
+  /** Calls a server that implements our own contract. */
   #openSigned(settings: SignedRemote, request: RunRequest, run: RunInProgress): WayToAgent {
     const { project_id, agent_id, request_id, attempt, span } = request
     const { url } = settings
@@ -216,7 +216,7 @@ function replyOf(outcome: StepsOutcome): StepsReply {
   return typeof outcome === 'string' ? { status: outcome } : { status: 'done', steps: outcome }
 }
 
-/** How an agent is called, and left: it learns if the run is over. */
+/** How an agent is called, and how a call is left: the agent is told if the run is over. */
 type WayToAgent = { call: CallAgent; leave?(isOver: boolean): Promise<void> }
 
 /** One call takes at most `timeout_ms`. */
@@ -235,18 +235,18 @@ async function within(
   }
 }
 
-/** Whether the run is over with this error. One that only left this process continues elsewhere. */
+/** Whether this error means that the run is over. If it only left this process, it continues elsewhere. */
 function isEnd(error: unknown, { cancellation, keeper }: RunRequest, { deadline }: RunHost): boolean {
   if (deadline.stopped === 'timeout') return true
   if (deadline.stopped !== 'cancelled') return error instanceof AgentFailure
   return !cancellation.isGivenUp && (cancellation.cancelled || !keeper)
 }
 
-/** A session belongs to an agent and a user, and other services may have sessions of the same name. */
+/** A session belongs to an agent and a user, and other services may use the same session names. */
 function contextOf(agent_id: string, { user_id, session_id }: RunRequest['context']): string {
   if (session_id === undefined) return ''
   return hash('sha256', JSON.stringify([agent_id, user_id ?? null, session_id])).slice(0, 32)
 }
 
-/** A place among the headers for the secret that is used and not sent: it may be used for its hosts only. */
+/** Replaces the secret among the headers, because it is used but not sent: it is only allowed for its hosts. */
 const SIGNING = ' signing'

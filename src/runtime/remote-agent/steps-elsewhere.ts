@@ -8,7 +8,7 @@ type RunRef = { request_id: string; attempt: number }
 type StepsRequest = RunRef & { steps: readonly AskedStep[] }
 type StepsAnswer = StepsReply | { status: 'other'; message: string }
 
-/** What nodes say to each other about steps. The steps themselves are sent when a node has said that it has the run. */
+/** What nodes tell each other about steps. The steps themselves are sent after a node has said that it has the run. */
 type StepsMessage =
   | ({ kind: 'steps.find'; by: string; id: string } & RunRef)
   | { kind: 'steps.found'; by: string; id: string }
@@ -25,11 +25,11 @@ type Options = {
   take(asked: StepsRequest): Promise<StepsReply> | undefined
 }
 
-/** A node that has the run says so at once, unless it stands still. */
+/** The node of the run replies immediately, unless it hangs. */
 const FOUND_WITHIN_MS = 2_000
-/** A node that was handed the steps has them by then, also if they are long. */
+/** By then, the node that was sent the steps has them, even if they are large. */
 const TAKEN_WITHIN_MS = 10_000
-/** As long as a run may take. A message that was lost is asked for again by the agent. */
+/** As long as a run can take. If a message is lost, the agent asks again. */
 const DONE_WITHIN_MS = 600_000
 
 type StepsNotFound = { status: 'not found' }
@@ -40,7 +40,7 @@ type PendingRequest = {
   resolve(told: StepsAnswer | StepsNotFound | undefined): void
 }
 
-/** A load balancer may bring a remote agent to another node than the one that has called it. That node is asked. */
+/** A load balancer may send a remote agent's request to another node than the run's. The run's node is then asked. */
 export class StepsElsewhere {
   readonly #options: Options
   readonly #waiting = new Map<string, PendingRequest>()
@@ -50,7 +50,7 @@ export class StepsElsewhere {
     options.wire?.onMessage((text) => this.#hear(text))
   }
 
-  /** Undefined if the node that has the run could not be reached. If none says that it has it, the caller looks again. */
+  /** Undefined if the run's node couldn't be reached. If no node has the run, the caller looks again. */
   async ask(asked: StepsRequest): Promise<StepsAnswer | StepsNotFound | undefined> {
     const { wire } = this.#options
     if (!wire) return { status: 'over' }
@@ -65,7 +65,7 @@ export class StepsElsewhere {
     return promise
   }
 
-  /** Those who wait look again, and find that the service stops. */
+  /** Waiting callers look again, and find that the service stops. */
   close(): void {
     for (const id of this.#waiting.keys()) this.#end(id, undefined)
   }
@@ -102,7 +102,7 @@ export class StepsElsewhere {
     this.#say({ kind: 'steps.done', by: this.#options.node, id, told })
   }
 
-  /** Waits for the next word about the steps for that long. */
+  /** Waits this long for the next message about the steps. */
   #expect(id: string, within_ms: number, otherwise: StepsNotFound | undefined): void {
     const waiting = this.#waiting.get(id)
     if (!waiting) return

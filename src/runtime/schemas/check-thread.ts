@@ -3,10 +3,10 @@ import { type AwakeTimeout, setAwakeTimeout } from '../../lib/work/awake-timeout
 import { FairRoom } from '../../lib/work/fair-room.ts'
 import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
 
-/** How long a check may run once the thread has taken it, and how long its caller waits in all. */
+/** How long a check can run once the thread has it, and how long its caller waits in total. */
 type Patience = { runMs: number; waitMs: number }
 
-/** `ran_ms` is how long the thread had it. */
+/** `ran_ms` is how long the thread worked on it. */
 export type CheckResult = { answer: CheckAnswer; ran_ms: number }
 
 type Current = {
@@ -24,8 +24,9 @@ const MEMORY = { maxOldGenerationSizeMb: 256, stackSizeMb: 1 }
 const TOO_LATE: CheckAnswer = { outcome: 'undecided', why: 'time' }
 
 /**
- * A thread that checks one value after the other. Projects take turns, and in each its lanes, so that the many checks of
- * one do not delay the others. A check that runs too long ends with the thread, and the next one gets a new thread.
+ * A thread that checks one value after the other. Projects take turns, and lanes within each, so that one project's
+ * many checks don't delay the others. A check that runs too long ends with the thread, and the next one gets a new
+ * thread.
  */
 export class CheckThread {
   readonly #turns = new FairRoom(1)
@@ -44,7 +45,7 @@ export class CheckThread {
     }
   }
 
-  /** Nothing is checked any more. */
+  /** No more checks run. */
   async close(): Promise<void> {
     this.#turns.close()
     const worker = this.#worker
@@ -62,7 +63,7 @@ export class CheckThread {
     })
   }
 
-  /** From here on its time counts. On a busy machine the thread may get to it late. */
+  /** Its time starts now. On a busy machine the thread may get to it late. */
   #taken(): void {
     const current = this.#current
     if (!current) return
@@ -74,14 +75,14 @@ export class CheckThread {
     const worker = new Worker(new URL('./schema-check-worker.ts', import.meta.url), { resourceLimits: MEMORY })
     this.#isReady = false
     worker.on('message', (message: 'ready' | 'taken' | CheckAnswer) => {
-      // A thread that was given up may still say something.
+      // A thread that was given up may still send something.
       if (this.#worker !== worker) return
       if (message === 'taken') return this.#taken()
       if (message !== 'ready') return this.#give(message)
       this.#isReady = true
       if (this.#current) worker.postMessage(this.#current.request)
     })
-    // It ran out of memory, or could not even start.
+    // It ran out of memory, or couldn't even start.
     worker.on('error', () => {
       if (this.#worker !== worker) return
       if (this.#isReady) return this.#replace()
@@ -93,13 +94,13 @@ export class CheckThread {
 
   #replace(): void {
     void this.#worker?.terminate()
-    // At once, because the next check would wait for it.
+    // Immediately, because the next check would wait for it.
     this.#worker = this.#start()
     this.#give(TOO_LATE)
   }
 
   #give(answer: CheckAnswer): void {
-    // A thread without work does not keep the process alive.
+    // An idle thread doesn't keep the process alive.
     this.#worker?.unref()
     const current = this.#current
     if (!current) return

@@ -19,7 +19,7 @@ export function reviewSchema(
   }
 }
 
-/** The schema of schemas has alternatives, and tells of each why it does not fit. One sentence for each place is enough. */
+/** The meta-schema has alternatives, and an error for each that doesn't fit. One sentence per position is enough. */
 function deepest(problems: SchemaProblem[]): SchemaProblem[] {
   const found = new Map<string, SchemaProblem>()
   for (const problem of problems) if (!found.has(problem.at)) found.set(problem.at, problem)
@@ -36,7 +36,7 @@ function compileProblem(schema: object, { message, missingRef }: Error & { missi
   return { at, problem: `refers to ${missingRef.slice(0, 200)}, which is not in the schema` }
 }
 
-/** The reference as it is resolved may have the id of the schema before it. */
+/** The resolved reference may start with the schema's ID. */
 function isEnd(resolved: string, written: string): boolean {
   return resolved.endsWith(written)
 }
@@ -49,7 +49,7 @@ function isPattern(text: string): boolean {
   }
 }
 
-/** The pointers to the members of a value that the test is true for. */
+/** The pointers to the members of a value that pass the test. */
 function find(value: unknown, isFound: (key: string, value: unknown) => boolean, at = ''): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => {

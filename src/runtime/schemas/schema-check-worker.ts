@@ -16,10 +16,13 @@ export type CheckAnswer =
 const SMALL_SCHEMA: object = { type: 'object', properties: { a: { type: 'string' } } }
 const KEPT_SCHEMAS = 200
 const MAX_ERRORS = 10
-/** A value that is nested deeper may overflow the stack. */
+/** A value with deeper nesting may overflow the stack. */
 const DEEP = 100
 
-/** `format` is not checked: by the standard it describes a value, and servers read times and addresses in many ways. */
+/**
+ * `format` is not checked: by the standard it only describes a value, and servers read times and addresses in many
+ * ways.
+ */
 const OPTIONS: Options = {
   strict: false,
   allErrors: true,
@@ -39,7 +42,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
   const compiled = new LRUCache<string, CompiledSchema>({ max: KEPT_SCHEMAS })
   port.on('message', ({ schema, value }: CheckRequest) => {
     if (value === undefined) {
-      // To read the schema of schemas takes a while, once. It does not count against this schema.
+      // Reading the meta-schema takes a while, once. That isn't counted against this schema.
       warmUp(JSON.parse(schema))
       port.postMessage('taken')
       return port.postMessage(review(JSON.parse(schema)) satisfies CheckAnswer)
@@ -49,26 +52,26 @@ function serve(port: NonNullable<typeof parentPort>): void {
     compiled.set(schema, validate)
     port.postMessage(check(validate, JSON.parse(value)) satisfies CheckAnswer)
   })
-  // The first schema takes longer than others. That does not count against it.
+  // The first schema takes longer than others. That isn't counted against it.
   compile(SMALL_SCHEMA)
   port.postMessage('ready')
 }
 
 type Draft = typeof Ajv | typeof Ajv2020
 
-/** Schemas that say nothing are of 2020-12. */
+/** Schemas without `$schema` are treated as 2020-12. */
 function draftsOf(schema: { $schema?: unknown }): [Draft, Draft] {
   return /draft-0[67]/.test(String(schema.$schema)) ? [Ajv, Ajv2020] : [Ajv2020, Ajv]
 }
 
-/** Some schemas are older than they say: then their tuples are not understood. */
+/** Some schemas are older than they say. Then their tuples aren't understood. */
 function compile(schema: { $schema?: unknown }): CompiledSchema {
   const { $schema: _dialect, ...rest } = schema
   for (const Draft of draftsOf(schema)) {
     try {
       return new Draft(OPTIONS).compile(rest)
     } catch (error) {
-      // References within references can overflow the stack. That takes long, and the other draft would do the same.
+      // Nested references can overflow the stack. That takes long, and the other draft would do the same.
       if (error instanceof RangeError) break
       // The other draft may understand it.
     }
@@ -76,7 +79,7 @@ function compile(schema: { $schema?: unknown }): CompiledSchema {
   return 'unreadable'
 }
 
-/** What knows the schema of schemas of each draft. */
+/** The validator that knows each draft's meta-schema. */
 const reviewers = new Map<Draft, Ajv>()
 
 function warmUp(schema: { $schema?: unknown }): Ajv {
@@ -92,7 +95,7 @@ function warmUp(schema: { $schema?: unknown }): Ajv {
 function review(schema: { $schema?: unknown }): CheckAnswer {
   const [Draft] = draftsOf(schema)
   const { $schema: _dialect, ...rest } = schema
-  // What is compiled is kept by its Ajv for ever, so each schema gets one of its own.
+  // An Ajv instance keeps what it compiles forever, so each schema gets its own.
   const errors = reviewSchema(rest, warmUp(schema), new Draft(OPTIONS)).slice(0, MAX_ERRORS)
   return errors.length === 0 ? { outcome: 'ok' } : { outcome: 'errors', errors }
 }
@@ -102,7 +105,7 @@ function check(validate: CompiledSchema, value: unknown): CheckAnswer {
   try {
     if (validate(value)) return { outcome: 'ok' }
   } catch {
-    // References that lead in a circle overflow the stack with any value, and other schemas only with a deep one.
+    // Circular references overflow the stack with any value, and other schemas only with a deep one.
     if (isDeep(value))
       return { outcome: 'errors', errors: [{ at: '', problem: `must be nested at most ${DEEP} levels deep` }] }
     return { outcome: 'undecided', why: 'schema' }

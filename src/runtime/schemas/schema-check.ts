@@ -6,32 +6,32 @@ import type { CheckAnswer } from './schema-check-worker.ts'
 /** Most checks take less than a millisecond. */
 const QUICK_MS = 200
 const SLOW_MS = 1_000
-/** A large schema takes half a second to compile, and longer on a busy machine. */
+/** A large schema takes half a second to compile, longer on a busy machine. */
 const REVIEW_MS = 5_000
-/** How long a caller waits in all, unless it says otherwise: on a busy machine a check may wait before it begins. */
+/** How long a caller waits in total, unless it says otherwise: on a busy machine a check may wait before it starts. */
 const DEADLINE_MS = 15_000
 const KEPT_SCHEMAS = 1_000
-/** How long a lane is distrusted after a schema of it took long. */
+/** How long a lane is distrusted after one of its schemas took long. */
 const DISTRUST_MS = 60_000
 const KEPT_LANES = 1_000
 
-/** Regular expressions may backtrack without end. */
+/** Regular expressions may backtrack endlessly. */
 const HAS_PATTERN = /"pattern(Properties)?":/
 
-/** Whose schema it is: projects take turns, and in each its lanes (`lane-key.ts`). */
+/** Whose schema it is: projects take turns, and lanes within each (`lane-key.ts`). */
 type SchemaCheckOptions = { lane: string; deadlineMs?: number }
 
 /**
- * Checks values against JSON Schemas, in full and outside the event loop. Schemas and values come from strangers, and a
- * check may run for ever: `pattern` may backtrack without end. So every check has a deadline.
+ * Checks values against JSON Schemas, completely and outside the event loop. Clients send schemas and values, and a
+ * check may run forever because `pattern` can backtrack endlessly. So every check has a deadline.
  */
 export class SchemaCheck {
   readonly #quick = new CheckThread()
-  /** Schemas that once took long, or may do so, have a thread of their own, so that others do not wait for them. */
+  /** Schemas that once took long, or may do so, have their own thread, so that others don't wait for them. */
   readonly #slow = new CheckThread()
-  /** People wait for reviews, and what runs check must not hold them up. */
+  /** People wait for reviews, so checks of runs must not delay them. */
   readonly #reviews = new CheckThread()
-  /** What is known of schemas, by the hashes of their texts. */
+  /** What is known about schemas, by the hashes of their texts. */
   readonly #speeds = new LRUCache<string, 'quick' | 'slow'>({ max: KEPT_SCHEMAS })
   /** What is wrong with schemas, by the hashes of their texts. */
   readonly #reviewed = new LRUCache<string, CheckAnswer>({ max: KEPT_SCHEMAS })
@@ -50,7 +50,7 @@ export class SchemaCheck {
     return answer
   }
 
-  /** What cannot be decided in time, or by this schema at all, is undecided. */
+  /** What can't be decided in time, or with this schema at all, is undecided. */
   async check(
     schema: object,
     value: unknown,
@@ -62,7 +62,7 @@ export class SchemaCheck {
     if ((this.#speeds.get(id) ?? this.#guess(request.schema, lane)) === 'quick') {
       const { answer, ran_ms } = await this.#quick.check(lane, request, { runMs: QUICK_MS, waitMs: deadlineMs })
       if (!isLate(answer)) return answer
-      // A check that the thread did not get to says nothing about its schema.
+      // If the thread didn't get to a check, that says nothing about its schema.
       if (ran_ms > 0) {
         this.#speeds.set(id, 'slow')
         this.#distrusted.set(lane, performance.now() + DISTRUST_MS)
@@ -76,13 +76,13 @@ export class SchemaCheck {
     return answer
   }
 
-  /** Checks that wait are undecided at once. */
+  /** Waiting checks become undecided immediately. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([this.#quick.close(), this.#slow.close(), this.#reviews.close()])
   }
 
-  /** Where a schema that is not known is tried first. */
+  /** Where an unknown schema is tried first. */
   #guess(schema: string, lane: string): 'quick' | 'slow' {
     const isDistrusted = (this.#distrusted.get(lane) ?? 0) > performance.now()
     return isDistrusted || HAS_PATTERN.test(schema) ? 'slow' : 'quick'

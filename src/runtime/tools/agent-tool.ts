@@ -10,7 +10,7 @@ const INPUT_SCHEMA = {
   additionalProperties: false,
 }
 
-/** Asks another agent. It may be asked for again: the run that it began the first time is found by the key of the call. */
+/** Asks another agent. Repeating it is safe: the key of the call finds the run that it started the first time. */
 export function agentTool(tool: AgentTool, askAgent: AskAgent): RunTool {
   const { name, description } = tool
   return {
@@ -22,7 +22,7 @@ export function agentTool(tool: AgentTool, askAgent: AskAgent): RunTool {
   }
 }
 
-/** For what is no run of its own: nothing could wait for the other agent. */
+/** For something that isn't a run: it couldn't wait for the other agent. */
 export const askNoAgent: AskAgent = async () => {
   throw new ToolError('Agents can only be called in a run')
 }

@@ -8,7 +8,7 @@ export type ToolArguments = { value: Record<string, unknown> } | { problem: stri
 const MAX_DEPTH = 32
 const MAX_CHARACTERS = 64 * 1024
 
-/** The arguments of a call that is to be made. */
+/** The arguments of a call that will be made. */
 export function argumentsOf({ arguments: raw, cut }: Pick<ToolCall, 'arguments' | 'cut'>): ToolArguments {
   if (!cut) return parseArguments(raw)
   return {
@@ -28,8 +28,8 @@ export function parseArguments(raw: string): ToolArguments {
 }
 
 /**
- * What a provider is shown of a call. Arguments that we refused are an empty object: chat templates require an object, and
- * the error is in the result.
+ * What a provider is shown of a call. If we refused the arguments, they are an empty object: chat templates require an
+ * object, and the error is in the result.
  */
 export function acceptedArguments(raw: string): Record<string, unknown> {
   const args = parseArguments(raw)

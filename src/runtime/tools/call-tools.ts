@@ -10,15 +10,15 @@ import type { CallResult } from './tool.ts'
 
 const MAX_CALLS_PER_STEP = 16
 
-/** The result for a call that was in progress when the process died and may not be made twice. */
+/** The result of a call that was in progress when the process died and that must not be made twice. */
 const OUTCOME_UNKNOWN = {
   error:
     'The outcome of this call is unknown: the service stopped while it was in progress. It might have taken effect. It was not made again',
 }
 
 /**
- * Calls the tools in parallel. All calls have ended when this returns or throws. If people must be asked about some of
- * them, the others are made first, and then the run waits.
+ * Calls the tools in parallel. All calls have ended when this returns or throws. If people must be asked about some
+ * calls, the others are made first, and then the run waits.
  */
 export async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
   const asks: Ask[] = []
@@ -29,19 +29,19 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
     else ready.push({ pending, refusal: ask })
   }
   const ended = await Promise.allSettled(ready.map(({ pending, refusal }) => callTool(run, pending, refusal)))
-  // A pause lets calls finish. What people must be asked, they are asked meanwhile.
+  // A pause lets calls finish. Meanwhile, people are asked what they must be asked.
   if (run.deadline.isOver) throw new RunStopped()
   const reasons = ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   const failure = reasons.find((reason) => !(reason instanceof Waits))
   if (failure) throw failure
   if (asks.length > 0) waitForPeople(run, asks)
-  // What the later ones wait for is looked at again when the first wait is over.
+  // When the first wait is over, what the later ones wait for is checked again.
   if (reasons.length > 0) throw reasons.toSorted((a: Waits, b: Waits) => a.until - b.until)[0]
 }
 
 /**
- * What is asked at once expires at once: when the first of them does. It would expire too early if the run continued
- * for anything else before.
+ * Questions asked together expire together, when the first of them does. They would expire too early if the run
+ * continued for another reason before.
  */
 function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never {
   for (const { tool, kind, call_id } of asks)
@@ -58,7 +58,7 @@ const REPEATED = {
     'This call was not made: you have made it twice already with the same arguments. Use the results above, call it with other arguments, or answer without it',
 }
 
-/** What a person is asked, or why the call is refused without asking a person. Otherwise it may be made. */
+/** What a person is asked, or why the call is refused without asking a person. Otherwise it can be made. */
 async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | Refusal | undefined> {
   const { call, index, isInDoubt, decided, repeats } = pending
   if (repeats >= MOST_REPEATS) return REPEATED
@@ -71,13 +71,13 @@ async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | R
   return { ...asked, index, call_id: callIdOf(pending, run.left.steps) }
 }
 
-/** A person may have changed them. */
+/** A person may have changed the arguments. */
 function decidedArguments({ call, decided }: PendingCall): ToolArguments {
   return decided?.arguments ? { value: decided.arguments } : argumentsOf(call)
 }
 
 /**
- * What a tool has done cannot be undone. The step is recorded even if the run ends here, because the receipt must show
+ * What a tool has done can't be undone. The step is recorded even if the run ends here, because the receipt must show
  * it.
  */
 async function callTool(run: RunInProgress, pending: PendingCall, refusal: Refusal | undefined): Promise<void> {

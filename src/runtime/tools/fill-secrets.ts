@@ -2,15 +2,15 @@ import type { RemoteSettings, Tool } from '../spec.ts'
 
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>
-/** Returns every secret that the tools of a project may use now. */
+/** Returns every secret that a project's tools can use now. */
 export type SecretSource = (project_id: string) => Promise<Secrets>
 
 const PLACEHOLDER = /\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}/g
 
-/** Thrown when a secret may not be used. The message names the secret, never its value. */
+/** Thrown when a secret must not be used. The message names the secret, never its value. */
 export class SecretRefused extends Error {}
 
-/** Fills in {{secret.NAME}} in the headers of a request to `url`. Refuses a host that the operator did not list. */
+/** Fills in {{secret.NAME}} in the headers of a request to `url`. Refuses a host that isn't in the operator's list. */
 export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL, secrets: Secrets) {
   const filled: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
@@ -32,7 +32,7 @@ export function hasSecret(text: string): boolean {
   return text.search(PLACEHOLDER) >= 0
 }
 
-/** The secrets that an agent names. No other secret can be sent by it or come back. */
+/** The secrets that an agent names. It can't send any other secret or get one back. */
 export function secretsOf(named: readonly (Tool | RemoteSettings)[], secrets: Secrets): Secrets {
   const texts = named.flatMap((one) => ('headers' in one ? Object.values(one.headers) : []))
   const signing = named.flatMap((one) => ('secret' in one ? [one.secret] : []))
@@ -54,10 +54,12 @@ function isHost(host: string, url: URL): boolean {
 
 export type Redact = (text: string) => string
 
-/** What is left of a secret where a text was cut is hidden if it is at least half of it, and this long. */
+/** If a text was cut within a secret, the rest of the secret is hidden if it is at least half of it, and this long. */
 const SHORTEST_HEAD = 8
 
-/** Replaces every secret by its name, even if a server sends it back encoded, and even if the text was cut within it. */
+/**
+ * Replaces every secret by its name, even if a server sends it back encoded, and even if the text was cut within it.
+ */
 export function redactor(secrets: Readonly<Record<string, string>>): Redact {
   const hidden = Object.entries(secrets).flatMap(([name, value]) =>
     [...forms(value)].map((form) => ({ name, form, head: headOf(form) })),
@@ -88,7 +90,7 @@ function headOf(form: string): string {
   return form.slice(0, Math.max(SHORTEST_HEAD, Math.ceil(form.length / 2)))
 }
 
-/** How much of the form stands in the text at this place. */
+/** How many characters of the form the text contains at this position. */
 function sameLength(text: string, index: number, form: string): number {
   let length = 0
   while (length < form.length && text[index + length] === form[length]) length++
@@ -109,7 +111,7 @@ function forms(value: string): Set<string> {
   ])
 }
 
-/** The values by their names, to hide them. */
+/** The values by name, for hiding them. */
 export function valuesOf(secrets: Secrets): Record<string, string> {
   return Object.fromEntries(Object.entries(secrets).map(([name, { value }]) => [name, value]))
 }

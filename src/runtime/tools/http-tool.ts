@@ -22,7 +22,7 @@ async function callHttp(
 ): Promise<ToolAnswer> {
   const { url, body } = requestOf(tool, args)
   const headers = headersOf(tool, url, body !== undefined, world)
-  // A header of the tool's own wins.
+  // The tool's own headers take precedence.
   for (const [name, value] of Object.entries(own)) if (!headers.has(name)) headers.set(name, value)
   const timeout = AbortSignal.timeout(tool.timeout_ms)
   try {
@@ -48,8 +48,8 @@ async function callHttp(
 }
 
 /**
- * Arguments that the URL names are filled in there. The others go to the query for GET and DELETE, and otherwise to a
- * JSON body.
+ * Arguments that the URL names are inserted there. The others become the query for GET and DELETE, and otherwise a JSON
+ * body.
  */
 function requestOf(tool: HttpTool, args: Record<string, unknown>): { url: URL; body: string | undefined } {
   const question = tool.url.indexOf('?')
@@ -61,7 +61,7 @@ function requestOf(tool: HttpTool, args: Record<string, unknown>): { url: URL; b
       return parameter(name, Object.hasOwn(args, name) ? args[name] : undefined, inPath)
     })
   const path = fill(tool.url.slice(0, pathEnd), true)
-  // The URL parser resolves dot segments, so a value could leave the path it was put in.
+  // The URL parser resolves dot segments, so a value could leave its place in the path.
   if (path !== tool.url.slice(0, pathEnd) && path.split('/').some((segment) => segment === '.' || segment === '..')) {
     throw new ToolError("An argument can't change a part of the path to . or ..")
   }
@@ -112,13 +112,13 @@ async function answerOf(response: Response, tool: string, world: ToolWorld): Pro
 
 const ALWAYS_FILES = /^(?:image|audio|video|font)\/|^application\/pdf$/
 
-/** Many servers call text by a type that is none, so the bytes are looked at. */
+/** Many servers give text a content type that isn't text, so the bytes are checked. */
 function isFile(head: Uint8Array, media_type: string | undefined): boolean {
   if (head.length === 0 || (media_type !== undefined && TEXT_TYPE.test(media_type))) return false
   return (media_type !== undefined && ALWAYS_FILES.test(media_type)) || !isText(head)
 }
 
-/** The bytes of a reply, whose first ones can be looked at before. */
+/** The bytes of a reply, whose first ones can be inspected in advance. */
 class BodyPieces {
   readonly #rest: AsyncIterator<Uint8Array>
   #first: Promise<IteratorResult<Uint8Array>> | undefined
@@ -138,7 +138,7 @@ class BodyPieces {
       this.#first ??= this.#rest.next()
       for (let next = await this.#first; !next.done; next = await this.#rest.next()) yield next.value
     } finally {
-      // Closes the socket, if not all was read.
+      // Closes the socket, unless all of it was read.
       await this.#rest.return?.()
     }
   }
@@ -146,7 +146,7 @@ class BodyPieces {
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** Reads the charset that the reply names. One that is not known is read as UTF-8. */
+/** Decodes with the reply's charset. If that is unknown, with UTF-8. */
 function decoderOf(content_type = ''): TextDecoder {
   const charset = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(content_type)?.[1]
   try {
@@ -156,7 +156,7 @@ function decoderOf(content_type = ''): TextDecoder {
   }
 }
 
-/** Of an error the beginning is enough. */
+/** For an error, the beginning is enough. */
 async function readText(
   pieces: AsyncIterable<Uint8Array>,
   decoder: TextDecoder,

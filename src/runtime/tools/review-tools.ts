@@ -10,12 +10,12 @@ export function toolProblems(tools: readonly Tool[]): { field: string; error: st
   })
 }
 
-/** What the operator allows: the secrets, and why an address may not be called, if it may not. */
+/** What the operator allows: the secrets, and why a URL must not be called, if so. */
 type OperatorRules = { secrets: Secrets; whyRefused(url: URL): string | undefined }
 
 /**
- * Finds what will fail now, but can still be fixed by the operator: addresses that may not be called, and secrets that
- * are missing or not allowed for the host.
+ * Finds what will fail now, but can still be fixed by the operator: URLs that must not be called, and secrets that are
+ * missing or not allowed for the host.
  */
 export function toolWarnings(tools: readonly Tool[], { secrets, whyRefused }: OperatorRules): string[] {
   return tools.flatMap((tool) => {

@@ -6,7 +6,7 @@ type FileNeeds = Pick<ToolWorld, 'keepFile' | 'redact'>
 /** How one file of a result is described to the model, and the file if it was stored. */
 export type FileResult = { text: string; file?: Attachment }
 
-/** Stores a file of a result. One that cannot be stored is described in words, and the rest of the result is used. */
+/** Stores a file of a result. If it can't be stored, it is described in words, and the rest of the result is used. */
 export async function keepToolFile(file: ToolFile, { keepFile, redact }: FileNeeds): Promise<FileResult> {
   const name = redact(file.name)
   if (!keepFile) return { text: `[file ${name}: ${file.media_type ?? 'of unknown type'}]` }
@@ -20,7 +20,7 @@ export async function keepToolFile(file: ToolFile, { keepFile, redact }: FileNee
   }
 }
 
-/** The name of a file that has none: that of its tool, with what its type is called. */
+/** A name for a file without one: the tool's name, with an extension for its type. */
 export function fileNameOf(tool: string, media_type: string | undefined): string {
   const kind = media_type
     ?.split(';')[0]
@@ -29,7 +29,7 @@ export function fileNameOf(tool: string, media_type: string | undefined): string
   return kind && /^[a-z0-9.-]{1,20}$/i.test(kind) ? `${tool}.${kind.toLowerCase()}` : tool
 }
 
-/** The last part of an address, if it can be a name. */
+/** The last part of a URL, if it can be a name. */
 export function nameInAddress(uri: string): string | undefined {
   try {
     const last = decodeURIComponent(uri.split(/[?#]/)[0]?.split('/').at(-1) ?? '')
@@ -39,7 +39,7 @@ export function nameInAddress(uri: string): string | undefined {
   }
 }
 
-/** Bytes in base64 as a tool writes them. Throws ToolError if they are not. */
+/** Bytes in base64 as a tool sends them. Throws ToolError if they are invalid. */
 export async function* decoded(base64: string): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(base64, 'base64')
   if (bytes.length === 0) throw new ToolError('A file in the result is empty, or its content is not valid base64')

@@ -9,10 +9,10 @@ import type { ModelSpend } from '../steps.ts'
 import type { AgentTool } from './called-agent.ts'
 import type { Redact, Secrets } from './fill-secrets.ts'
 
-/** WHATWG fetch as far as tools need it. `owner` is the agent that calls. */
+/** The parts of WHATWG fetch that tools need. `owner` is the agent that calls. */
 export type Fetch = (url: string | URL | Request, init?: RequestInit & { owner?: string }) => Promise<Response>
 
-/** The outside world as the tools of a run see it. */
+/** The outside world as a run's tools see it. */
 export type ToolWorld = {
   fetch: Fetch
   secrets: Secrets
@@ -22,18 +22,21 @@ export type ToolWorld = {
   schemaCheck: SchemaCheck
   project_id: string
   agent_id: string
-  /** How long people may take to decide, unless a tool says otherwise. */
+  /** How long people have to decide, unless a tool says otherwise. */
   expires_after_seconds: number
   /** The user of the run; undefined if there is none. */
   user_id: string | undefined
-  /** Stores what a tool answers besides text. Throws FileNotKept. Undefined if nothing is stored: files are named. */
+  /**
+   * Stores a tool's results besides text. Throws FileNotKept. Undefined if nothing is stored: then files are only
+   * named.
+   */
   keepFile: ((file: ToolFile) => Promise<Attachment>) | undefined
   askAgent: AskAgent
 }
 
 /**
- * What another agent has answered. Throws ToolError if it cannot be asked, and Waits until it has answered: the call is
- * made again then. `key` names the call: its agent is asked once.
+ * Another agent's answer. Throws ToolError if it can't be asked, and Waits until it has answered; then the call is made
+ * again. `key` names the call, so the agent is asked only once.
  */
 export type AskAgent = (
   tool: AgentTool,
@@ -50,14 +53,17 @@ export type RunTool = {
   call(args: Record<string, unknown>, headers: CallHeaders): Promise<CallResult>
 }
 
-/** `spent` is there if models were asked for it, `below` if another agent was, `began_at` if an earlier attempt began it. */
+/**
+ * `spent` is present if models were asked for it, `below` if another agent was, `began_at` if an earlier attempt
+ * started it.
+ */
 export type CallResult = ToolResult & { spent?: ModelSpend; below?: ModelSpend; began_at?: number }
 
-/** A tool call that failed; the message is for the model, the receipt and the log. */
+/** A failed tool call. The message is for the model, the receipt and the log. */
 export class ToolError extends Error {}
 
 /**
- * Headers of every tool call: `Idempotency-Key` names the call, so that a server that gets it twice can do the work
+ * Headers of every tool call: `Idempotency-Key` names the call, so that a server that receives it twice can do the work
  * once; `traceparent` names the trace, if there is one.
  */
 export type CallHeaders = Readonly<Record<string, string>>

@@ -16,7 +16,7 @@ import { type CallHeaders, type CallResult, type RunTool, ToolError, type ToolWo
 export type Toolbox = {
   definitions: readonly ToolDefinition[]
   call(name: string, args: ToolArguments, headers: CallHeaders): Promise<CallResult>
-  /** Whether a call whose outcome is unknown may be made again. */
+  /** Whether a call with an unknown outcome can be repeated. */
   retryOf(name: string): Retry
   /** The names of the tools that the caller runs itself. */
   handed: ReadonlySet<string>
@@ -28,10 +28,10 @@ export type Toolbox = {
   close?: () => Promise<void>
 }
 
-/** What is known of a call that has no result. If it is in doubt, an earlier attempt may have made it. */
+/** What is known about a call without a result. If it is in doubt, an earlier attempt may have made it. */
 type CallState = { isInDoubt: boolean; isDecided: boolean }
 
-/** What the toolbox knows of a call that people are asked about. */
+/** What the toolbox knows about a call that people are asked about. */
 type ApprovalCall = Omit<Ask, 'call_id' | 'index'>
 
 const NONE_HANDED: ReadonlySet<string> = new Set()
@@ -54,8 +54,8 @@ const MAX_RUN_BYTES = 4 * 1024 * 1024
 const TOO_MUCH = { error: `The tool results of this run exceed ${MAX_RUN_BYTES / 1024 / 1024} MiB in total.` }
 
 /**
- * The tools of an agent for one run, and what else it may ask of its host. An MCP server that cannot be used is logged,
- * and its tools are missing. `before` are the steps that the run has taken in earlier attempts.
+ * An agent's tools for one run, and what else it can request from its host. If an MCP server can't be used, this is
+ * logged, and its tools are missing. `before` are the steps of earlier attempts.
  */
 export async function openToolbox(
   tools: readonly Tool[],
@@ -90,7 +90,7 @@ export async function openToolbox(
     if ('error' in outcome) return outcome
     const { result, files: _files, ...left } = outcome
     answered += Buffer.byteLength(result)
-    // What the call has spent is counted, also if its result is left out.
+    // The call's spending is counted, even if its result is left out.
     return answered > MAX_RUN_BYTES ? { ...left, ...TOO_MUCH } : outcome
   }
   return {
@@ -108,12 +108,12 @@ export async function openToolbox(
   }
 }
 
-/** How much a tool has answered. */
+/** The size of a tool's answer. */
 function bytesIn(step: Step): number {
   return step.kind === 'tool' && 'result' in step.call ? Buffer.byteLength(step.call.result) : 0
 }
 
-/** Offers the caller's tools beside the agent's own, whose names a caller cannot take. */
+/** Offers the caller's tools in addition to the agent's own, whose names a caller can't use. */
 export function withCallersTools(own: Toolbox, tools: readonly ToolDefinition[], log: Log): Toolbox {
   const taken = new Set(own.definitions.map(({ name }) => name))
   const offered = tools.filter(({ name }) => !taken.has(name))
@@ -128,7 +128,7 @@ async function openOrWarn(server: McpTool, mcpServers: McpServers, world: ToolWo
   try {
     return await openMcp(server, mcpServers, world)
   } catch (error) {
-    // At the deadline the next check of the loop ends the run. The other servers must still be closed.
+    // At the deadline, the loop's next check ends the run. The other servers must still be closed.
     if (error instanceof ToolError) {
       world.log('warn', 'MCP server skipped', { url: new URL(server.url).origin, error: world.redact(error.message) })
     }
@@ -148,7 +148,7 @@ function mcpNames(toolsets: readonly (McpToolset | undefined)[], taken: Readonly
   })
 }
 
-/** Replaces characters that not every provider accepts. */
+/** Replaces characters that some providers refuse. */
 function providerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 }
@@ -176,14 +176,14 @@ function kindOfAsk(
   args: Record<string, unknown>,
   { isInDoubt, isDecided }: CallState,
 ): AskKind | undefined {
-  // Without a decision no attempt has made the call: the process may have died before anybody was asked.
+  // Without a decision, no attempt has made the call: the process may have died before anyone was asked.
   if (!isDecided && needsApproval(tool.approval, args)) return tool.isQuestion ? 'question' : 'tool'
   return isInDoubt && tool.retry === 'ask' ? 'retry' : undefined
 }
 
 /**
- * No person is asked about a call whose arguments do not fit. It is refused for good: the call itself checks them again,
- * and a check that took too long now could pass then.
+ * No person is asked about a call whose arguments don't fit. It is refused permanently: the call itself checks them
+ * again, and a check that took too long now could pass then.
  */
 async function askAbout(
   { definition: { name, input_schema }, approval }: RunTool,
@@ -203,8 +203,8 @@ async function askAbout(
 }
 
 /**
- * A person decides by what they see. So only the service's own secrets are hidden, and not what looks like a secret: a
- * model could make the rest of a command look like one.
+ * A person decides by what they see. So only the service's own secrets are hidden, not what merely looks like a secret:
+ * a model could disguise a part of a command as one.
  */
 function withoutSecrets(args: Record<string, unknown>, { redact }: ToolWorld): Record<string, unknown> {
   return JSON.parse(JSON.stringify(args), (_name, value) => (typeof value === 'string' ? redact(value) : value))

@@ -12,17 +12,17 @@ import { callTool } from './toolbox.ts'
 /** `name` says which of an MCP server's tools is called. */
 export type TrialToolCall = { name?: string | undefined; arguments: Record<string, unknown> }
 
-/** The tools that the model would be offered, and the result of the call. If nothing was called, there is no result. */
+/** The tools that the model would be offered, and the call's result. If nothing was called, there is no result. */
 export type ToolTrial = { tools: ToolDefinition[]; result: string | null; error: string | null }
 
-/** Opens one tool as a run would, and makes one call of it if that is asked for. No person is asked to approve it. */
+/** Opens one tool as a run would, and calls it if requested. No person is asked to approve it. */
 export async function tryTool(
   tool: Tool,
   call: TrialToolCall | undefined,
   world: ToolWorld,
   { now, key }: { now: () => number; key: string },
 ): Promise<ToolTrial> {
-  // Its own connections: what a server said a minute ago is no test.
+  // Opens its own connections: a server's answer from a minute ago tests nothing.
   const servers = new McpServers(now)
   let toolset: McpToolset | undefined
   try {

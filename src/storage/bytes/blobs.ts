@@ -19,9 +19,9 @@ export async function findPlace(db: Database, id: string): Promise<Tables['blobs
 }
 
 /**
- * Keeps bytes that have come, in the transaction that refers to them. Returns the id of the blob: another one, if the
- * project has the same bytes already. Undefined if the bytes were swept up, because they took too long. The caller holds
- * the project: two uploads of the same bytes must not both find that there are none.
+ * Keeps received bytes, in the transaction that refers to them. Returns the ID of the blob, or of an existing one if
+ * the project already has the same bytes. Undefined if the bytes were removed because the upload took too long. The
+ * caller locks the project, so two uploads of the same bytes can't both find none.
  */
 export async function keep(
   db: Database,
@@ -33,7 +33,7 @@ export async function keep(
     .where('project_id', '=', project_id)
     .where('sha256', '=', sha256)
     .where('state', '=', 'kept')
-    // Waits for a transaction that is about to drop it, and then does not find it.
+    // Waits for a transaction that is about to drop the blob, and then doesn't find it.
     .$if(engineOf(db) === 'postgres', (found) => found.forUpdate())
     .executeTakeFirst()
   if (same) return same.id
@@ -46,15 +46,15 @@ export async function keep(
   return numUpdatedRows > 0n ? id : undefined
 }
 
-/** No other transaction adds files to the project or removes any until this one ends. */
+/** Until this transaction ends, no other adds or removes files of the project. */
 export async function holdProject(db: Database, project_id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${project_id}`}, 0))`.execute(db)
 }
 
 /**
- * Removing files holds their projects before it changes their counts and blobs, as adding one does, and several projects in
- * one order: so no two transactions deadlock.
+ * Removing files locks their projects before it changes counts and blobs, as adding does, and always in the same order,
+ * so no two transactions deadlock.
  */
 export async function holdProjectsOf(db: Database, column: 'id' | 'blob_id', ids: readonly string[]): Promise<void> {
   if (engineOf(db) !== 'postgres') return
@@ -62,10 +62,11 @@ export async function holdProjectsOf(db: Database, column: 'id' | 'blob_id', ids
   for (const { project_id } of await found.orderBy('project_id').execute()) await holdProject(db, project_id)
 }
 
-/** Drops those of the blobs that no file has any more, but for the files in `going`. It needs a transaction. */
+/** Drops the given blobs that no file uses any more, apart from the files in `going`. It needs a transaction. */
 export async function dropUnused(db: Database, ids: readonly string[], going: readonly string[] = []): Promise<void> {
   if (ids.length === 0) return
-  // Another statement than the one that looks for files: that one sees what was committed before the rows were locked.
+  // A statement of its own, because the one that finds the files only sees what was committed before the rows were
+  // locked.
   if (engineOf(db) === 'postgres') {
     await db.selectFrom('blobs').select('id').where('id', 'in', ids).orderBy('id').forUpdate().execute()
   }
@@ -78,7 +79,7 @@ export async function dropUnused(db: Database, ids: readonly string[], going: re
     .execute()
 }
 
-/** No file has the blob, but for those in `going`. */
+/** No file uses the blob, apart from those in `going`. */
 function isUnused(going: readonly string[]) {
   return ({ not, exists, selectFrom }: ExpressionBuilder<Tables, 'blobs'>) => {
     const having = selectFrom('files').select('files.id').whereRef('files.blob_id', '=', 'blobs.id')
@@ -86,7 +87,7 @@ function isUnused(going: readonly string[]) {
   }
 }
 
-/** Drops bytes that no transaction has kept. Returns false if one has. */
+/** Drops bytes that no transaction has kept. Returns false if one has kept them. */
 export async function dropIncoming(db: Database, id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('blobs')
@@ -97,7 +98,7 @@ export async function dropIncoming(db: Database, id: string): Promise<boolean> {
   return numUpdatedRows > 0n
 }
 
-/** Drops bytes that came in before this time and were not kept since: their process has died. */
+/** Drops bytes that were received before this time and never kept, because their process has died. */
 export async function dropStale(db: Database, before: number, limit: number): Promise<number> {
   const stale = db
     .selectFrom('blobs')
@@ -118,7 +119,7 @@ export type DroppedBlob = Pick<Tables['blobs'], 'id' | 'kept_in'>
 
 type DroppedQuery = { before: number; places: readonly Tables['blobs']['kept_in'][] }
 
-/** Dropped blobs in these places, those first that could not be removed for the longest time. */
+/** Dropped blobs in these stores, starting with those whose removal failed longest ago. */
 export async function listDropped(
   db: Database,
   { before, places }: DroppedQuery,
@@ -135,14 +136,14 @@ export async function listDropped(
     .execute()
 }
 
-/** Those of the blobs that are dropped. */
+/** The dropped ones among these blobs. */
 export async function listDroppedOf(db: Database, ids: readonly string[]): Promise<DroppedBlob[]> {
   if (ids.length === 0) return []
   const select = db.selectFrom('blobs').select(['id', 'kept_in']).where('id', 'in', ids)
   return select.where('state', '=', 'dropped').execute()
 }
 
-/** Dropped blobs that could not be removed are listed again by a sweep that begins at this time or later. */
+/** Dropped blobs that couldn't be removed are listed again by a sweep that starts at this time or later. */
 export async function postpone(db: Database, ids: readonly string[], until: number): Promise<void> {
   if (ids.length === 0) return
   await db
@@ -158,15 +159,15 @@ export async function isAnyPostponed(db: Database, until: number): Promise<boole
   return (await dropped.where('created_at', '=', until).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Whether there are dropped blobs in other places than these. */
+/** Whether there are dropped blobs in other stores than these. */
 export async function isAnyElsewhere(db: Database, places: readonly Tables['blobs']['kept_in'][]): Promise<boolean> {
   const dropped = db.selectFrom('blobs').select('id').where('state', '=', 'dropped')
   return (await dropped.where('kept_in', 'not in', places).limit(1).executeTakeFirst()) !== undefined
 }
 
 /**
- * Call this when the bytes of dropped blobs are gone. The files that are being erased with them go too. It needs a
- * transaction.
+ * Call this when the bytes of dropped blobs have been removed. Also removes the files that are being erased with them.
+ * It needs a transaction.
  */
 export async function remove(db: Database, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return

@@ -13,25 +13,25 @@ import {
   MissingBytesError,
 } from './byte-store.ts'
 
-/** What is looked at to tell the type of a file. */
+/** How many bytes are read to detect a file's type. */
 const HEAD_BYTES = 4_100
 
-/** Bytes that have come and are durable. They are a blob of the project once a transaction keeps them. */
+/** Bytes that were received and are durable. They become a blob of the project when a transaction keeps them. */
 export type ReceivedBytes = {
   id: string
   project_id: string
   size: number
   sha256: string
-  /** The first of them. */
+  /** The first bytes. */
   head: Uint8Array
 }
 
-/** The bytes of a file, as its row describes them. */
+/** A file's bytes, as its row describes them. */
 export type StoredBytes = { blob_id: string; size: number; sha256: string }
 
 type Place = Tables['blobs']['kept_in']
 
-/** The result of removing bytes. A place that is away is asked about one blob, and not about the rest. */
+/** The result of removing bytes. If a store is unavailable, only one blob is tried there. */
 type RemovalResult = { gone: string[]; refused: string[]; unanswered: string[]; away: Set<Place>; failure: unknown }
 
 /** Bytes whose removal was refused are tried again after this time. */
@@ -40,14 +40,14 @@ const REFUSED_MS = 3_600_000
 type Options = {
   storage: Pick<Storage, 'db' | 'transaction'>
   places: Partial<Record<Place, ByteStore>>
-  /** Where new bytes go. */
+  /** The store for new bytes. */
   home: Place
   newId: NewId
   now(): number
   log: Logger
 }
 
-/** Takes in bytes of any size, gives them out again, and removes them. No more than a piece of them is in memory. */
+/** Receives bytes of any size, returns them, and removes them. Only a small part of them is in memory at any time. */
 export class Bytes {
   readonly #options: Options
 
@@ -56,13 +56,13 @@ export class Bytes {
   }
 
   /**
-   * Stores the bytes. The caller keeps them in a transaction (`blobs.keep`), and calls `release` afterwards in any case.
-   * The same bytes are written again if they are here already: how long it takes tells nothing about what others have.
+   * Stores the bytes. The caller keeps them in a transaction (`blobs.keep`), and then always calls `release`. Bytes
+   * that are already stored are written again, so that the time it takes reveals nothing about what others have.
    */
   async take(project_id: string, pieces: AsyncIterable<Uint8Array>): Promise<ReceivedBytes> {
     const { storage, home, newId, now } = this.#options
     const rest = pieces[Symbol.asyncIterator]()
-    // A client that sends nothing leaves no row.
+    // A client that sends nothing doesn't leave a row.
     const first = await rest.next()
     const created_at = now()
     const id = newId('blob', created_at)
@@ -79,7 +79,7 @@ export class Bytes {
     }
   }
 
-  /** Removes taken bytes that were not kept. If that fails, they are swept up later. */
+  /** Removes received bytes that were not kept. If that fails, a job removes them later. */
   async release({ id }: Pick<ReceivedBytes, 'id'>): Promise<void> {
     const { storage, home, log } = this.#options
     try {
@@ -92,8 +92,8 @@ export class Bytes {
   }
 
   /**
-   * Rejects, and does not end early, if some of the bytes are missing, if there are too many, or if the whole is not what
-   * was stored. Whatever a place answers, no more than was asked for is passed on.
+   * Rejects instead of ending early if bytes are missing, if there are too many, or if they aren't what was stored.
+   * Never passes on more than was requested, whatever a store returns.
    */
   async *read({ blob_id: id, size, sha256 }: StoredBytes, range: ByteRange): AsyncGenerator<Uint8Array> {
     let left = range.end + 1 - range.start
@@ -111,14 +111,15 @@ export class Bytes {
     }
     if (left > 0) throw new MissingBytesError(id)
     if (whole && whole.digest('hex') !== sha256) throw new MissingBytesError(id, "don't match what was stored")
-    // The last piece is passed on when all of it is right: a client that does not get it knows that something is missing.
+    // The last piece is passed on only when everything is right: a client that doesn't get it knows that something is
+    // missing.
     if (last) yield last
   }
 
   /**
-   * Removes the bytes of dropped blobs, about `limit` of them, and then their rows, with files whose erasure was interrupted.
-   * Returns how many. Each blob is tried
-   * once in the sweep that began at `before`. Rejects if only those are left whose place is away.
+   * Removes the bytes of about `limit` dropped blobs, and then their rows, with files whose erasure was interrupted.
+   * Returns how many. The sweep that began at `before` tries each blob once. Rejects if the only ones left are in an
+   * unavailable store.
    */
   async removeDropped(db: Database, before: number, limit: number): Promise<number> {
     const { storage, log } = this.#options
@@ -143,7 +144,7 @@ export class Bytes {
     return 0
   }
 
-  /** Removes the bytes of dropped blobs, but not their rows. One that cannot be removed does not delay the others. */
+  /** Removes the bytes of dropped blobs, but not their rows. A blob that can't be removed doesn't delay the others. */
   async clear(dropped: readonly blobs.DroppedBlob[]): Promise<RemovalResult> {
     const cleared: RemovalResult = { gone: [], refused: [], unanswered: [], away: new Set(), failure: undefined }
     for (const { id, kept_in } of dropped) {
@@ -169,7 +170,7 @@ export class Bytes {
   }
 }
 
-/** What becomes known of bytes while they pass. */
+/** What is learned about bytes while they pass through. */
 class Measure {
   readonly #hash = createHash('sha256')
   #sha256: string | undefined

@@ -1,6 +1,6 @@
 import type { ByteRange } from './byte-store.ts'
 
-/** Bytes that an operation answers with. The client gets those that it asks for. */
+/** Bytes that an operation answers with. The client gets the range that it requests. */
 export type Content = {
   name: string
   media_type: string

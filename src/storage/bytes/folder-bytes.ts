@@ -6,15 +6,17 @@ import { laneKey } from '../../lib/work/lane-key.ts'
 import { syncFolder } from '../sync-folder.ts'
 import { type ByteStore, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
 
-/** The disk is full or broken: the operator has to act, and until then clients may try again. */
+/** The disk is full or broken: the operator has to act, and meanwhile clients can retry. */
 const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE'])
 
-/** Pieces that all uploads write at the same time. Node.js has four threads for the disk, and others need them too. */
+/**
+ * How many pieces all uploads write at the same time. Node.js has four threads for the disk, and others need them too.
+ */
 const WRITES_AT_ONCE = 4
 
 type InTurn = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Keeps each blob in a file of its own, which only the service may read. */
+/** Keeps each blob in its own file, which only the service can read. */
 export function folderBytes(folder: string): ByteStore {
   const pathOf = (id: string) => join(folder, id)
   const places = new FairRoom(WRITES_AT_ONCE)
@@ -40,7 +42,7 @@ export function folderBytes(folder: string): ByteStore {
   }
 }
 
-/** Each piece is written in its turn, so a slow client delays only itself. */
+/** Each piece waits for its own turn, so a slow client delays only itself. */
 async function writeDurably(path: string, pieces: AsyncIterable<Uint8Array>, inTurn: InTurn): Promise<void> {
   const file = await open(path, 'wx', 0o600)
   try {

@@ -5,11 +5,11 @@ import { isText, MEDIA_TYPE, TEXT_TYPE } from '../../lib/text/text.ts'
 const fileType = lazily<typeof FileType>('file-type')
 
 const UNKNOWN = 'application/octet-stream'
-/** Formats in which others are packed. The bytes tell the packing, and the client knows what is in it. */
+/** Container formats. The bytes only show the container, and the client knows what is in it. */
 const PACKINGS = new Set(['application/zip', 'application/xml', 'application/x-cfb', 'application/gzip'])
 const PACKED = /^application\/|\+(?:xml|zip|gzip)$|^text\/(?:xml|html)$/
 
-/** The type of a file: as the client says, unless its first bytes say otherwise. Text stays what it is called. */
+/** The type of a file: the client's, unless the first bytes show another. Text keeps the client's type. */
 export async function mediaTypeOf(head: Uint8Array, contentType: string | undefined): Promise<string> {
   const declared = typeNamed(contentType)
   const looksLikeText = isText(head)
@@ -23,7 +23,7 @@ export async function mediaTypeOf(head: Uint8Array, contentType: string | undefi
   }
   const unrecognised = looksLikeText ? 'text/plain' : UNKNOWN
   if (declared === undefined || declared === UNKNOWN) return unrecognised
-  // A file of this type would have been recognised, and one that claims to be text would have to be text.
+  // A file of this type would have been detected, and a file that claims to be text must be text.
   return supportedMimeTypes.has(declared) || TEXT_TYPE.test(declared) ? unrecognised : declared
 }
 

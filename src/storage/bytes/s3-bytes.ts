@@ -22,7 +22,7 @@ const undici = lazilyInTurn<typeof import('undici')>(...PARTS_OF_UNDICI, 'undici
 
 const TRIES = 4
 const FIRST_PAUSE_MS = 200
-/** S3 may take this time to say something. */
+/** How long S3 has to start its reply. */
 const SILENT_MS = 30_000
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
@@ -30,17 +30,17 @@ type S3Request = {
   method: 'PUT' | 'GET' | 'DELETE'
   id: string
   headers?: Record<string, string>
-  /** Of the body, which the signature covers. */
+  /** For the body, whose hash the signature covers. */
   sha256?: string
   body?: () => Readable
 }
 
-/** Keeps blobs as objects of a bucket, one each. Bytes on their way there are in `folder`. */
+/** Keeps each blob as an object in a bucket. Bytes on their way there are in `folder`. */
 export function s3Bytes(options: S3Options, folder: string): ByteStore {
   const ask = (wanted: S3Request) => askPatiently(options, wanted)
   return {
     async write({ id }, pieces, measured) {
-      // S3 wants to know the length and the hash before the first byte.
+      // S3 requires the length and the hash before the first byte.
       await using spooled = await spool(folder, pieces)
       const { size, sha256 } = measured()
       const headers = { 'content-length': String(size), 'content-type': 'application/octet-stream' }
@@ -51,7 +51,7 @@ export function s3Bytes(options: S3Options, folder: string): ByteStore {
       const wanted = `bytes ${start}-${end}/`
       const range = `bytes=${start}-${end}`
       const { statusCode, headers, body } = await ask({ method: 'GET', id, headers: { range } })
-      // A store that does not know ranges answers 200 with the whole.
+      // A store without support for ranges replies 200 with the whole object.
       const isRight = statusCode === 206 ? String(headers['content-range']).startsWith(wanted) : start === 0
       if (statusCode !== 404 && isRight) return yield* body as AsyncIterable<Buffer>
       await body.dump()
@@ -65,7 +65,7 @@ export function s3Bytes(options: S3Options, folder: string): ByteStore {
   }
 }
 
-/** What is wrong with S3 may pass: it is asked again a few times. An object that is not there is an answer. */
+/** S3's problems may be temporary, so it is tried a few times. A missing object is an answer. */
 async function askPatiently(options: S3Options, wanted: S3Request): Promise<Dispatcher.ResponseData> {
   for (let tries = 1; ; tries++) {
     const answer = await askOnce(options, wanted).catch((error: Error) => error)
@@ -128,7 +128,7 @@ async function spool(folder: string, pieces: AsyncIterable<Uint8Array>): Promise
 
 const PIECE_BYTES = 65_536
 
-/** Reads from the beginning each time, because a try may fail in the middle. */
+/** Each try reads from the beginning, because a try may fail in the middle. */
 async function* piecesOf(file: FileHandle, size: number): AsyncGenerator<Buffer> {
   for (let position = 0; position < size; ) {
     const { bytesRead, buffer } = await file.read({ buffer: Buffer.allocUnsafe(PIECE_BYTES), position })

@@ -1,10 +1,13 @@
 import type { ReceivedBytes } from './bytes.ts'
 
-/** A body of bytes of any type. They are durable when `run` begins; what it does not keep is removed after the request. */
+/**
+ * A body of bytes of any type. They are durable when `run` starts; whatever it doesn't keep is removed after the
+ * request.
+ */
 export class Upload {
   readonly taken: ReceivedBytes
   readonly media_type: string
-  /** The name that a form gives the file. */
+  /** The file name in a form. */
   readonly name: string | undefined
 
   constructor(taken: ReceivedBytes, media_type: string, name: string | undefined) {

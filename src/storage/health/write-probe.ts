@@ -4,13 +4,12 @@ import { touch } from '../stored-settings.ts'
 
 const LOOK_EVERY_MS = 1_000
 const ANSWER_WITHIN_MS = 2_000
-/** A scrape of telemetry waits no longer. */
+/** A telemetry scrape doesn't wait longer than this. */
 const SEEN_WITHIN_MS = 400
 
 /**
- * Checks whether the store takes writes: with a full disk it can still be read. It checks once a second at most,
- * however often it is asked, and never while an earlier check still waits, so that checks do not pile up behind a
- * stalled transaction.
+ * Checks whether the store accepts writes: with a full disk, it can still be read. It checks at most once a second, and
+ * never while an earlier check still waits, so checks don't pile up behind a stalled transaction.
  */
 export class WriteProbe {
   readonly #storage: Pick<Storage, 'db' | 'unusable'>
@@ -24,9 +23,9 @@ export class WriteProbe {
     this.#now = now
   }
 
-  /** Says why the store takes no writes, or undefined. Answers within two seconds, whatever the store does. */
+  /** Says why the store accepts no writes, or undefined. Answers within two seconds, whatever the store does. */
   async problem(): Promise<string | undefined> {
-    // Such a store may still take the writes of the probe.
+    // Such a store may still accept the probe's writes.
     const unusable = this.#storage.unusable()
     if (unusable) return unusable
     if (!this.#waits && performance.now() - this.#lookedAt >= LOOK_EVERY_MS) {
@@ -38,7 +37,7 @@ export class WriteProbe {
     return Promise.race([this.#answer, delay(patience, "the database isn't responding", { ref: false })])
   }
 
-  /** Whether the store takes writes. One that is slow to say so does not. */
+  /** Whether the store accepts writes. If it takes too long to answer, it doesn't. */
   async isUp(): Promise<boolean> {
     const slow = delay(SEEN_WITHIN_MS, 'the database is slow', { ref: false })
     return (await Promise.race([this.problem(), slow])) === undefined

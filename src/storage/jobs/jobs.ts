@@ -9,18 +9,18 @@ export type NewJob = { id: string; kind: string; run_at: number }
 /** A running job's lease ends at its `run_at`. Then it is due again. */
 export const LEASED_JOBS: LeasedTable = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'owner is not null' }
 
-/** A job that this process may run until its lease ends. */
+/** A job that this process can run until its lease ends. */
 export type TakenJob = {
   id: string
   kind: string
-  /** Includes this one. */
+  /** Includes this attempt. */
   attempts: number
   lease: Lease
 }
 
 /**
- * Call this in the transaction that makes the work necessary. Returns false when a job of this kind waits already. One that
- * runs does not count, because it may have begun too early.
+ * Call this in the transaction that makes the work necessary. Returns false if a job of this kind is already queued. A
+ * running job isn't enough, because it may have started too early.
  */
 export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
   const inserted = await db
@@ -33,7 +33,7 @@ export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
   return inserted !== undefined
 }
 
-/** When the next job of each kind may be taken. It costs one look-up for each kind, however many jobs wait. */
+/** When the next job of each kind can be taken. It costs one look-up per kind, however many jobs wait. */
 export async function survey(db: Database, kinds: readonly string[]): Promise<{ key: string; due_at: number }[]> {
   const named = kinds.map((kind) => sql`select cast(${kind} as text) as key`)
   const { rows } = await sql<{ key: string; due_at: number | null }>`
@@ -42,12 +42,12 @@ export async function survey(db: Database, kinds: readonly string[]): Promise<{ 
   return rows.flatMap(({ key, due_at }) => (due_at === null ? [] : [{ key, due_at }]))
 }
 
-/** How soon jobs are looked for again when other nodes are taking what is due. */
+/** How soon to look for jobs again if other nodes are taking what is due. */
 const LOCKED_MS = 1_000
 
 type TakeOptions = { kind: string; limit: number; owner: string; lease_ms: number }
 
-/** Takes jobs that are due, queued ones and those whose lease has ended, and says when the next one is due. */
+/** Takes due jobs, queued ones and those whose lease has ended, and says when the next one is due. */
 export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<WorkBatch<TakenJob>> {
   const { kind, limit, owner, lease_ms } = options
   const waiting = db.selectFrom('jobs').where('kind', '=', kind).orderBy('run_at')
@@ -80,8 +80,8 @@ export async function finish(db: Database, { lease }: TakenJob): Promise<void> {
 }
 
 /**
- * Puts the job back into the queue. If one of its kind was queued meanwhile, the job is removed instead. If another node
- * queues one at this very moment, this fails, and the job comes back when its lease ends.
+ * Returns the job to the queue, or removes it if another of its kind was queued in the meantime. If a node queues one
+ * at this very moment, this fails, and the job is due again when its lease ends.
  */
 export async function requeue(
   db: Database,

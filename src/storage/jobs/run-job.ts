@@ -12,7 +12,7 @@ export type RunningJob = {
   isLost: boolean
 }
 
-/** Runs a job and stores how it ended. */
+/** Runs a job and stores its result. */
 export async function runJob(
   { storage, now, log }: JobOptions,
   { run, every_ms }: JobHandler,
@@ -28,7 +28,7 @@ export async function runJob(
     if (running.isLost) return
     if (stop.signal.aborted) return requeue(now(), attempts - 1)
     await requeue(now() + Math.min(backoff(attempts), every_ms ?? Number.POSITIVE_INFINITY), attempts)
-    // Told after it was written: a job that failed because the database is away is no line of its own.
+    // Logged after the write: a job that failed because the database is unavailable doesn't get its own line.
     const error = redact(err instanceof Error ? err.message : String(err)).slice(0, ERROR_LENGTH)
     log.warn({ kind, job: id, attempts, error }, 'a job failed and will be retried')
     return
@@ -38,7 +38,7 @@ export async function runJob(
 }
 
 /**
- * 1 s, 2 s, 4 s … up to 10 minutes. A random fifth more or less keeps jobs that failed together from coming back
+ * 1 s, 2 s, 4 s … up to 10 minutes. A random fifth more or less keeps jobs that failed together from being retried
  * together.
  */
 function backoff(attempts: number): number {

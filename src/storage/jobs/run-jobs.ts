@@ -9,14 +9,14 @@ import { type RunningJob, runJob } from './run-job.ts'
 export type Jobs = {
   /** Looks for work now, for example after a change of the clock. New jobs are noticed without it. */
   wake(): void
-  /** Takes no more work and aborts running jobs. Those that do not end within moments go back into the queue. */
+  /** Takes no more work and aborts running jobs. Those that don't end quickly return to the queue. */
   close(): Promise<void>
 }
 
-/** How long a handler may take to end after its signal. A handler that takes longer keeps its lease until that ends. */
+/** How long a handler has to end after its signal. A slower handler keeps its lease until the lease ends. */
 const STOP_MS = 5_000
 
-/** Runs the jobs in the database. Each kind has its own lane, so that slow jobs delay only jobs of their kind. */
+/** Runs the jobs in the database. Each kind has its own lane, so slow jobs delay only jobs of their kind. */
 export function openJobs(options: JobOptions, handlers: Record<string, JobHandler>): Jobs {
   const { storage, now, node, log, lease_ms = LEASE_MS } = options
   const kinds = Object.keys(handlers)

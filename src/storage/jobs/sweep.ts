@@ -4,10 +4,7 @@ import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
 import type { JobHandler } from './job-handler.ts'
 
-/**
- * Rows that may be removed. `remove` deletes some that are older than `before`, about `limit` at most, and returns how
- * many.
- */
+/** Rows that can be removed. `remove` deletes about `limit` of the rows older than `before`, and returns how many. */
 export type Sweepable = {
   name: string
   keep_ms: number
@@ -18,18 +15,18 @@ type Options = {
   storage: Storage
   now: () => number
   log: Logger
-  /** Whether rows may be there before those that they belong to. Nothing is removed meanwhile. */
+  /** Whether rows may exist before those that they belong to. Nothing is removed during that time. */
   isHeld?: () => Promise<boolean>
 }
 
-/** How many rows one statement removes: first the fewest, then as many as it takes in the time below. */
+/** How many rows one statement removes: the fewest at first, then as many as fit in the time below. */
 const BATCH = { fewest: 50, most: 1_000 }
-/** Other writers wait for one batch at most. */
+/** Other writers wait for at most one batch. */
 const BATCH_MS = 5
-/** Of the time only a third goes to removing rows. */
+/** Removing rows takes only a third of the time. */
 const PAUSES = 2
 
-/** A job that removes old rows in small batches with pauses between them, so that requests hardly notice. */
+/** A job that removes old rows in small batches with pauses between them, so that requests are hardly affected. */
 export function sweep({ storage, now, log, isHeld }: Options, sweepables: readonly Sweepable[]): JobHandler {
   const removeAll = async ({ keep_ms, remove }: Sweepable, signal: AbortSignal): Promise<number> => {
     const before = now() - keep_ms

@@ -10,7 +10,10 @@ import {
   type Value,
 } from './rows.ts'
 
-/** Makes one batch of several entries. The rows of a table stand together, and are merged where the table says so. */
+/**
+ * Combines several entries into one batch. The rows of a table are together, and are merged if the table is a merged
+ * one.
+ */
 export function batchOf(entries: readonly JournalEntry[]): Batch {
   const rows = new Map<BulkTable, Value[][]>()
   const ended = new Map<EndedTable, Value[][]>()
@@ -31,7 +34,7 @@ export function batchOf(entries: readonly JournalEntry[]): Batch {
 const NONE: readonly LeaseEnd[] = []
 const NO_ROW: Row = {}
 
-/** The rows as they go into the table: merged, where the table says so. */
+/** The rows as they are inserted into the table, merged if necessary. */
 export function mergedRows({ columns, merge }: BulkTable, rows: Value[][]): Value[][] {
   return merge && rows.length > 1 ? merged(columns, merge, rows) : rows
 }
@@ -50,8 +53,8 @@ function addTo<T, R>(rows: Map<T, R[]>, table: T, row: R): void {
 }
 
 /**
- * Tables are sorted by name, so that equal batches become equal statements. Merged tables come after the others, so that
- * nodes lock their shared rows in the same order, and last come the tables that need these locks.
+ * Tables are sorted by name, so equal batches become equal statements. Merged tables come after the others, so nodes
+ * lock their shared rows in the same order, and the tables that need these locks come last.
  */
 function byTable(a: BulkTable, b: BulkTable): number {
   return rankOf(a) - rankOf(b) || compare(a.table, b.table)
@@ -61,7 +64,7 @@ function rankOf({ merge, after }: BulkTable): number {
   return after ? 2 : Number(merge !== undefined)
 }
 
-/** A table may have several kinds of endings. They are sorted too, whichever came first. */
+/** A table can have several kinds of endings. They are sorted too, whichever came first. */
 function byKind(a: EndedTable, b: EndedTable): number {
   return compare(a.table, b.table) || compare(kindOf(a), kindOf(b))
 }
@@ -76,8 +79,8 @@ function compare(a: string, b: string): number {
 
 /**
  * Makes one row per key, sorted by key. PostgreSQL accepts a key only once per statement, and nodes that use the same
- * order cannot deadlock. The rows are sorted and each is compared with the one before: a map would need a text for every
- * key, which costs more.
+ * order cannot deadlock. The rows are sorted and each is compared with the previous one: a map would need a text for
+ * every key, which costs more.
  */
 function merged(columns: readonly string[], { key, add = [], max = [], set = [] }: Merge, rows: Value[][]): Value[][] {
   const positionsOf = (names: readonly string[]) => names.map((name) => columns.indexOf(name))
@@ -98,7 +101,7 @@ function merged(columns: readonly string[], { key, add = [], max = [], set = [] 
   return found
 }
 
-/** A column of a key has values of one type, texts or numbers, and no nulls. */
+/** A key's column has values of one type, texts or numbers, and no nulls. */
 function compareAt(positions: readonly number[], a: readonly Value[], b: readonly Value[]): number {
   for (const position of positions) {
     const [x, y] = [a[position] as string, b[position] as string]

@@ -2,14 +2,14 @@ import { type ColumnOf, columnsOf, keyOf, type TableName } from '../tables.ts'
 import type { BulkTable, Merge } from './rows.ts'
 
 type Options<Name extends TableName> = {
-  /** Columns that a new row does not have yet. They are null, or have their default. */
+  /** Columns that a new row doesn't have yet. They are null, or have their default. */
   without?: readonly ColumnOf<Name>[]
-  /** A row whose key exists already is merged into the stored one. */
+  /** A row whose key already exists is merged into the stored one. */
   merge?: Omit<Merge, 'key'>
   after?: BulkTable
 }
 
-/** A described table, as the journal writes it. */
+/** A described table, as the journal uses it. */
 export function bulkTable<Name extends TableName>(
   table: Name,
   { without = [], merge, after }: Options<Name> = {},

@@ -3,17 +3,17 @@ import type { JournalEntry } from './entry.ts'
 import type { BulkTable, Write } from './rows.ts'
 
 export type Journal = {
-  /** Resolves with true once the entry is on disk, or with false if a lease of it was lost: see `JournalEntry`. */
+  /** Resolves with true once the entry is on disk, or with false if one of its leases was lost: see `JournalEntry`. */
   commit(entry: JournalEntry): Promise<boolean>
-  /** Sets aside a place for an entry that will come later. Returns false when no place is left. */
+  /** Reserves a place for a later entry. Returns false if no place is left. */
   reserve(): boolean
-  /** Gives back a place that was set aside, whether it was used or not. */
+  /** Gives back a reserved place, whether it was used or not. */
   release(): void
-  /** The listener is called with the rows of an entry that go into this table, once they are on disk. */
+  /** The listener is called with an entry's rows for this table, once they are on disk. */
   onWritten(table: BulkTable, listener: WritesListener): void
   /** How many entries wait for their commit. */
   waiting(): number
-  /** Resolves when every entry that was handed in before is committed. */
+  /** Resolves when every entry received before is committed. */
   drain(): Promise<void>
 }
 
@@ -21,11 +21,11 @@ export class BacklogFullError extends Error {}
 
 type WritesListener = (writes: readonly Write[]) => void
 
-/** What runs leave, entry by entry. The storage commits together what waits together. At most `backlog` entries wait. */
+/** What runs write, entry by entry. The storage commits entries that wait together. At most `backlog` entries wait. */
 export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { backlog: number }): Journal {
   const listeners = new Map<BulkTable, WritesListener>()
   const waiting = new Set<Promise<boolean>>()
-  /** How many places are set aside, plus the entries that wait without one. */
+  /** How many places are reserved, plus the entries that wait without one. */
   let reserved = 0
   let unreserved = 0
 
@@ -47,7 +47,7 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
       waiting.add(write)
       try {
         const written = await write
-        // Called later: a listener that threw here would make an entry that is on disk look lost.
+        // Called later: if a listener threw here, an entry that is on disk would appear to be lost.
         if (written) queueMicrotask(() => tell(entry.writes))
         return written
       } finally {

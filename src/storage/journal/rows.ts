@@ -4,7 +4,7 @@ import type { Tables } from '../tables.ts'
 export type Value = string | number | null
 
 /**
- * What happens to a row whose key exists already. Columns in `add` grow by its values, columns in `max` keep the larger
+ * What happens to a row whose key already exists. Columns in `add` grow by its values, columns in `max` keep the larger
  * value, and columns in `set` get the new one.
  */
 export type Merge = {
@@ -14,52 +14,52 @@ export type Merge = {
   set?: string[]
 }
 
-/** A table into which many rows go at once. */
+/** A table for inserting many rows at once. */
 export type BulkTable = {
   table: keyof Tables & string
   columns: readonly string[]
   merge?: Merge
   /**
-   * A merged table whose rows are locked before rows of this table get their numbers. Writers that share such a row then
-   * commit in the order of their numbers.
+   * A merged table whose rows are locked before rows of this table get their numbers. Writers that share such a row
+   * then commit in the order of their numbers.
    */
   after?: BulkTable
 }
 
-/** The values of a row by the names of their columns. A column without a value is null. */
+/** A row's values by column name. A column without a value is null. */
 export type Row = Readonly<Record<string, Value | undefined>>
 
-/** One row that is to be written. If it is work to do in the background, `lane` is the key of its lane. */
+/** One row to write. If it is background work, `lane` is the key of its lane. */
 export type Write = { into: BulkTable; row: Row; lane?: string }
 
 /** What happens to a leased row when the work on it ends, or continues. */
 export type EndedTable = LeasedTable & {
-  /** The columns that get new values. Without them the row is deleted. */
+  /** The columns that get new values. Without them, the row is deleted. */
   columns?: readonly string[]
-  /** Rows that are removed with the end: those whose column has the value of the key. */
+  /** Rows that are removed with it: those whose column has the value of the key. */
   drops?: { table: keyof Tables & string; column: string }
 }
 
-/** The end of a lease. The row is changed or deleted if its owner still holds it. */
+/** The end of a lease. The row is changed or deleted if its owner still holds the lease. */
 export type LeaseEnd = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row }
 
 /**
  * What is written together, or not at all. The rows of a batch have their values in the order of the table's columns.
- * Those of an ending are followed by the values of the key and by the owner.
+ * In an ending, the values of the key and the owner follow.
  */
 export type Batch = {
   inserts: { into: BulkTable; rows: Value[][] }[]
   endings: { of: EndedTable; rows: Value[][] }[]
 }
 
-/** Called for each commit, with the number of entries or transactions that share it, and how long it took. */
+/** Called after each commit, with the number of entries or transactions in it, and how long it took. */
 export type OnCommit = (entries: number, ms: number) => void
 
 export function namesOf({ columns }: { columns: readonly string[] }): string {
   return columns.map((column) => `"${column}"`).join(', ')
 }
 
-/** No sum grows larger. JavaScript has no exact number for it, and SQLite's driver does not read it. */
+/** The largest sum. JavaScript has no exact number above it, and SQLite's driver can't read one. */
 export const LARGEST_SUM = Number.MAX_SAFE_INTEGER
 
 /** The end of an insert statement, in SQL that both engines understand. */

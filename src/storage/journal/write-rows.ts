@@ -6,12 +6,14 @@ import { insertStatement } from '../sqlite/sqlite-write-batch.ts'
 import { batchOf, mergedRows, valuesOf } from './batch.ts'
 import { type Batch, type BulkTable, type Row, type Write } from './rows.ts'
 
-/** Writes what would otherwise be an entry of the journal inside the caller's transaction. */
+/** Writes what is normally an entry of the journal, inside the caller's transaction. */
 export async function writeRows(db: Database, writes: Write[]): Promise<void> {
   await insertAll(db, batchOf([{ writes }]).inserts)
 }
 
-/** Inserts many rows with one statement, inside the caller's transaction. They are merged where the table says so. */
+/**
+ * Inserts many rows with one statement, inside the caller's transaction. They are merged if the table is a merged one.
+ */
 export async function insertMany(db: Database, into: BulkTable, rows: readonly Row[]): Promise<void> {
   if (rows.length > 0)
     await insertAll(db, [
@@ -39,7 +41,7 @@ async function insertAll(db: Database, inserts: Batch['inserts']): Promise<void>
   })
 }
 
-/** Inserts a row if the condition holds, with one statement. Returns whether it did. */
+/** Inserts a row if the condition is true, with one statement. Returns whether it did. */
 export async function insertIf(db: Database, { into, row }: Write, condition: RawBuilder<SqlBool>): Promise<boolean> {
   const columns = sql.join(into.columns.map((name) => sql.ref(name)))
   const values = valuesOf(into, row)

@@ -6,7 +6,7 @@ import { removeRows } from '../queries/remove-rows.ts'
 import type { Tables } from '../tables.ts'
 import { isHeld, type Lease, type LeasedTable } from './lease.ts'
 
-/** The right to run a request that carries an Idempotency-Key. Later the row holds the answer. */
+/** The right to run a request with an Idempotency-Key. Later, the row contains the answer. */
 export const CLAIMS: LeasedTable = {
   table: 'claims',
   key: ['scope', 'key'],
@@ -17,7 +17,7 @@ export const CLAIMS: LeasedTable = {
 export type StoredReply = { status: number; headers: Record<string, string>; body: string }
 
 export type ClaimResult =
-  /** `earlier`: the request that came with the key before, and whose process died while it ran. */
+  /** `earlier`: the previous request with the key, whose process died while it ran. */
   | { state: 'claimed'; earlier: string | undefined }
   | { state: 'running' }
   | { state: 'done'; reply: StoredReply }
@@ -28,10 +28,10 @@ type FoundClaim = Selectable<Tables['claims']>
 
 const VALID_MS = 24 * 3_600_000
 
-/** The fingerprint of a claim whose request failed. Any request may have its key. */
+/** The fingerprint of a claim whose request failed. Any request can use its key. */
 const FREED = ''
 
-/** One atomic insert decides who runs. A claim that is older than a day, or whose owner has died, may be taken over. */
+/** One atomic insert decides who runs. A claim can be taken over if it is older than a day, or its owner has died. */
 export async function claim(
   db: Database,
   { key: [scope = '', key = ''], owner, until }: Lease,
@@ -46,7 +46,7 @@ export async function claim(
     if (!held) continue
     const isFree = held.created_at + VALID_MS <= now || held.fingerprint === FREED
     const isAbandoned = held.status === null && held.lease_until <= now
-    // What an abandoned request has begun may continue without it, so its key is not free for another request.
+    // What an abandoned request started may continue without it, so its key can't be used by another request.
     if (!isFree && (!isAbandoned || held.fingerprint !== fingerprint)) return stateOf(held, fingerprint)
     const earlier = isFree ? null : held.request_id
     const { numUpdatedRows } = await takeOver(db, held, { ...fresh, request_id: earlier ?? request_id })
@@ -54,7 +54,7 @@ export async function claim(
   }
 }
 
-/** What is known of a request with this fingerprint that runs or was answered. */
+/** What is known about a request with this fingerprint that is running or was answered. */
 export async function findSame(
   db: Database,
   { scope, key, fingerprint }: { scope: string; key: string; fingerprint: string },
@@ -62,7 +62,7 @@ export async function findSame(
 ): Promise<Extract<ClaimResult, { state: 'done' | 'running' }> | undefined> {
   const found = await find(db, scope, key)
   if (!found || found.created_at + VALID_MS <= now) return undefined
-  // A request whose process died is run again, and that needs a code of its own.
+  // A request whose process died is run again, and then needs its own one-time code.
   if (found.status === null && found.lease_until <= now) return undefined
   const same = stateOf(found, fingerprint)
   return same.state === 'done' || same.state === 'running' ? same : undefined
@@ -72,7 +72,7 @@ function find(db: Database, scope: string, key: string): Promise<FoundClaim | un
   return db.selectFrom('claims').selectAll().where('scope', '=', scope).where('key', '=', key).executeTakeFirst()
 }
 
-/** Resolves with undefined when the key has a claim already. */
+/** Resolves with undefined if the key already has a claim. */
 function insertClaim(db: Database, claimed: Insertable<Tables['claims']>): Promise<{ owner: string } | undefined> {
   return db
     .insertInto('claims')
@@ -82,7 +82,7 @@ function insertClaim(db: Database, claimed: Insertable<Tables['claims']>): Promi
     .executeTakeFirst()
 }
 
-/** Updates no row when another request was faster, or when the owner has answered meanwhile. */
+/** Updates no row if another request was faster, or if the owner has answered in the meantime. */
 function takeOver(db: Database, held: FoundClaim, changes: Updateable<Tables['claims']>): Promise<UpdateResult> {
   return db
     .updateTable('claims')
@@ -95,7 +95,7 @@ function takeOver(db: Database, held: FoundClaim, changes: Updateable<Tables['cl
     .executeTakeFirst()
 }
 
-/** What a request with this fingerprint learns from a claim that is in force. */
+/** What an active claim means for a request with this fingerprint. */
 function stateOf(found: FoundClaim, asked: string): ClaimResult {
   const { fingerprint, status, body, key: id } = found
   if (fingerprint !== asked) return { state: 'other' }
@@ -106,14 +106,14 @@ function stateOf(found: FoundClaim, asked: string): ClaimResult {
 
 const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 'body'] }
 
-/** The answer as a part of a journal entry, so that it is stored together with what the run leaves. */
+/** The answer as a part of a journal entry, so that it is stored together with what the run writes. */
 export function ending(lease: Lease, { status, headers, body }: StoredReply): LeaseEnd {
   return { of: ANSWERED_CLAIMS, lease, row: { status, headers: JSON.stringify(headers), body } }
 }
 
 const FREED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['fingerprint', 'request_id', 'lease_until'] }
 
-/** The end of the claim of a run that failed, for the journal: any request may then have the key. */
+/** Ends the claim of a failed run, for the journal. Any request can then use the key. */
 export function freeing(lease: Lease): LeaseEnd {
   return { of: FREED_CLAIMS, lease, row: { fingerprint: FREED, request_id: null, lease_until: 0 } }
 }
@@ -124,8 +124,8 @@ export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
 }
 
 /**
- * Stores the answer in a transaction. Returns false when another owner has taken the claim; then nothing of the run may
- * be kept.
+ * Stores the answer in a transaction. Returns false if another owner has taken the claim; then the run must be rolled
+ * back.
  */
 export async function complete(db: Database, lease: Lease, { status, headers, body }: StoredReply): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -136,7 +136,7 @@ export async function complete(db: Database, lease: Lease, { status, headers, bo
   return numUpdatedRows > 0n
 }
 
-/** From now on the claim names this request, and not the one that held it before. Returns false when it is lost. */
+/** From now on the claim names this request instead of the one before. Returns false if the claim is lost. */
 export async function nameRequest(db: Database, lease: Lease, request_id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('claims')
@@ -146,12 +146,12 @@ export async function nameRequest(db: Database, lease: Lease, request_id: string
   return numUpdatedRows > 0n
 }
 
-/** The next request with the key need not wait, and looks for what this one has begun. */
+/** The next request with the key doesn't have to wait, and looks for what this one has started. */
 export async function giveUp(db: Database, lease: Lease, now: number): Promise<void> {
   await db.updateTable('claims').set({ lease_until: now }).where(isHeld(CLAIMS, lease)).execute()
 }
 
-/** Frees the key after a failure, so that the request can be tried again. */
+/** Frees the key after a failure, so that the request can be retried. */
 export async function release(db: Database, lease: Lease): Promise<void> {
   await db.deleteFrom('claims').where(isHeld(CLAIMS, lease)).execute()
 }

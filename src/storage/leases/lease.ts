@@ -3,36 +3,36 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Logger } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
 
-/** How long an owner that has stopped renewing keeps its rows, unless the work says otherwise. */
+/** How long an owner that no longer renews keeps its rows, unless the work says otherwise. */
 export const LEASE_MS = 30_000
-/** How many renewals may fail before the lease ends. */
+/** How many renewals can fail before the lease ends. */
 const RENEWALS = 3
 const RENEWED_AT_ONCE = 500
 
 /**
- * A table whose rows are leased. A lease is the right of one owner to a row until a time. The owner renews it while it
- * works. An owner that dies stops renewing, and then anybody may take over the row. Every write of an owner to its row
- * has the condition that the owner still holds it.
+ * A table whose rows are leased. A lease is one owner's right to a row until a certain time. The owner renews it while
+ * it works. An owner that dies stops renewing, and then any other can take over the row. Every write of an owner to its
+ * row has the condition that it still holds the lease.
  */
 export type LeasedTable = {
   table: 'claims' | 'deliveries' | 'runs' | 'jobs' | 'ledger'
-  /** The columns that name a row. The column of the owner is `owner`. */
+  /** The columns that identify a row. The owner's column is `owner`. */
   key: readonly string[]
-  /** The column of the time at which the lease ends. */
+  /** The column with the end of the lease. */
   until: 'lease_until' | 'next_attempt_at' | 'run_at'
-  /** A condition, as SQL, that is true for leased rows. It uses the words of the index that serves it. */
+  /** A condition, as SQL, that is true for leased rows. It repeats the condition of the index that it uses. */
   condition: string
 }
 
-/** The values of a row's key, its owner, and the time at which the lease ends. */
+/** The values of a row's key, its owner, and when the lease ends. */
 export type Lease = { key: readonly string[]; owner: string; until: number }
 
-/** Names a process among all that share the store. The owner of its leases is this name, or one that begins with it. */
+/** Names a process among all that use the store. The owner of its leases is this name, or starts with it. */
 export function nodeName(kind: 'service' | 'cli'): string {
   return `${kind}:${randomUUID()}`
 }
 
-/** True for the row of a lease while its owner holds it. */
+/** True for a leased row while its owner holds the lease. */
 export function isHeld({ table, key, condition }: LeasedTable, lease: Omit<Lease, 'until'>): RawBuilder<SqlBool> {
   const column = (name: string) => sql.ref(`${table}.${name}`)
   const named = key.map((name, i) => sql`${column(name)} = ${lease.key[i]}`)
@@ -49,12 +49,12 @@ type TakeQuery = {
   due: Expression<{ id: string }>
   owner: string
   until: number
-  /** Further changes of the rows, and the columns to return, as SQL. */
+  /** Further changes to the rows, and the columns to return, as SQL. */
   changes?: RawBuilder<unknown>
   returning?: RawBuilder<unknown>
 }
 
-/** Gives rows to an owner. It is one statement, so that no other owner gets the same rows. */
+/** Leases rows to an owner, in one statement, so that no other owner gets the same rows. */
 export async function take<Row>(db: Database, leased: LeasedTable, taking: TakeQuery): Promise<Row[]> {
   const { due, owner, until, changes, returning = sql`*` } = taking
   const sets = [sql`owner = ${owner}`, sql`${sql.ref(leased.until)} = ${until}`, ...(changes ? [changes] : [])]
@@ -66,7 +66,7 @@ export async function take<Row>(db: Database, leased: LeasedTable, taking: TakeQ
 }
 
 /**
- * Extends leases, by primary key and in small statements, so that others do not wait long. Returns the leases that are
+ * Extends leases by primary key and in small statements, so that others don't wait long. Returns the leases that are
  * still held.
  */
 export async function renew(
@@ -96,7 +96,7 @@ export type LeaseUpkeep = {
   now: () => number
   log: Logger
   lease_ms: number
-  /** The leases that are held at this moment. */
+  /** The leases held now. */
   held(): Lease[]
   /** Called when another owner has the row, or may have it. */
   lost(lease: Lease): void
@@ -117,18 +117,18 @@ export async function renewHeld(
     log.warn({ err }, `could not renew the leases of ${leased.table}`)
     gone = leases.filter(({ until }) => until <= now())
   }
-  // A lease that was given back meanwhile is not lost.
+  // A lease that was given back in the meantime isn't lost.
   const stillHeld = new Set(held())
   for (const lease of gone) if (stillHeld.has(lease)) lost(lease)
 }
 
-/** Renews every lease that is held, again and again. Returns a function that stops it. */
+/** Renews every held lease periodically. Returns a function that stops it. */
 export function keepLeases(leased: LeasedTable, keeping: LeaseUpkeep): () => void {
   const timer = setInterval(() => renewHeld(leased, keeping), keeping.lease_ms / (RENEWALS + 1)).unref()
   return () => clearInterval(timer)
 }
 
-/** Ends the leases of a dead node, and says how many it had. `node` is its name, or how the names of all services begin. */
+/** Ends a dead node's leases, and returns how many it had. `node` is its name, or the prefix of all services' names. */
 export async function endLeases(
   db: Database,
   { table, until, condition }: LeasedTable,

@@ -4,9 +4,12 @@ import type { Storage } from '../open-storage.ts'
 import { NODE_DEAD_AFTER_MS } from '../tables/service-tables.ts'
 import type { Tables } from '../tables.ts'
 
-/** How often a node tells that it lives, and looks whether the others do. */
+/** How often a node reports that it is alive, and checks the others. */
 const BEAT_MS = 1_000
-/** A node that has not looked for this time stood still itself, or the database was away: it judges no other yet. */
+/**
+ * If a node hasn't checked for this long, it hung itself, or the database was unavailable: it doesn't judge the others
+ * yet.
+ */
 const AWAY_MS = 3_000
 const FORGOTTEN_AFTER_MS = 3_600_000
 
@@ -24,11 +27,11 @@ type Options = {
 
 type DeathListener = (node: string) => Promise<void>
 
-/** What another node told last, and since when it has told nothing new. */
+/** What another node reported last, and since when nothing new has come. */
 type NodeReport = { seen_at: number; since: number; isDead: boolean }
 
 /**
- * The processes that serve the same database. On PostgreSQL each has a row and renews it every second, and notices when
+ * The processes that serve the same database. On PostgreSQL each has a row, renews it every second, and notices when
  * another one dies. A SQLite store has one node, which needs no row.
  */
 export class NodeList {
@@ -48,7 +51,7 @@ export class NodeList {
     this.#db = options.storage.db
   }
 
-  /** From now on this process is a node: it serves. Resolves when the others can see it. */
+  /** From now on this process is a serving node. Resolves when the others can see it. */
   async join(): Promise<void> {
     clearInterval(this.#timer)
     this.#timer = setInterval(() => this.#beatAlone(), BEAT_MS).unref()
@@ -64,7 +67,7 @@ export class NodeList {
     if (!this.#timer) return
     clearInterval(this.#timer)
     this.#timer = undefined
-    // A beat that is in progress would write the row again.
+    // A report in progress would write the row again.
     await this.#beating
     if (!this.#isShared) return
     await this.#db.deleteFrom('nodes').where('node', '=', this.#options.node).execute().catch(this.#report)
@@ -81,7 +84,7 @@ export class NodeList {
     return [...own, ...others].map((one) => ({ ...one, status: one.seen_at < silent_before ? 'silent' : 'live' }))
   }
 
-  /** How many there are, as far as this one has heard. */
+  /** How many nodes there are, as far as this one knows. */
   get live(): number {
     return 1 + [...this.#heard.values()].filter(({ isDead }) => !isDead).length
   }
@@ -90,7 +93,7 @@ export class NodeList {
     return this.#options.storage.engine === 'postgres'
   }
 
-  /** A slow beat is not overtaken by the next one. */
+  /** The next report doesn't overtake a slow one. */
   async #beatAlone(): Promise<void> {
     this.#beating ??= this.#beat().finally(() => {
       this.#beating = undefined
@@ -119,7 +122,7 @@ export class NodeList {
         .execute()
       await this.#judge(others)
       const forgotten = state.seen_at - FORGOTTEN_AFTER_MS
-      // Nodes that were killed leave their rows.
+      // Killed nodes leave their rows behind.
       if (others.some(({ seen_at }) => seen_at < forgotten)) {
         await this.#db.deleteFrom('nodes').where('seen_at', '<', forgotten).execute()
       }
@@ -128,7 +131,7 @@ export class NodeList {
     }
   }
 
-  /** It goes by the time that passes here, and by no clock: clocks are set, and those of nodes differ. */
+  /** It uses the time that passes on this node, not a clock: clocks can be changed, and nodes' clocks differ. */
   async #judge(others: readonly Pick<Tables['nodes'], 'node' | 'seen_at' | 'taken_over_at'>[]): Promise<void> {
     const time = performance.now()
     const wasAway = time - this.#lookedAt > AWAY_MS

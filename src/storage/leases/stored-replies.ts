@@ -1,12 +1,12 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../database.ts'
 
-/** A key whose answer was erased stays taken, and a retry learns that it was erased. */
+/** A key whose answer was erased stays in use, and a retry learns that the answer was erased. */
 const ERASED = { headers: '{}', body: '' }
 
 /**
- * Erases the answers to requests about these runs. What is being answered now may contain erased words, so its claim is
- * taken away and the answer is not stored: the next request with the key is answered anew. Returns how many were erased.
+ * Erases the replies to requests about these runs. A reply being written now may contain erased words, so it loses its
+ * claim and isn't stored: the next request with the key gets a new reply. Returns how many were erased.
  */
 export async function eraseRepliesAbout(db: Database, request_ids: readonly string[]): Promise<number> {
   await db
@@ -31,7 +31,7 @@ type ClaimKey = { scope: string; key: string }
 
 type StoredBody = ClaimKey & { project_id: string; body: string }
 
-/** The next stored replies after the cursor that pass the condition. */
+/** The next stored replies after the cursor that match the condition. */
 export async function listReplies(
   db: Database,
   condition: RawBuilder<SqlBool>,
@@ -50,7 +50,7 @@ export async function listReplies(
   return rows.map((row) => ({ ...row, body: row.body ?? '' }))
 }
 
-/** Erases a reply, unless it has changed meanwhile. Returns how many were erased. */
+/** Erases a reply, unless it has changed in the meantime. Returns how many were erased. */
 export async function eraseReply(db: Database, { scope, key, body }: Omit<StoredBody, 'project_id'>): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('claims')

@@ -12,8 +12,8 @@ const BATCH_SIZE = 512
 const MAX_TRIES = 5
 
 /**
- * Group commit. When the last batch is written, everything that waits becomes the next one, so that one commit serves
- * many requests. There is no timer: an idle service commits at once, and a slow disk makes larger batches.
+ * Group commit. When the last batch is written, everything that waits becomes the next one, so one commit serves many
+ * requests. There is no timer: an idle service commits immediately, and a slow disk makes larger batches.
  */
 export function groupedWrites(write: WriteBatch, onCommit: OnCommit) {
   let queue: PendingWrite[] = []
@@ -35,13 +35,13 @@ export function groupedWrites(write: WriteBatch, onCommit: OnCommit) {
       queue.push({ entry, resolve, reject })
       if (isPumping) return
       isPumping = true
-      // setImmediate, so that everything else that arrives in this pass of the event loop joins the batch.
+      // setImmediate, so that everything else in this pass of the event loop joins the batch.
       setImmediate(() => pump(db))
     })
 }
 
 async function flush(db: Database, write: WriteBatch, batch: PendingWrite[], tries = 1): Promise<void> {
-  // Splits the batch in halves until the entry that cannot be written is alone.
+  // Halves the batch until the entry that can't be written is alone.
   const flushHalves = async () => {
     const half = Math.ceil(batch.length / 2)
     await flush(db, write, batch.slice(0, half))
@@ -53,7 +53,7 @@ async function flush(db: Database, write: WriteBatch, batch: PendingWrite[], tri
     if (!written && batch.length > 1) return await flushHalves()
     for (const { resolve } of batch) resolve(written)
   } catch (error) {
-    // Two nodes locked the same rows and PostgreSQL rolled back this transaction. It is tried again.
+    // Two nodes locked the same rows and PostgreSQL rolled back this transaction. It is retried.
     if (isUndone(error) && tries < MAX_TRIES) return flush(db, write, batch, tries + 1)
     // One bad entry must not fail the others.
     if (batch.length > 1 && !isPassing(error)) await flushHalves()

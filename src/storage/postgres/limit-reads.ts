@@ -4,7 +4,7 @@ import { plannedName } from '../database.ts'
 import { ReadTimeoutError } from '../read-limits.ts'
 import { connect, type PostgresClient, type PostgresPool } from './postgres.ts'
 
-/** How long the server may take to end a read after it was told to. Then the connection is closed. */
+/** How long the server has to end a read after it was told to. Then the connection is closed. */
 const OBEY_MS = 2_000
 /** https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-CANCELREQUEST */
 const CANCEL_REQUEST = 80_877_102
@@ -12,13 +12,16 @@ const CANCEL_REQUEST = 80_877_102
 type ReadOptions = {
   /** How long a read outside of a transaction may take. */
   readTimeout: number
-  /** Whether a connection of the pool is always the same one of PostgreSQL. Otherwise it may not know a statement's name. */
+  /**
+   * Whether a connection of the pool always uses the same connection of PostgreSQL. Otherwise that one may not know a
+   * statement's name.
+   */
   ownsSessions: () => boolean
 }
 
 /**
- * The pool, with a time limit for reads outside of transactions. The limit is not a setting of the connection: a pooler
- * between us and the server would apply it to others too, or refuse it.
+ * The pool, with a time limit for reads outside of transactions. The limit isn't a setting of the connection: a pooler
+ * in between would also apply it to others, or refuse it.
  */
 export function limitReads(pool: PostgresPool, options: ReadOptions): KyselyPool {
   return {
@@ -70,13 +73,15 @@ class LimitedClient implements PostgresPoolClient {
       throw cancelled ? new ReadTimeoutError(this.#readTimeout) : error
     } finally {
       clearTimeout(timer)
-      // The connection is ours until the server has taken note: it would end the next statement on it.
+      // The connection isn't returned until the server has received this: it would end the connection's next statement.
       await cancelled
     }
   }
 }
 
-/** Asks the server to end the connection's statement. Resolves when the server has taken note, or cannot be asked. */
+/**
+ * Asks the server to end the connection's statement. Resolves when the server has received this, or can't be reached.
+ */
 async function cancel({ host, port, processID, secretKey }: PostgresClient): Promise<void> {
   if (typeof processID !== 'number' || typeof secretKey !== 'number') return
   const message = Buffer.alloc(16)

@@ -3,14 +3,14 @@ import { sql } from 'kysely'
 import type { Database } from '../database.ts'
 import { messageChannel } from './change-listener.ts'
 
-/** A notification of PostgreSQL has fewer than 8000 bytes. */
+/** A PostgreSQL notification has fewer than 8000 bytes. */
 const PART_BYTES = 5_000
-/** Messages of which parts are missing are forgotten, oldest first. */
+/** Incomplete messages are dropped, oldest first. */
 const MAX_UNFINISHED = 100
 
 type PartialMessage = { parts: string[]; missing: number }
 
-/** Carries messages between nodes as notifications of PostgreSQL. Long ones travel in parts. */
+/** Carries messages between nodes as PostgreSQL notifications. Long ones are sent in parts. */
 export class PostgresWire {
   readonly #listeners: ((message: string) => void)[] = []
   readonly #unfinished = new Map<string, PartialMessage>()
@@ -43,7 +43,7 @@ export class PostgresWire {
   }
 }
 
-/** Each with the id of its message, its position among the parts and how many there are. */
+/** Each part with the ID of its message, its position and the number of parts. */
 function partsOf(message: string): string[] {
   const bytes = Buffer.from(message)
   const count = Math.ceil(bytes.length / PART_BYTES)

@@ -6,8 +6,8 @@ import { LOST_LEASE_CODE } from './lost-lease.ts'
 import { connect, type PostgresPool } from './postgres.ts'
 
 /**
- * Writes each batch as one statement, which is a transaction of its own: one message, however many tables it has rows
- * for. Returns false when a lease of the batch was lost; then nothing is written.
+ * Writes each batch as one statement, which is its own transaction: one message, however many tables it has rows for.
+ * Returns false if a lease of the batch was lost; then nothing is written.
  */
 export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean) {
   const numbers = new Map<BulkTable | EndedTable, number>()
@@ -54,9 +54,9 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
 }
 
 /**
- * Every part is a table expression: first the leases that end, then the inserts. The statement undoes itself if one of the
- * leases was lost. The rows of a table come as one JSON text, which is several times cheaper for this process than the
- * driver's arrays.
+ * Every part is a table expression: first the leases that end, then the inserts. The statement undoes itself if one of
+ * the leases was lost. A table's rows are passed as one JSON text, which costs this process much less than the driver's
+ * arrays.
  */
 export async function batchText(db: Database, batch: Batch): Promise<string> {
   const parts: string[] = []
@@ -84,9 +84,9 @@ export async function batchText(db: Database, batch: Batch): Promise<string> {
 }
 
 /**
- * The rows of a batch whose keys are looked up. All of them are arrays, but PostgreSQL takes the condition for a rare one
- * and looks them up one by one, by their key. Where it expects many, and knows nothing of the table yet, it would read all
- * of the table in every commit.
+ * The rows of a batch whose keys are looked up. All of them are arrays, but PostgreSQL assumes that the condition is
+ * rarely true, and looks them up one by one, by key. If it expected many rows, and had no statistics for the table yet,
+ * it would read the whole table in every commit.
  */
 function keyedRows(rows: string): string {
   return `(select r from jsonb_array_elements(${rows}) r where jsonb_typeof(r) = 'array') keyed(r)`
@@ -108,7 +108,7 @@ function dropText(drops: Required<EndedTable>['drops'], { columns = [] }: EndedT
   return `delete from "${drops.table}" t using ${keyedRows(rows)} where t."${drops.column}" = r ->> ${columns.length}`
 }
 
-/** `conditions` hold for all rows or for none. */
+/** `conditions` are true for all rows or for none. */
 export async function insertText(
   db: Database,
   into: BulkTable,
@@ -121,7 +121,7 @@ export async function insertText(
   return `insert into "${into.table}" (${namesOf(into)}) select ${values} from jsonb_array_elements($${parameter}::jsonb) r${where}${conflictOf(into)}`
 }
 
-/** PostgreSQL refuses half a surrogate pair. JSON writes one as an escape, which is rare in other texts. */
+/** PostgreSQL refuses half a surrogate pair. JSON writes it as an escape, which is rare in other texts. */
 export function toJson(rows: Value[][]): string {
   const json = JSON.stringify(rows)
   if (!json.includes('\\ud')) return json
@@ -130,11 +130,11 @@ export function toJson(rows: Value[][]): string {
   )
 }
 
-/** JSON has no column types. They are read from the database's catalogue, and do not change while a node runs. */
+/** JSON has no column types. They are read from the database's catalogue, and don't change while a node runs. */
 const typesOf = new WeakMap<DialectAdapter, Map<string, Map<string, string>>>()
 
 async function columnTypes(db: Database, table: string): Promise<Map<string, string>> {
-  // A database and its transactions share one adapter, and no other database has it.
+  // A database and its transactions share one adapter, which no other database has.
   const { adapter } = db.getExecutor()
   const ofTables = typesOf.get(adapter) ?? new Map<string, Map<string, string>>()
   typesOf.set(adapter, ofTables)

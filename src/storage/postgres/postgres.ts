@@ -6,16 +6,16 @@ import { lazily } from '../../lib/lazily.ts'
 export const driver = lazily<typeof pg>('pg')
 
 export const CONNECT_MS = 5_000
-/** A timer that rings later than this shows that the process stood still. */
+/** A timer that fires later than this shows that the process was suspended. */
 const LATE_MS = 250
 const CONNECT_TRIES = 5
 const SILENT_MS = 30_000
-/** What a server still gets to answer: it may have stood still together with this process. */
+/** How long a server still has to answer: it may have been suspended together with this process. */
 const LAST_MS = 1_000
-/** Shorter than the time above, so that an idle connection is closed in good order. */
+/** Shorter than the time above, so that an idle connection is closed cleanly. */
 const IDLE_MS = 20_000
 
-/** Rows look as they do on SQLite: int8 and numeric become numbers. */
+/** Rows look the same as on SQLite: int8 and numeric become numbers. */
 const PARSERS = new Map<number, (text: string) => unknown>([
   [20, Number],
   [1700, Number],
@@ -29,14 +29,14 @@ const types = {
 export type PostgresOptions = {
   url: string
   poolSize: number
-  /** How long a connection in use may be silent, whichever side should speak. 0 means without limit. */
+  /** How long a connection in use can be silent, on either side. 0 means no limit. */
   silentMs?: number | undefined
-  /** How long a read outside of a transaction may take. 0 means without limit. */
+  /** How long a read outside of a transaction can take. 0 means no limit. */
   readTimeout: number
 }
 
 export type PostgresPool = pg.Pool
-/** With these two numbers the server can be told to end the connection's statement. */
+/** With these two numbers, the server can be asked to end the connection's statement. */
 export type PostgresClient = pg.PoolClient & { processID?: number | null; secretKey?: number | null }
 
 export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresOptions, 'readTimeout'>): PostgresPool {
@@ -50,8 +50,8 @@ export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresO
     stream: () => impatientSocket(silentMs),
     application_name: 'moorage',
   })
-  // When the server closes a connection, the query that uses it fails and the pool replaces it. Without a listener this
-  // event would end the process.
+  // When the server closes a connection, its query fails and the pool replaces it. Without a listener, this event would
+  // end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
@@ -72,8 +72,8 @@ export function connectAlone(url: string) {
 }
 
 /**
- * The driver gives up after CONNECT_MS by a timer. If that rang late, this process stood still meanwhile, as on a machine
- * that was suspended, and the server had no chance to answer: it is asked again.
+ * The driver gives up after CONNECT_MS, using a timer. If the timer fired late, this process was suspended, perhaps
+ * with its machine, and the server had no chance to answer, so the driver tries again.
  */
 async function connectFairly<Connected>(tryToConnect: () => Promise<Connected>): Promise<Connected> {
   for (let tries = 1; ; tries++) {
@@ -107,12 +107,12 @@ export async function hearRows(
 }
 
 /**
- * When the network loses packets, the server seems to be thinking. The driver's own time limit would leave the
- * connection open, still waiting for the answer, and its next user would wait too. This one closes the connection.
+ * If the network loses packets, the server seems to be busy. The driver's own time limit would leave the connection
+ * open, still waiting for the reply, and its next user would wait too. This one closes the connection.
  */
 function impatientSocket(ms: number): Socket {
   const socket = new Socket()
-  // The query that fails with it shows by this mark that PostgreSQL is away, and not another service.
+  // Marks the error of the failed query, to show that PostgreSQL is unavailable and not another service.
   socket.on('error', (error) => Object.assign(error, { from: 'postgres' }))
   return socket.setTimeout(ms, () => {
     const { bytesRead, bytesWritten } = socket

@@ -1,14 +1,14 @@
 import { setAwakeTimeout } from '../../lib/work/awake-timeout.ts'
 import { CONNECT_MS } from './postgres.ts'
 
-/** Connections that transactions leave to others. */
+/** Connections that transactions leave free for others. */
 const LEFT_OVER = 1
-/** What PostgreSQL says when it has too many connections. */
+/** PostgreSQL's error when it has too many connections. */
 const TOO_MANY_CONNECTIONS = '53300'
 
 /**
- * Begins fewer transactions at once than there are connections. What a transaction needs from the memory of this node may
- * have to be read on another connection: if transactions had all of them, they would wait for each other.
+ * Allows fewer simultaneous transactions than there are connections. A transaction may need cached data that must be
+ * read over another connection: if transactions had all connections, they would wait for each other.
  */
 export class TransactionPlaces {
   #left: number
@@ -18,12 +18,12 @@ export class TransactionPlaces {
     this.#left = Math.max(1, connections - LEFT_OVER)
   }
 
-  /** How many transactions wait for a place. */
+  /** How many transactions wait for a slot. */
   get waiting(): number {
     return this.#waiting.size
   }
 
-  /** Rejects if there is no place in the time in which there would have to be a connection. */
+  /** Rejects if no slot becomes free within the time limit for connections. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#left > 0) this.#left--
     else await this.#wait()
@@ -49,7 +49,7 @@ export class TransactionPlaces {
     })
   }
 
-  /** The place goes to the one that has waited longest. */
+  /** The slot goes to the transaction that has waited longest. */
   #passOn(): void {
     const [next] = this.#waiting
     if (!next) {

@@ -3,7 +3,7 @@ import { VectorComparison } from '../comparison.ts'
 import { hearRows, openPool } from './postgres.ts'
 import type { VectorReply, VectorRequest, VectorWorkerData } from './vector-thread.ts'
 
-/** How many searches run at once. More wait for a connection. */
+/** How many searches run at the same time. Others wait for a connection. */
 const CONNECTIONS = 2
 
 if (parentPort) serve(parentPort, workerData as VectorWorkerData)

@@ -5,14 +5,14 @@ import { removeRows } from './remove-rows.ts'
 
 const DAY_MS = 86_400_000
 
-/** The rows of one owner, an agent or a webhook, that its project keeps no longer. */
+/** The rows of one owner, an agent or a webhook, that are past their project's retention. */
 export type AgedRows = { owner: string | number; before: number }
 
 type Owners = { table: 'agents' | 'webhooks'; key: 'seq' | 'id' }
 
 /**
- * An owner whose project has a retention of its own and that has older rows. `hasOlder` asks for one of them, by an
- * index that begins with the owner: the cost depends on the number of owners and not of rows.
+ * An owner whose project has its own retention and that has older rows. `hasOlder` looks for one such row, with an
+ * index that starts with the owner, so the cost depends on the number of owners, not of rows.
  */
 export async function findAged(
   db: Database,
@@ -34,7 +34,7 @@ export async function findAged(
   return undefined
 }
 
-/** Removes at most `limit` rows of an agent that its project keeps no longer; returns how many. */
+/** Removes at most `limit` rows of an agent that are past its project's retention; returns how many. */
 export async function removeAged(
   db: Database,
   table: 'invocations' | 'approvals' | 'logs',
@@ -47,7 +47,7 @@ export async function removeAged(
   return removeRows(db, table, { which: sql`agent_seq = ${aged.owner} and ${isOlder(aged.before)}`, limit })
 }
 
-/** With an offset PostgreSQL looks for one row of each owner, and does not read the whole table to join it. */
+/** With an offset, PostgreSQL looks up one row per owner, instead of reading the whole table to join it. */
 export function anyOf(rows: RawBuilder<unknown>): RawBuilder<SqlBool> {
   return sql`exists (select 1 from ${rows} limit 1 offset 0)`
 }

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import type { Tables } from '../tables.ts'
 import { isOneOf } from './is-one-of.ts'
 
-/** How many rows a select picks. */
+/** How many rows a select returns. */
 export async function countAll<TB extends keyof Tables, Row>(
   select: SelectQueryBuilder<Tables, TB, Row>,
 ): Promise<number> {
@@ -14,7 +14,7 @@ export async function countAll<TB extends keyof Tables, Row>(
   return total
 }
 
-/** How many invocations or log entries some agents have. Receipts and log entries are counted as they are written. */
+/** How many invocations or log entries some agents have, from counts that are updated with every write. */
 export async function countOfAgents(
   db: Database,
   counted: 'invocations' | 'logs',

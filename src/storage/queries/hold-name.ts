@@ -2,8 +2,9 @@ import { sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 
 /**
- * Until the transaction ends, no other one gives this name, to a project or to an agent of the project. Ask who has the name after it. Without it, the slower of two
- * would fail at the unique index. SQLite has one writer at a time and needs none of this.
+ * Until the transaction ends, no other can give this name to a project or to an agent of the project. Then check who
+ * has the name. Without this, the slower of two would fail at the unique index. SQLite has one writer at a time and
+ * doesn't need this.
  */
 export async function holdName(
   db: Database,

@@ -8,8 +8,8 @@ type OfAgents = { [Table in TableName]: Tables[Table] extends { agent_seq: numbe
 const AGENTS_PER_LOOK = 100
 
 /**
- * Some deleted agents that a table still has rows of. It jumps through the index from agent to agent, so its cost
- * depends on the number of agents and not of rows. The index must begin with `agent_seq`.
+ * Some deleted agents that still have rows in a table. It jumps through the index from agent to agent, so its cost
+ * depends on the number of agents, not of rows. The index must start with `agent_seq`.
  */
 export async function missingAgents(db: Database, table: OfAgents): Promise<number[]> {
   const rows = sql.table(table)

@@ -10,9 +10,9 @@ export type PageQuery = { limit: number; offset: number; sort: string }
 export type Page<T> = {
   items: T[]
   total: number
-  /** A search did not look at everything: rows before this time are left, or from it on where the oldest come first. */
+  /** Set if a search didn't read everything: rows before this time are left, or from it on if the oldest come first. */
   searched_to?: number | undefined
-  /** A follower of the list asks next for what comes after this position. `more`: there is something already. */
+  /** A follower of the list next asks for what comes after this position. `more`: there already is something. */
   next?: { after: string; more: boolean }
 }
 
@@ -25,13 +25,13 @@ type PageOptions = {
   total?: Promise<number> | undefined
 }
 
-/** Where no index has the rows in order, at most this number of rows is sorted for one page. */
+/** If no index has the rows in order, at most this many rows are sorted for one page. */
 export const MAX_SORTED = 10_000
 
-/** A list is too long to be sorted by a field that no index serves. */
+/** A list is too long to be sorted by a field without an index. */
 export class TooLongToSortError extends Error {
   readonly field: string
-  /** The field that it is in order of. */
+  /** The field that the list is sorted by. */
   readonly order: string
 
   constructor(field: string, order: string) {
@@ -42,7 +42,7 @@ export class TooLongToSortError extends Error {
 }
 
 /**
- * One page of a select over `table`, and how many rows match in all. `sort` is a column, with `-` before it for
+ * One page of a select over `table`, and how many rows match in total. `sort` is a column, with `-` before it for
  * descending order. Nulls come last, as in PostgreSQL's indexes; SQLite must be told so.
  */
 export async function page<TB extends keyof Tables, Row>(
@@ -61,19 +61,19 @@ export async function page<TB extends keyof Tables, Row>(
 }
 
 type LongList = {
-  /** The column of times that the list is in the order of. */
+  /** The time column that the list is sorted by. */
   order: 'created_at' | 'timestamp'
-  /** The columns by which an index has that order. Ids begin with the time, so for most lists it is the id alone. */
+  /** The columns of an index with that order. IDs begin with the time, so for most lists it is only the ID. */
   by?: readonly string[]
   total?: Promise<number>
 }
 
-/** The same rows in parts, each of which an index has in order: then no row is read that belongs to none of them. */
+/** The same rows in parts, each of which an index has in order, so that no other rows are read. */
 type Parts<TB extends keyof Tables, Row> = { parts?: readonly Select<TB, Row>[] | undefined }
 
 /**
- * One page of a list that may have millions of rows. The ids of the page are found by an index alone, so that rows before
- * the page are passed over without being read.
+ * One page of a list that can have millions of rows. The IDs of the page are found in an index alone, so rows before
+ * the page are skipped without being read.
  */
 export async function longPage<TB extends keyof Tables, Row>(
   db: Database,
@@ -89,7 +89,7 @@ export async function longPage<TB extends keyof Tables, Row>(
   const inOrder = <R>(rows: Select<TB, R>) =>
     by.reduce((ordered, name) => ordered.orderBy(sql.ref(name), direction), rows)
   const idsOf = (some: Select<TB, Row>) => inOrder(some.clearSelect().select(sql<string>`id`.as('id')))
-  // The first ones of all parts together are among the first ones of each.
+  // The first rows overall are among the first rows of each part.
   const firstOf = (part: Select<TB, Row>) => sql`select id from ${idsOf(part).limit(query.offset + query.limit)} part`
   const candidates = parts
     ? inOrder(

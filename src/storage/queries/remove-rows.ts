@@ -15,8 +15,8 @@ export async function removeRows(db: Database, table: TableName, { which, limit 
 }
 
 /**
- * Removes at most `limit` rows and returns them, inside the caller's transaction. Rows that another transaction has locked
- * stay, so the caller does not wait for the journal.
+ * Removes at most `limit` rows and returns them, inside the caller's transaction. Rows that another transaction has
+ * locked stay, so the caller doesn't wait for the journal.
  */
 export async function takeRows<Table extends TableName>(
   db: Database,

@@ -1,7 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 
-/** The agents whose data a list may show: of one project, only one or all, and none of `except`. */
+/** The agents whose data a list can show: of one project, only one or all, and none of `except`. */
 export type ShownAgents = { project_id: string; only: string | null; except: readonly string[] }
 
 /** Whether the agent of a row in that project is shown. A row without an agent belongs to the whole project. */
@@ -14,7 +14,10 @@ export function isShown(
   return except.length === 0 ? inScope : sql<SqlBool>`${inScope} and ${isNotIn(db, agent, except)}`
 }
 
-/** Whether a key is of the project. Keys of all projects have none, and are shown to those who work in all. */
+/**
+ * Whether a key belongs to the project. Keys with access to all projects have none, and only actors with the same
+ * access see them.
+ */
 export function isKeyOf(
   project: Expression<unknown>,
   { project_id }: Pick<ShownAgents, 'project_id'>,

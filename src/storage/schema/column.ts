@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 
-/** What the engines call the types of columns. PostgreSQL compares text by bytes, as SQLite does, so both sort alike. */
+/** The engines' names for column types. PostgreSQL compares text by bytes, as SQLite does, so both sort alike. */
 export const SQL_TYPES = {
   sqlite: {
     text: 'text',
@@ -22,18 +22,21 @@ type SqlEngine = keyof typeof SQL_TYPES
 
 type ColumnFacts = {
   kind: keyof (typeof SQL_TYPES)['sqlite']
-  /** What follows the type, as SQL. */
+  /** The SQL after the type. */
   rules: string
   isKey: boolean
   isNullable: boolean
   only?: SqlEngine
-  /** What values of the column mean, if the kind does not say it. */
+  /** What the column's values mean, if the kind doesn't say it. */
   format?: 'json' | 'flag' | 'time'
 }
 
-/** A column as its table describes it. `Type` is what the code reads and writes there. It has no nulls unless it says so. */
+/**
+ * A column as its table describes it. `Type` is what the code reads and writes there. Nulls are only allowed if it says
+ * so.
+ */
 export class TableColumn<Type> {
-  /** For the compiler alone. */
+  /** Only for the compiler. */
   declare readonly type: Type
   readonly facts: ColumnFacts
 
@@ -54,27 +57,27 @@ export class TableColumn<Type> {
     return this.#with('unique')
   }
 
-  /** Few values: the type names them. */
+  /** Few values, which the type lists. */
   of<Few extends Type>(): TableColumn<Few> {
     return new TableColumn(this.facts)
   }
 
-  /** Only one engine has it. */
+  /** Only one engine has the column. */
   only(engine: SqlEngine): TableColumn<Type> {
     return new TableColumn({ ...this.facts, only: engine })
   }
 
-  /** For rows that come without a value. It's SQL. */
+  /** For rows without a value. It's SQL. */
   default(value: string | number): TableColumn<Generated<Type>> {
     return new TableColumn(this.#with(`default ${value}`).facts)
   }
 
-  /** The row goes when the row of the other table goes. */
+  /** The row is deleted with the other table's row. */
   references(table: string, column = 'id'): TableColumn<Type> {
     return this.#with(`references ${table} (${column}) on delete cascade`)
   }
 
-  /** The row of the other table cannot go before this one. */
+  /** The other table's row can't be deleted before this one. */
   needs(table: string, column = 'id'): TableColumn<Type> {
     return this.#with(`references ${table} (${column})`)
   }
@@ -97,5 +100,5 @@ export const flag = columnOf<number>('integer', 'flag')
 /** In milliseconds since the epoch. */
 export const time = columnOf<number>('integer', 'time')
 export const bytes = columnOf<Uint8Array>('bytes')
-/** An integer key that is never handed out twice. */
+/** An integer key that is never reused. */
 export const sequence = columnOf<Generated<number>>('sequence')

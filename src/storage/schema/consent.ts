@@ -3,31 +3,32 @@ import { type Database, engineOf } from '../database.ts'
 import { NODE_DEAD_AFTER_MS } from '../tables/service-tables.ts'
 import type { Migration } from './migration.ts'
 
-/** The setting with the names of the migrations that may break nodes which serve, as a JSON list. */
+/** The setting with the names of migrations that the operator allows to break serving nodes, as a JSON list. */
 export const CONSENT = 'upgrade_allowed'
 
-/** The nodes that serve a PostgreSQL database, as SQL. They tell the time by the database's clock. */
+/** The nodes that serve a PostgreSQL database, as SQL. It uses the database's clock. */
 export const SERVING_NODES = `select node, version, "commit", seen_at from nodes
   where taken_over_at is null and seen_at > extract(epoch from clock_timestamp()) * 1000 - ${NODE_DEAD_AFTER_MS}
   order by started_at, node`
 
-/** The migrations that are ahead would break nodes that serve, and the operator has not agreed. */
+/** The next migrations would break serving nodes, and the operator hasn't agreed. */
 export class ConsentNeededError extends Error {}
 
-/** Which of these migrations break nodes that know nothing of them. */
+/** The migrations among these that break nodes which don't know them. */
 export function breaking(migrations: readonly Migration[]): string[] {
   return migrations.filter(({ breaks }) => breaks).map(({ name }) => name)
 }
 
-/** Whether the operator has agreed to all of these migrations. `setting` is what is stored. */
+/** Whether the operator has agreed to all of these migrations. `setting` is the stored value. */
 export function isAllowed(names: readonly string[], setting: string | undefined): boolean {
   const allowed: unknown = JSON.parse(setting ?? '[]')
   return Array.isArray(allowed) && names.every((name) => allowed.includes(name))
 }
 
 /**
- * Throws if nodes that serve this database would have to stop. A node serves once its schema is complete: so if a
- * migration is ahead, all of them are older. A SQLite store has one service at a time, which the command line may meet.
+ * Throws if nodes that serve this database would have to stop. A node serves only with a complete schema, so if there
+ * are migrations to run, all serving nodes are older. A SQLite store has one service at a time, which the command line
+ * may meet.
  */
 export async function requireConsent(db: Database, ahead: readonly Migration[], isServed = () => false): Promise<void> {
   const names = breaking(ahead)

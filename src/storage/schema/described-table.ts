@@ -4,29 +4,29 @@ type PerEngine<Value> = Partial<Record<keyof typeof SQL_TYPES, Value>>
 
 type TableFacts = {
   key?: readonly string[]
-  /** Rows are reached by their whole key and never by another: SQLite need not number them as well. */
+  /** Rows are always looked up by their whole key, so SQLite doesn't need to number them. */
   isKeyed?: true
-  /** What follows `create index … on …`, by the name of the index. With `unique` before it, it's a unique index. */
+  /** The SQL after `create index … on …`, by index name. With `unique` before it, it's a unique index. */
   indexes: Readonly<Record<string, string | PerEngine<string>>>
-  /** The engine that has the table, if it's one alone. */
+  /** The engine that has the table, if only one has it. */
   only?: keyof typeof SQL_TYPES
   /** How the table is stored, as SQL. */
   stored: PerEngine<string>
-  /** Further statements. They run when all tables are there. */
+  /** Further statements, which run when all tables exist. */
   also: PerEngine<readonly string[]>
 }
 
 type Columns = Readonly<Record<string, TableColumn<unknown>>>
 
 /**
- * A table, described once: from it come the statements that make it on both engines, the type of its rows, and the
+ * A table, described once. From this come the statements that create it on both engines, the type of its rows, and the
  * columns that the journal writes.
  */
 export class Table<Described extends Columns = Columns, IndexName extends string = string> {
-  /** In the order of the table. SQLite reads through a long text to what stands behind it. */
+  /** In the table's order. To reach a column after a long text, SQLite reads through the text. */
   readonly columns: Described
   readonly facts: TableFacts
-  /** For the compiler alone. */
+  /** Only for the compiler. */
   declare readonly indexNames: IndexName
 
   constructor(columns: Described, facts: TableFacts) {
@@ -39,7 +39,7 @@ export class Table<Described extends Columns = Columns, IndexName extends string
     return this.#with({ key })
   }
 
-  /** As above, for rows that are never reached otherwise. */
+  /** As above, for rows that are only looked up by this key. */
   keyedBy(...key: (keyof Described & string)[]): Table<Described, IndexName> {
     return this.#with({ key, isKeyed: true })
   }
@@ -69,7 +69,7 @@ export function table<Described extends Columns>(columns: Described): Table<Desc
   return new Table(columns, { indexes: {}, stored: {}, also: {} })
 }
 
-/** The rows of tables, as Kysely wants their types. */
+/** The rows of tables, with the types that Kysely needs. */
 export type RowsOf<Tables extends Record<string, { columns: Columns }>> = {
   [Name in keyof Tables]: { [Key in keyof Tables[Name]['columns']]: Tables[Name]['columns'][Key]['type'] }
 }

@@ -9,8 +9,8 @@ import { firstRelease, isUnreleased, MIGRATIONS, UNRELEASED } from './released-m
 
 const LOCK = 7_766_837
 /**
- * How long a migration waits for a table that is in use, and how long until it tries again. It does not wait long,
- * because everything else that wants the table waits behind it.
+ * How long a migration waits for a table in use, and how long until it tries again. It doesn't wait long, because
+ * everything else that needs the table waits behind it.
  */
 const PATIENCE = { lock_ms: 2_000, again_ms: 1_000 }
 const TRIES = 30
@@ -19,16 +19,17 @@ type MigrateOptions = {
   lock_ms?: number
   again_ms?: number
   watch?: MigrationWatch | undefined
-  /** Waits until older nodes may be broken. Otherwise that is an error. */
+  /** Waits until older nodes can be broken. Without it, that is an error. */
   waitsForConsent?: boolean
-  /** Whether a service uses the SQLite store, which this process does not lock. */
+  /** Whether a service uses the SQLite store, which this process doesn't lock. */
   isServed?: (() => boolean) | undefined
 }
 
 /**
  * Brings the schema up to date in one transaction. Nodes that start together wait for each other, and the second one
- * finds nothing to do. Nodes that serve go on meanwhile. A migration that breaks them waits until they have stopped or
- * the operator has agreed, and ends them when it is committed. A schema that is newer than this program is used as it is, unless one of the migrations that this program does not know breaks it.
+ * finds nothing to do. Serving nodes continue meanwhile. A migration that breaks them waits until they have stopped or
+ * the operator has agreed, and ends them when it is committed. A newer schema is used as it is, unless a migration that
+ * this version doesn't know breaks it.
  */
 export async function migrate(
   database: Database,
@@ -95,14 +96,14 @@ async function migrateOnce(
   if (ahead.some(({ breaks }) => breaks)) await notifyNodes(db, 'schema')
 }
 
-/** Which schema the database has, and the oldest one that this program can bring up to date. */
+/** Which schema the database has, and the oldest one that this version can bring up to date. */
 export async function readSchemaVersions(db: Database): Promise<{ current: string; supported_from: string }> {
   const latest = db.selectFrom('migrations').select('name').orderBy('migrated_at', 'desc').orderBy('name', 'desc')
   const { name } = await latest.limit(1).executeTakeFirstOrThrow()
   return { current: name, supported_from: firstRelease.name }
 }
 
-/** The error that says which migration, unknown to this program, has made the schema unusable for it. */
+/** The error that names the unknown migration that made the schema unusable for this version. */
 export async function findStranger(
   db: Database,
   migrations: readonly Migration[] = MIGRATIONS,

@@ -2,15 +2,15 @@ import type { Logger } from '../../lib/log.ts'
 
 const TELL_EVERY_MS = 5_000
 
-/** The migration that runs, and how far it is. Only migrations that this start has to run are counted. */
+/** The current migration and its progress. Only migrations that this start has to run are counted. */
 export type MigrationProgress = { name: string; step: number; steps: number; rows_done?: number; rows?: number }
 
-/** Knows what the migrations of this start do, for probes, and tells it in the log. */
+/** Knows what this start's migrations are doing, for probes, and logs it. */
 export class MigrationWatch {
   readonly #log: Pick<Logger, 'info'>
   readonly #tellEveryMs: number
   #running: MigrationProgress | undefined
-  /** What this node waits for, in words. */
+  /** What this node waits for, as text. */
   #waitsFor: string | undefined
   #begun = 0
   #timer: NodeJS.Timeout | undefined
@@ -24,7 +24,7 @@ export class MigrationWatch {
     return this.#running
   }
 
-  /** What the start does now, in words. Undefined when it does not migrate. */
+  /** What the start is doing now, as text. Undefined if it isn't migrating. */
   get doing(): string | undefined {
     if (this.#waitsFor) return this.#waitsFor
     if (!this.#running) return undefined
@@ -46,7 +46,7 @@ export class MigrationWatch {
     if (isNew) this.#tell(reason)
   }
 
-  /** A migration begins. After a try that failed, the first one begins again. */
+  /** A migration starts. After a failed try, the first one starts again. */
   begin(running: MigrationProgress): void {
     this.#waitsFor = undefined
     this.#running = running

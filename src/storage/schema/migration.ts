@@ -1,24 +1,24 @@
 import type { Kysely } from 'kysely'
 import type { Engine } from '../database.ts'
 
-/** `read`: for a new index, or a check of what is stored. `write`: each row is changed, or stored again. */
+/** `read`: for a new index, or to check stored data. `write`: each row is changed, or stored again. */
 export type TouchedRows = 'read' | 'write'
 
 /**
  * One step of the schema. A released migration is never edited, only followed by another.
  *
- * Most only add: tables, indexes, columns that may be left out. Programs that do not know such a migration go on with
- * the schema. One that takes away, renames, or has to be kept up with by every writer `breaks` older programs.
+ * Most only add: tables, indexes, columns that can be left out. Versions that don't know such a migration keep working.
+ * A migration that removes or renames something, or that every writer must know about, `breaks` older versions.
  */
 export type Migration = {
   /** Names it in the table `migrations`. It never changes. */
   name: string
   breaks?: true
   /**
-   * The tables of which it reads or writes every row. It takes longer, and more room on the disk, the more rows there
-   * are. What is missing here has no cost: new tables, and columns that get their default without touching a row.
+   * The tables of which it reads or writes every row. The more rows there are, the longer it takes, and the more disk
+   * space it needs. Anything else has no cost: new tables, and columns that get their default without changing a row.
    */
   touches?: Readonly<Record<string, TouchedRows>>
-  /** One that changes many rows tells from time to time how many are done, and of how many. */
+  /** If it changes many rows, it reports from time to time how many are done, and of how many. */
   run(db: Kysely<unknown>, engine: Engine, tellRows: (rows_done: number, rows: number) => void): Promise<void>
 }

@@ -1,13 +1,13 @@
 import type { Migration } from './migration.ts'
 import { frozenMigration } from './migrations/frozen-migration.ts'
 
-/** The schema of Moorage 0.1.0. Every store of a release begins with it. */
+/** The schema of Moorage 0.1.0, with which every released store starts. */
 export const firstRelease: Migration = frozenMigration('0001-first-release')
 
-/** In order, by their numbers. A released one is never edited: docs/internals/storage.md has the rules. */
+/** In order of their numbers. A released migration is never edited: see docs/internals/storage.md. */
 export const MIGRATIONS: readonly Migration[] = [firstRelease]
 
-/** Whether a store that had these migrations is older than the first release. */
+/** Whether a store with these migrations is older than the first release. */
 export function isUnreleased(names: readonly string[]): boolean {
   return names.some((name) => name.startsWith('first-schema'))
 }

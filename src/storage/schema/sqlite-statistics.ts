@@ -9,8 +9,8 @@ type Statistics = {
 }
 
 /**
- * How many rows the values of each index share, as SQLite's `analyze` would find it in a store of a million invocations.
- * SQLite chooses among indexes by these numbers. PostgreSQL collects its own.
+ * How many rows the values of each index share, as SQLite's `analyze` would find in a store of a million invocations.
+ * SQLite chooses indexes by these numbers. PostgreSQL collects its own.
  */
 const STATISTICS: Statistics = {
   invocations: {
@@ -60,7 +60,7 @@ const STATISTICS: Statistics = {
   },
 }
 
-/** `analyze` makes the table of statistics, which is empty while the store is. */
+/** `analyze` creates the table of statistics, which is empty in an empty store. */
 export function sqliteStatistics(): string[] {
   const rows = Object.entries(STATISTICS).flatMap(([table, indexes]) =>
     Object.entries(indexes).map(([index, stat]) => `('${table}', '${index}', '${stat}')`),

@@ -3,7 +3,7 @@ import { type Comparison, VectorComparison } from '../comparison.ts'
 import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
 
 const STATEMENTS_KEPT = 500
-/** Opens a transaction. What it will write, no other process writes meanwhile. */
+/** Opens a transaction. No other process can write meanwhile. */
 export const BEGIN = 'begin immediate'
 const SAVEPOINT: SqliteStatement = { sql: 'savepoint member', values: [] }
 const ROLLBACK_TO: SqliteStatement = { sql: 'rollback to member', values: [] }
@@ -11,7 +11,7 @@ const RELEASE: SqliteStatement = { sql: 'release member', values: [] }
 const NO_ROWS = { columns: [], rows: [] }
 const NOTHING: SqliteResult = { ...NO_ROWS, changes: 0 }
 
-/** Thrown when a statement should have changed a row of its owner, and another owner has the row. */
+/** Thrown when a statement should have changed its owner's row, and another owner has the row. */
 export class LostLease extends Error {}
 
 /** `columns` are the names of those that it returns. */
@@ -44,7 +44,7 @@ export class Executor {
     return { ...NO_ROWS, changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
   }
 
-  /** Executes the next statements of an open transaction, of which the first may open it. Returns the result of the last. */
+  /** Executes the next statements of an open transaction; the first one may open it. Returns the last one's result. */
   executeInTransaction(statements: SqliteStatement[]): SqliteResult {
     let last: SqliteResult = NOTHING
     for (const statement of statements) last = this.#executeNext(statement)
@@ -52,8 +52,8 @@ export class Executor {
   }
 
   /**
-   * SQLite may refuse to begin, or roll back by itself, for example when the disk is full. Every further statement of that
-   * transaction then gets the same error: if it ran, it would be committed alone.
+   * SQLite may refuse to begin, or roll back by itself, for example when the disk is full. Every further statement of
+   * that transaction then gets the same error: if it ran, it would be committed alone.
    */
   #executeNext(statement: SqliteStatement): SqliteResult {
     if (statement.sql === BEGIN) this.#endedBy = undefined
@@ -110,7 +110,7 @@ export class Executor {
     if (known) return known
     const statement = this.#connection.prepare(sql)
     const columns = statement.columns().map(({ name }) => name)
-    // Arrays cost half of what objects do, here and on their way to the other thread.
+    // Arrays cost half as much as objects, here and on their way to the other thread.
     if (columns.length > 0) statement.setReturnArrays(true)
     // A run also reports the last rowid, and rowids of full-text indexes can be too large for a number.
     else statement.setReadBigInts(true)

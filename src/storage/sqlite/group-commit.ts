@@ -6,9 +6,12 @@ import type { SqliteStatement } from './sqlite-messages.ts'
 import { LostLeaseError, type SqliteThread } from './sqlite-thread.ts'
 import { entryStatements } from './sqlite-write-batch.ts'
 
-/** How many transactions one commit may carry. More wait for the next commit. */
+/** How many transactions one commit can include. More wait for the next commit. */
 const GROUP_SIZE = 512
-/** How long the open transactions of one commit may take while others wait. More of them wait for the next commit. */
+/**
+ * How long the open transactions of one commit can take while others wait. After that, more of them wait for the next
+ * commit.
+ */
 const OPEN_MS = 5
 
 type TransactionEnd = 'commit' | 'rollback'
@@ -21,17 +24,17 @@ type KnownMember = { statements: SqliteStatement[]; done: (outcome: Outcome) => 
 /** An entry of the journal. */
 type EntryMember = { entry: JournalEntry; done: (outcome: Outcome) => void }
 
-/** A transaction whose statements come one by one. */
+/** A transaction whose statements arrive one by one. */
 type OpenMember = { start: (transaction: SqliteTransaction) => void; refuse: (error: unknown) => void }
 
 /**
- * Transactions that wait while the writer is busy share its next commit, so that one fsync serves them all. Within the
- * group they run one after the other, each in a savepoint: one that fails does not undo the others. The entries of the
- * journal are one of these transactions, so that rows which several of them add to are written once. There is no timer:
- * an idle service commits at once, and a slow disk makes larger groups.
+ * Transactions that wait while the writer is busy share its next commit, so one fsync serves them all. Within the group
+ * they run one after the other, each in a savepoint, so one that fails doesn't undo the others. The journal's entries
+ * are one of these transactions, so rows that several of them add to are written once. There is no timer: an idle
+ * service commits immediately, and a slow disk makes larger groups.
  *
- * Transactions whose statements come one by one have commits of their own, in turn with the others: what a run writes
- * never waits for all that another project has begun.
+ * Transactions whose statements arrive one by one have their own commits, which alternate with the others: a run's
+ * writes never wait for all open transactions of another project.
  */
 export class GroupCommit {
   readonly #writer: SqliteThread
@@ -42,7 +45,7 @@ export class GroupCommit {
   readonly #betweenGroups: (() => Promise<void>)[] = []
   #isPumping = false
 
-  /** `silentMs`: how long a transaction may be open without a statement while others wait. */
+  /** `silentMs`: how long a transaction can be open without a statement while others wait. */
   constructor(writer: SqliteThread, silentMs: number, onCommit: OnCommit) {
     this.#writer = writer
     this.#silentMs = silentMs
@@ -64,7 +67,7 @@ export class GroupCommit {
     })
   }
 
-  /** Returns false when a lease of the entry was lost; then nothing of it is written. */
+  /** Returns false if a lease of the entry was lost; then nothing of it is written. */
   write(entry: JournalEntry): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const done = (outcome: Outcome) => {
@@ -79,7 +82,7 @@ export class GroupCommit {
   /** Returns false if a read that is in progress still needs the log. */
   emptyLog(): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      // SQLite does this outside of transactions only.
+      // SQLite only does this outside of transactions.
       this.#betweenGroups.push(() => this.#writer.emptyLog().then(resolve, reject))
       this.#start()
     })
@@ -128,7 +131,7 @@ export class GroupCommit {
   /** The entries of a group are one transaction. */
   #together(entries: readonly EntryMember[]): KnownMember {
     const done = (outcome: Outcome) => {
-      // One of them lost its lease or cannot be written, and that undid them all. Each is written by itself then.
+      // One of them lost its lease or can't be written, and that undid them all. Each is now written by itself.
       if (outcome instanceof Error && entries.length > 1) this.#enter(...entries.map(alone))
       else for (const entry of entries) entry.done(outcome)
     }
@@ -147,18 +150,18 @@ export class GroupCommit {
       await writer.run([plain(end)])
       committed.resolve()
     } catch (error) {
-      // This fails when SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
+      // This fails if SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
       await this.#writer.run([plain('rollback')]).catch(() => {})
       committed.reject(error)
-      // The members that have not run yet will not run any more.
+      // The members that haven't run yet won't run any more.
       for (const { refuse } of open) refuse(error)
     }
     this.#onCommit(open.length, performance.now() - started)
   }
 
   /**
-   * Returns how the writer's transaction ends. A member that is alone decides that; several have savepoints. If others
-   * wait, members that have not begun after some time wait for the next commit.
+   * Returns how the writer's transaction ends. A single member decides that; several have savepoints. If others wait,
+   * members that haven't begun after some time wait for the next commit.
    */
   async #runOpen(open: OpenMember[], writer: GroupWriter, committed: Promise<void>): Promise<TransactionEnd> {
     const run = (member: OpenMember) => {
@@ -182,8 +185,8 @@ export class GroupCommit {
 }
 
 /**
- * The writer, as the members of one group use it. What opens and closes goes along with the next statement: a message of
- * its own costs as much as a small statement.
+ * The writer, as the members of one group use it. Opening and closing are sent with the next statement: a separate
+ * message costs as much as a small statement.
  */
 class GroupWriter {
   readonly #writer: SqliteThread
@@ -229,7 +232,7 @@ export class SqliteTransaction {
 
   /** Returns the result of the last statement. */
   async run<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
-    // By now the writer serves another transaction, and this statement would become a part of that one.
+    // By now the writer serves another transaction, and this statement would become part of that one.
     if (this.#stalled) throw this.#stalled
     this.#underWay++
     try {
@@ -245,7 +248,7 @@ export class SqliteTransaction {
     clearTimeout(this.#watch)
     this.#ending.resolve(outcome)
     if (this.#stalled && outcome === 'commit') throw this.#stalled
-    // A transaction that rolled back was already rejected: do not reject it again.
+    // A transaction that rolled back was already rejected, so don't reject it again.
     return outcome === 'commit' ? this.#committed : this.#committed.catch(() => {})
   }
 

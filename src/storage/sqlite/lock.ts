@@ -7,8 +7,8 @@ const SQLITE_BUSY = 5
 const LOCK_FILE = 'service.lock'
 
 /**
- * Makes this process the only service on the SQLite store of a folder. Returns a function that gives the lock back. The
- * operating system frees the lock when the process ends, in whatever way. The command line does not use it.
+ * Makes this process the only service on a folder's SQLite store. Returns a function that releases the lock. The
+ * operating system releases it when the process ends in any way. The command line doesn't use it.
  */
 export function lockFolder(data: string): () => void {
   privateFolder(data)
@@ -30,7 +30,7 @@ export function lockFolder(data: string): () => void {
   }
 }
 
-/** Whether a service uses the SQLite store of the folder. Nothing is changed. */
+/** Whether a service uses the folder's SQLite store. Changes nothing. */
 export function isServed(data: string): boolean {
   const path = join(data, LOCK_FILE)
   if (!existsSync(path)) return false

@@ -5,7 +5,7 @@ import { type PendingRead, Reader } from './reader.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import type { SqliteWatcher } from './sqlite-thread.ts'
 
-/** A read that runs for SLOW_MS counts as slow. Reads that wait behind it are given to another thread. */
+/** A read that runs for SLOW_MS is slow. Reads that wait behind it move to another thread. */
 const SLOW_MS = 25
 const MOST_READERS = 4
 /** How many slow statements are remembered. The oldest are forgotten first. */
@@ -13,14 +13,14 @@ const SLOW_STATEMENTS = 200
 
 type PoolOptions = SqliteWatcher & {
   path: string
-  /** How long one read may take. */
+  /** How long one read can take. */
   readTimeout: number
 }
 
 /**
- * The threads that read. The first one serves all reads until a slow one blocks it; others start when they are needed.
- * A read goes to the thread with the least work, and never has to wait for a slow one. Statements that were slow the
- * last time leave one thread to the others. Reads behind one that turns out to be slow are given to another thread.
+ * The threads that read. The first one serves all reads until a slow one blocks it; others start when needed. A read
+ * goes to the thread with the least work, and never has to wait for a slow one. Statements that were slow the last time
+ * leave one thread to the others. Reads behind one that turns out to be slow move to another thread.
  */
 export class ReaderPool {
   readonly #options: PoolOptions
@@ -64,7 +64,7 @@ export class ReaderPool {
     else this.#lane.push(read)
   }
 
-  /** One thread is always left to reads that are not slow. */
+  /** One thread is always reserved for reads that aren't slow. */
   #mayBegin({ statement }: PendingRead): boolean {
     return this.#slowUnderWay < this.#most - 1 || !this.#slowStatements.has(statement.sql)
   }
@@ -140,8 +140,8 @@ export class ReaderPool {
   }
 
   /**
-   * Nothing can interrupt a statement of SQLite. The caller hears that it took too long, and a new thread replaces this
-   * one. While too many such threads have not ended, this one stays instead.
+   * Nothing can interrupt a SQLite statement. The caller is told that it took too long, and a new thread replaces this
+   * one. While too many such threads haven't ended, this one stays instead.
    */
   #giveUp(reader: Reader, read: PendingRead): void {
     read.reject(new ReadTimeoutError(this.#options.readTimeout))
@@ -153,7 +153,7 @@ export class ReaderPool {
     this.#ended(read, Number.POSITIVE_INFINITY)
   }
 
-  /** Gives the reads that have not begun to other threads. */
+  /** Moves the reads that haven't begun to other threads. */
   #moveAll(from: Reader): void {
     for (const read of from.takeBack()) {
       this.#notSlow(read)

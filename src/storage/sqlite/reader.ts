@@ -5,9 +5,9 @@ import { type Caller, SqliteThread, type SqliteWatcher } from './sqlite-thread.t
 /** A read that a caller waits for. */
 export type PendingRead = {
   statement: SqliteStatement
-  /** When it was asked for. */
+  /** When it was requested. */
   asked_at: number
-  /** Whether it counts among the slow ones that are in progress. */
+  /** Whether it is one of the slow reads in progress. */
   slow: boolean
   resolve(result: QueryResult<never>): void
   reject(error: Error): void
@@ -65,7 +65,7 @@ export class Reader {
     this.thread.ask(read.statement, caller)
   }
 
-  /** Gives back all reads but the first: they have not begun. */
+  /** Returns all reads but the first: they haven't begun. */
   takeBack(): PendingRead[] {
     this.thread.takeBack()
     return this.#reads.splice(1)

@@ -5,7 +5,7 @@ import type { Comparison } from '../comparison.ts'
 export type SqliteWorkerData = {
   path: string
   role: 'writer' | 'reader'
-  /** Two ids, shared between the threads. Requests after the first id and up to the second were taken back. */
+  /** Two IDs, shared between the threads. Requests after the first ID and up to the second were cancelled. */
   takenBack: Float64Array
 }
 
@@ -24,8 +24,8 @@ export type SqliteStatement = {
 }
 
 /**
- * A read; the next statements of an open transaction; whole transactions that share one commit; or the wish that the log
- * be emptied into the file.
+ * A read; the next statements of an open transaction; whole transactions that share one commit; or a request to empty
+ * the log into the file.
  */
 export type SqliteWork =
   | SqliteStatement

@@ -20,26 +20,26 @@ export class SqliteError extends Error {
   }
 }
 
-/** Thrown when a statement should have changed a row of its owner, and another owner has the row. */
+/** Thrown when a statement should have changed its owner's row, and another owner has the row. */
 export class LostLeaseError extends Error {}
 
 export type SqliteWatcher = {
   /** Another process has committed something. */
   onForeignChange: () => void
-  /** A statement has met content of the file that SQLite does not understand. */
+  /** A statement found content in the file that SQLite doesn't understand. */
   onDamage: (error: Error) => void
-  /** A thread has died. Nothing works until the process is started again. */
+  /** A thread has died. Nothing works until the process is restarted. */
   onLost: (error: Error) => void
 }
 
 type Outcomes = (QueryResult<never> | Error)[]
 
-/** The caller of a request. It gets one answer. */
+/** The caller of a request, who gets one answer. */
 export type Caller = { resolve(outcomes: Outcomes): void; reject(error: Error): void }
 
 type ThreadOptions = SqliteWatcher & Pick<SqliteWorkerData, 'path' | 'role'> & { onOpened?: () => void }
 
-/** One connection to the database, as the thread that answers HTTP sees it. It answers in the order of the requests. */
+/** One connection to the database, as used by the thread that answers HTTP. It answers in the order of the requests. */
 export class SqliteThread {
   readonly #worker: Worker
   readonly #takenBack = new Float64Array(new SharedArrayBuffer(16))
@@ -96,7 +96,7 @@ export class SqliteThread {
   }
 
   /**
-   * Takes back all requests except the first, which may have begun. Their callers get no answer, and the thread skips
+   * Cancels all requests except the first, which may have begun. Their callers get no answer, and the thread skips
    * them.
    */
   takeBack(): void {
@@ -112,7 +112,7 @@ export class SqliteThread {
     await this.#exited
   }
 
-  /** Ends the thread, whatever it does. A running statement ends only when SQLite returns. */
+  /** Ends the thread, whatever it is doing. A running statement ends only when SQLite returns. */
   async terminate(): Promise<void> {
     this.#closing = true
     await this.#worker.terminate()

@@ -3,7 +3,7 @@ import type { JournalEntry } from '../journal/entry.ts'
 import { type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 
-/** What writes these entries in one transaction. It fails if a lease of one of them was lost. */
+/** The statements that write these entries in one transaction. They fail if one of the entries lost a lease. */
 export function entryStatements(entries: readonly JournalEntry[]): SqliteStatement[] {
   const { endings, inserts } = batchOf(entries)
   const statements: SqliteStatement[] = []
@@ -28,8 +28,8 @@ function textOf<T extends BulkTable | EndedTable>(table: T, write: (table: T) =>
 
 function insertText(into: BulkTable): string {
   const marks = into.columns.map(() => '?').join(', ')
-  // Whatever fails undoes its whole transaction. `or fail` tells SQLite so: else it would keep a journal of each statement
-  // that has triggers, which costs 8 µs a row.
+  // Any failure undoes its whole transaction. `or fail` tells SQLite so; otherwise it would keep a journal for each
+  // statement with triggers, which costs 8 µs a row.
   return `insert or fail into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`
 }
 

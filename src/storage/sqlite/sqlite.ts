@@ -23,9 +23,9 @@ const EMPTY_AGAIN_MS = 50
 
 export type SqliteOptions = SqliteWatcher & {
   path: string
-  /** How long a transaction may be open without a statement before it is rolled back. */
+  /** How long a transaction can be open without a statement before it is rolled back. */
   silentMs?: number | undefined
-  /** How long a read may take. */
+  /** How long a read can take. */
   readTimeout: number
   onCommit: OnCommit
 }
@@ -33,9 +33,9 @@ export type SqliteOptions = SqliteWatcher & {
 /** SQLite with the same asynchronous interface as PostgreSQL: a thread that writes, and a few that read. */
 export type Sqlite = {
   dialect: Dialect
-  /** Writes an entry of the journal. Returns false when a lease of it was lost; then nothing of it is written. */
+  /** Writes an entry of the journal. Returns false if one of its leases was lost; then none of it is written. */
   write(db: unknown, entry: JournalEntry): Promise<boolean>
-  /** Afterwards no file has what was erased before. Returns false if reads that are in progress prevented it. */
+  /** Afterwards no file contains what was erased before. Returns false if reads in progress prevented it. */
   emptyLog(): Promise<boolean>
   /** Compares the vectors that a select finds, in a thread that reads. */
   compare: Compare
@@ -88,7 +88,7 @@ function own(connection: DatabaseConnection): SqliteConnection {
   return connection as SqliteConnection
 }
 
-/** Kysely would run one query at a time for SQLite. Here the threads take care of that. */
+/** Kysely would run one query at a time for SQLite. Here the threads handle that. */
 class ThreadedSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true

@@ -3,19 +3,19 @@ import { table } from '../schema/described-table.ts'
 
 export const agentTables = {
   agents: table({
-    /** Stands for the agent in tables with many rows. It is never reused. */
+    /** Replaces the agent's ID in tables with many rows. It is never reused. */
     seq: sequence,
     id: text.unique,
     project_id: text.references('projects'),
     name: text,
     status: text,
-    /** 1 if its memory needs work in the background: see `memory.retention_days`, `summarize` and `facts`. */
+    /** 1 if its memory needs background work: see `memory.retention_days`, `summarize` and `facts`. */
     own_memory: flag.default(0),
     security: json.nullable,
     auth: json.nullable,
     created_at: time,
     updated_at: time,
-    /** Of the definition, for lists: a definition may have hundreds of kilobytes. */
+    /** Copied from the definition for lists, because a definition can have hundreds of kilobytes. */
     description: text.nullable,
     /** As above. */
     output_schema: json.default("'null'"),
@@ -33,7 +33,7 @@ export const agentTables = {
     version: text,
     digest: text,
     created_at: time,
-    /** As of an agent. */
+    /** As for an agent. */
     output_schema: json.default("'null'"),
     calls: json.default("'[]'"),
     definition: json,
@@ -76,7 +76,7 @@ export const agentTables = {
     disabled_reason: text.nullable,
     /** The next tick. */
     next_at: time.nullable,
-    /** The agent was paused at that tick, and nothing is done until it runs again. */
+    /** The agent was paused at that tick, and nothing happens until it is resumed. */
     parked: flag,
     last_tick_at: time.nullable,
     last_request_id: text.nullable,
@@ -87,7 +87,7 @@ export const agentTables = {
     last_skipped_at: time.nullable,
     created_by: text,
     updated_by: text,
-    /** The keys that made or changed it, the latest last. */
+    /** The keys that made or changed it, latest last. */
     authors: json,
     created_at: time,
     updated_at: time,
@@ -96,8 +96,8 @@ export const agentTables = {
     schedules_by_next_at: '(next_at) where next_at is not null',
   }),
   /**
-   * The files that schedules name, their own and others. It follows from `attachments` of the schedules. The sweep of files
-   * asks for it. A file may go before its schedule.
+   * The files that schedules name, their own and others, derived from the schedules' `attachments`. The sweep of files
+   * reads it. A file can be deleted before its schedule.
    */
   schedule_files: table({ file_id: text, schedule_id: text.references('schedules') })
     .primaryKey('file_id', 'schedule_id')

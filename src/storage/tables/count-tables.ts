@@ -1,7 +1,7 @@
 import { integer, text } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-/** The tables whose rows are counted for each agent. Every other total is counted by an index when it is asked for. */
+/** The tables whose rows are counted per agent. Every other total is counted from an index on request. */
 const COUNTED = ['invocations', 'logs'] as const
 
 const ZEROS = `insert into agent_counts (agent_seq, counted, rows)
@@ -26,8 +26,8 @@ function sqliteTriggers(counted: string): string[] {
 }
 
 /**
- * They see all rows of a statement at once. Each list has counts of its own, and nodes lock those of one list after those
- * of the other, each in the order of the agents: so they cannot deadlock.
+ * They see all rows of a statement at once. Each list has its own counts. Nodes lock one list's counts after the
+ * other's, in the order of the agents, so they can't deadlock.
  */
 function postgresTriggers(counted: string): string[] {
   const count = (change: string, sign: '+' | '-', row: 'new' | 'old') => [
@@ -91,15 +91,18 @@ const POSTGRES_FILE_TRIGGERS = [
 ]
 
 export const countTables = {
-  /** How many invocations and log entries an agent has. The counts come and go with it, and triggers write them. */
+  /**
+   * How many invocations and log entries an agent has. Triggers write the counts, which are created and deleted with
+   * the agent.
+   */
   agent_counts: table({ agent_seq: integer.references('agents', 'seq'), counted: text, rows: integer })
     .keyedBy('agent_seq', 'counted')
     .also({ sqlite: SQLITE_COUNTS, postgres: POSTGRES_COUNTS }),
 
   /**
    * How many files a project has, under the user '', and how many each of its users has. Triggers write it. They always
-   * change the count of the project first, so transactions that change the counts of one project wait for each other there
-   * and cannot deadlock.
+   * change the project's count first, so transactions that change the counts of one project wait for each other there
+   * and can't deadlock.
    */
   file_counts: table({ project_id: text, user_id: text, files: integer, bytes: integer })
     .keyedBy('project_id', 'user_id')

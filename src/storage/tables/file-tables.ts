@@ -2,24 +2,27 @@ import { bytes, flag, integer, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
 export const fileTables = {
-  /** Bytes that are stored, or on their way in or out. The row is there before their first byte, and until their last. */
+  /**
+   * Bytes that are stored, or on their way in or out. The row exists from before their first byte until after their
+   * last.
+   */
   blobs: table({
     id: text.primary,
     project_id: text,
     state: text.of<'incoming' | 'kept' | 'dropped'>(),
-    /** Where the bytes are. */
+    /** The store that has the bytes. */
     kept_in: text.of<'folder' | 's3' | 'postgres'>(),
-    /** Null until all bytes have come. */
+    /** Null until all bytes have arrived. */
     sha256: text.nullable,
-    /** Later for a dropped blob that could not be removed: when the next sweep may begin that tries it again. */
+    /** For a dropped blob that couldn't be removed: the earliest start of the sweep that tries it again. */
     created_at: time,
   }).indexes({
     blobs_by_content: "unique (project_id, sha256) where state = 'kept'",
     blobs_not_kept: "(state, created_at) where state <> 'kept'",
   }),
   /**
-   * What clients have uploaded. Several files of a project may have the same blob. The files of a
-   * deleted project are swept up, because their bytes have to go too.
+   * Files that clients have uploaded. Several files of a project can have the same blob. A deleted project's files are
+   * removed by a job, because their bytes must go too.
    */
   files: table({
     id: text.primary,
@@ -31,11 +34,14 @@ export const fileTables = {
     sha256: text,
     user_id: text.nullable,
     created_by: text,
-    /** The agent whose run or schedule brought it: its gate holds for the file too. Null: it belongs to the whole project. */
+    /**
+     * The agent whose run or schedule created it: its security also applies to the file. Null: it belongs to the whole
+     * project.
+     */
     agent_id: text.nullable,
-    /** The invocation whose message or tool brought it; it goes with the receipt. */
+    /** The invocation whose message or tool created it; it is deleted with the receipt. */
     request_id: text.nullable,
-    /** The schedule that brought it; it goes when no schedule names it any more. */
+    /** The schedule that created it; it is deleted when no schedule names it any more. */
     schedule_id: text.nullable,
     /** 1: a tool made it, and no receipt is known to name it. */
     unclaimed: flag.of<0 | 1>(),
@@ -56,6 +62,6 @@ export const fileTables = {
   blob_chunks: table({ blob_id: text, part: integer, bytes: bytes })
     .primaryKey('blob_id', 'part')
     .only('postgres')
-    // Files are compressed already, if they can be.
+    // Files are usually compressed already, if they can be.
     .also({ postgres: ['alter table blob_chunks alter column bytes set storage external'] }),
 }

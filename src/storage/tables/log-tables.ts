@@ -1,7 +1,7 @@
 import { integer, json, sequence, smallint, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-/** What runs tell besides their receipts. As in the tables of runs, there is no reference to agents. */
+/** What runs log. As in the tables of runs, there is no reference to agents. */
 export const logTables = {
   logs: table({
     id: sequence,
@@ -11,24 +11,24 @@ export const logTables = {
     level: smallint,
     request_id: text,
     message: text,
-    /** JSON, without the request's id. */
+    /** JSON, without the request's ID. */
     metadata: json,
-    /** On PostgreSQL: the transaction that stored it. Followers go by it, because ids become visible in any order. */
+    /** On PostgreSQL: the transaction that stored it. Followers use it, because IDs become visible in any order. */
     written_in: integer.default('pg_current_xact_id()::text::bigint').only('postgres'),
   }).indexes({
     logs_by_agent: '(agent_seq, timestamp, id, level)',
-    // Most entries are of the level info, which is number 1. The others are found, and counted, without those.
+    // Most entries have the level info, which is number 1. This index finds and counts the others.
     logs_not_info: '(agent_seq, timestamp, id, level) where level <> 1',
     logs_of_request: {
       postgres: '(request_id, agent_seq)',
-      // The part of the id that its time and its counter make. It grows as the id does, and few requests share it.
+      // The part of the ID made from its time and counter. It grows with the ID, and few requests share it.
       sqlite: '(substr(request_id, 5, 13))',
     },
     logs_by_transaction: { postgres: '(written_in, id)' },
   }),
   /**
-   * An agent's invocations in the minute `start` whose durations fell into one bucket. A run adds to one row. Each row is moved into the summaries
-   * and the histograms of its minute and its hour.
+   * An agent's invocations in the minute `start` with a duration in one bucket. A run adds to one row. Each row is
+   * moved into the summaries and the histograms of its minute and its hour.
    */
   recent_metrics: table({
     agent_seq: integer,
@@ -40,7 +40,7 @@ export const logTables = {
     max_ms: integer,
   }).keyedBy('agent_seq', 'start', 'bucket'),
   /**
-   * A summary of an agent's invocations in `minutes` minutes (1 or 60) from `start` on. `start` is in minutes since the
+   * A summary of an agent's invocations in the `minutes` minutes (1 or 60) after `start`, which is in minutes since the
    * epoch.
    */
   metrics: table({

@@ -2,7 +2,7 @@ import { flag, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
 export const peopleTables = {
-  /** A human being who signs in with an identity provider. */
+  /** A person who signs in with an identity provider. */
   persons: table({
     id: text.primary,
     name: text,
@@ -11,14 +11,17 @@ export const peopleTables = {
     created_at: time,
     last_seen_at: time,
   }).indexes({ persons_by_email: '(email)' }),
-  /** As whom an identity provider knows a person. It outlives the person: who comes again after a removal is the same one. */
+  /**
+   * A person's identity at an identity provider. It outlives the person: if they come back after a removal, they are
+   * recognized.
+   */
   person_identities: table({ issuer: text, subject: text, person_id: text })
     .primaryKey('issuer', 'subject')
     .indexes({ person_identities_by_person: '(person_id)' }),
-  /** Roles that wait for the person with this address. */
+  /** Roles that wait for the person with this email address. */
   invitations: table({
     id: text.primary,
-    /** Of the token in the link. Null: the address is enough. */
+    /** The hash of the token in the link. Null: the email address is enough. */
     hash: text.nullable.unique,
     /** Null: all projects. */
     project_id: text.nullable.references('projects'),
@@ -34,40 +37,40 @@ export const peopleTables = {
     invitations_by_email: '(email)',
   }),
   /**
-   * Who is signed in to the console. A browser has the secret in a cookie; only its hash is here. What has ended stays while
-   * keys of the person need it: by it the identity provider is asked whether they still count.
+   * Who is signed in to the console. A browser has the secret in a cookie; only its hash is stored. An ended session
+   * stays while keys of the person need it to ask the identity provider whether they are still valid.
    */
   console_sessions: table({
     id: text.primary,
     /** Null if a person has signed in. */
     key_id: text.nullable.references('keys'),
-    /** The hash of the key's secret at sign-in. A key that was rotated has another, and the session has ended. */
+    /** The hash of the key's secret at sign-in. After a rotation it differs, and the session has ended. */
     key_hash: text.nullable,
-    /** When the secret ends that the key had before, if the session was opened with that one. */
+    /** When the key's previous secret ends, if the session was opened with it. */
     by_previous_secret_until: time.nullable,
-    /** Null if it is the session of a key. The columns up to `is_strong` are for persons. */
+    /** Null for the session of a key. The columns up to `is_strong` are for people. */
     person_id: text.nullable.references('persons'),
-    /** The identity provider, by its name in the configuration; as whom and in which session it knows the person. */
+    /** The identity provider's name in the configuration, and the IDs of the person and the session there. */
     issuer: text.nullable,
     issuer_subject: text.nullable,
     issuer_session: text.nullable,
-    /** Sealed: what the provider gave, to ask it again and to sign out there. */
+    /** Encrypted: the provider's tokens, for asking it again and for signing out there. */
     issuer_tokens: text.nullable,
-    /** Whether the provider can be asked again: it gave a refresh token. */
+    /** Whether the provider can be asked again: it returned a refresh token. */
     can_confirm: flag,
-    /** When the session ends unless the provider has confirmed it again. Null: it need not. */
+    /** When the session ends unless the provider has confirmed it again. Null: no confirmation is needed. */
     confirm_before: time.nullable,
-    /** A node is asking the provider until then. */
+    /** Until this time, a node is asking the provider. */
     confirming_until: time,
-    /** Whether the provider asked for a second factor. */
+    /** Whether the provider required a second factor. */
     is_strong: flag,
     hash: text.unique,
-    /** The secret before this one. It counts until a moment after the new one has been used. */
+    /** The previous secret. It is valid until a moment after the first use of the new one. */
     previous_hash: text.nullable,
     rotated_at: time,
-    /** When the newest secret was first used; null while the browser may not have it. */
+    /** When the newest secret was first used; null while the browser may not have it yet. */
     confirmed_at: time.nullable,
-    /** Whether the sign-in came over TLS. */
+    /** Whether the sign-in used TLS. */
     secure: flag,
     address: text,
     browser: text,
@@ -80,7 +83,7 @@ export const peopleTables = {
     console_sessions_by_person: '(person_id)',
     console_sessions_to_confirm: '(confirm_before) where confirm_before is not null',
   }),
-  /** Links that sign a person in once. */
+  /** One-time sign-in links. */
   console_links: table({
     hash: text.primary,
     key_id: text.references('keys'),

@@ -1,7 +1,7 @@
 import { integer, json, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-/** The project that is always there. What names no project is in it. */
+/** The project that always exists. Anything that names no project is in it. */
 export const DEFAULT_PROJECT = 'prj_default'
 
 export const projectTables = {
@@ -10,12 +10,15 @@ export const projectTables = {
     name: text.unique,
     description: text.nullable,
     limits: json,
-    /** How much its receipts, logs and memories take, as last measured. Null: it has no limit, or is not measured yet. */
+    /**
+     * The size of its receipts, logs and memories when last measured. Null: it has no limit, or hasn't been measured
+     * yet.
+     */
     stored_bytes: integer.nullable,
     created_at: time,
     updated_at: time,
   }),
-  /** One row for each project that is paused, and one for the service. */
+  /** One row per paused project, and one if the service is paused. */
   pauses: table({
     /** The id of the project, or `service`. */
     scope: text.primary,

@@ -2,19 +2,19 @@ import { LOST_LEASE_CODE } from '../postgres/lost-lease.ts'
 import { flag, integer, json, SQL_TYPES, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-/** The columns that a run has from its start, and that its receipt keeps. */
+/** The columns that a run has from its start and that its receipt keeps. */
 const asked = {
   id: text.primary,
   agent_seq: integer,
   status: text,
-  /** How often its run has begun; 0 while it is queued for the first time. */
+  /** How many attempts it has had; 0 while it is queued for the first time. */
   attempt: integer.default(1),
   /** The attempts after the first, with the reason for each. Null if there are none. */
   attempts: json.nullable,
   background: flag,
-  /** It was asked for with an Idempotency-Key: when its node dies, another continues with it. */
+  /** The request had an Idempotency-Key: if its node dies, another one continues it. */
   keyed: flag.default(0),
-  /** What it does when a budget has no room: fail or wait. */
+  /** What it does if a budget has no room: fail or wait. */
   on_budget: text.default("'fail'"),
   door: text.default("'api'"),
   environment: text,
@@ -24,11 +24,11 @@ const asked = {
   context: json,
   user_id: text.nullable,
   session_id: text.nullable,
-  /** The files that came with the message. */
+  /** The files of the message. */
   attachments: json.nullable,
-  /** What its caller gave besides the message. */
+  /** What its caller sent in addition to the message. */
   given: json.nullable,
-  /** The schedule that began it, and the tick that it is for. */
+  /** The schedule that started it, and for which tick. */
   schedule_id: text.nullable,
   /** The keys that made or changed that schedule. */
   authors: json.nullable,
@@ -38,10 +38,10 @@ const asked = {
   call_key: text.nullable,
   /** Its place among runs that call each other. */
   tree: json.nullable,
-  /** When the time that it shares with them is over. Null: each attempt has the whole time of the agent. */
+  /** When the time limit that it shares with them ends. Null: each attempt has the agent's full time limit. */
   deadline_at: time.nullable,
   created_by: text,
-  /** The person who began it, with a role or with a key of their own. */
+  /** The person who started it, with a role or with a personal key. */
   person_id: text.nullable,
   created_at: time,
   started_at: time.nullable,
@@ -49,19 +49,19 @@ const asked = {
   duration_ms: integer.nullable,
 }
 
-/** What its receipt has besides. */
+/** The receipt's other columns. */
 const outcome = {
   response: text.nullable,
-  /** 1 if the response is JSON that fits what was wanted. */
+  /** 1 if the response is JSON as requested. */
   structured: flag.default(0),
   error: json.nullable,
   input_tokens: integer,
   output_tokens: integer,
   tokens_used: integer,
-  /** In billionths of a dollar. Null: a price is not known. */
+  /** In billionths of a dollar. Null: a price is unknown. */
   cost_nano: integer.nullable,
   steps: json,
-  /** What the model answered, if it ended with calls of the caller's own tools. */
+  /** The model's answer, if it ended with calls of the caller's own tools. */
   rounds: json.nullable,
   finished_at: time,
   erased_at: time.nullable,
@@ -83,8 +83,8 @@ export const NO_OUTCOME = {
 } satisfies Record<keyof typeof outcome, unknown>
 
 /**
- * A view of every invocation as the API shows it, whether it has ended or not. Both engines look through it at the two
- * tables if the types of its columns are the same.
+ * A view of every invocation as the API shows it, ended or not. Both engines can use the indexes of the two tables if
+ * the types of its columns are the same.
  */
 function allInvocations(engine: keyof typeof SQL_TYPES): string {
   const shared = Object.keys(asked)
@@ -99,20 +99,20 @@ function allInvocations(engine: keyof typeof SQL_TYPES): string {
     select ${[...shared, ...none].join(', ')} from runs`
 }
 
-/** A row of the view, which is only read. */
+/** A row of the view, which is read-only. */
 export const invocationView = {
   all_invocations: { columns: { ...asked, ...outcome, finished_at: time.nullable } },
 }
 
 /**
- * Rows come and go, so a vacuum finds the table almost empty. If it gave back the pages, PostgreSQL would plan to read all
- * of so small a table, and keep that plan while the table grows again.
+ * Rows come and go, so a vacuum finds the table almost empty. If it gave back the pages, PostgreSQL would plan to read
+ * the whole small table, and keep that plan when the table grows again.
  */
 const KEEPS_PAGES = ' with (vacuum_truncate = off)'
 
 /**
- * Counts after it has the lock of the agent's row: a statement sees what was committed when it began, but what a function
- * asks sees what was committed when it is asked. SQLite has one writer at a time and needs none of this.
+ * Counts after it has locked the agent's row: a statement sees what was committed when it began, but a function's query
+ * sees what was committed when the query ran. SQLite has one writer at a time and doesn't need this.
  */
 const RUNS_UNDER_WAY = `create function runs_under_way(agent bigint, at bigint) returns bigint volatile language plpgsql as $$
   begin
@@ -120,20 +120,20 @@ const RUNS_UNDER_WAY = `create function runs_under_way(agent bigint, at bigint) 
     return (select count(*) from runs where agent_seq = agent and status = 'running' and lease_until > at);
   end $$`
 
-/** As above. A statement that asks for both asks for the project first, so that two do not wait for each other. */
+/** As above. A statement that needs both locks the project first, so that two don't wait for each other. */
 const RUNS_OF_PROJECT = `create function runs_of_project(project text, at bigint) returns bigint volatile language plpgsql as $$
   begin
     perform 1 from projects where id = project for no key update;
     return (select count(*) from runs where project_id = project and status = 'running' and lease_until > at);
   end $$`
 
-/** Undoes the statement that calls it, because a lease that it ends is held no more. */
+/** Undoes the statement that calls it, because a lease that it would end is no longer held. */
 const LOST_LEASE = `create function lost_lease() returns boolean volatile language plpgsql as $$
   begin
     raise exception 'a lease was lost' using errcode = '${LOST_LEASE_CODE}';
   end $$`
 
-/** Null instead of an error. PostgreSQL 15 has no other way to ask whether a text is JSON. */
+/** Returns null instead of an error. PostgreSQL 15 has no other way to check whether a text is JSON. */
 const INTACT_JSON = `create function intact_json(stored text) returns jsonb immutable language plpgsql as $$
   begin
     return stored::jsonb;
@@ -142,34 +142,36 @@ const INTACT_JSON = `create function intact_json(stored text) returns jsonb immu
   end $$`
 
 /**
- * What runs write. No table here refers to agents: that would cost every insert a look-up. What a deleted agent leaves is
- * swept up later.
+ * What runs write. No table here refers to agents, because every insert would need a look-up. A job removes a deleted
+ * agent's rows later.
  */
 export const runTables = {
-  /** A run that has not ended. Its row is leased and changes; the end of the run deletes it and inserts the receipt. */
+  /** An active run. Its row is leased and changes; the end of the run deletes it and inserts the receipt. */
   runs: table({
     ...asked,
     /** The project of its agent. */
     project_id: text,
-    /** Why its next attempt will begin, while it is queued: start, wait or lost. */
+    /** Why its next attempt will start, while it is queued: start, wait or lost. */
     begins_after: text.default("'start'"),
     /** The node that runs it, until `lease_until`. */
     owner: text.nullable,
     lease_until: time.nullable,
     cancel_requested_at: time.nullable,
-    /** How many nodes have died while they ran it in the background. */
+    /** How many nodes have died while running it in the background. */
     lapses: integer.default(0),
     /** When a waiting run continues. */
     wake_at: time.nullable,
-    /** The budget for which it waits, as it was then: when that has changed, the run goes on. Or the runs that it called. */
+    /**
+     * The state of the budget that it waits for; a new state wakes the run. Or it waits for the runs that it called.
+     */
     waits_for: text.nullable,
   })
     .indexes({
       runs_by_agent: '(agent_seq, id)',
       runs_by_status: '(status, agent_seq, id)',
-      // A call of an agent begins one run, however often it is made.
+      // A call of an agent starts one run, however often it is repeated.
       runs_by_parent: 'unique (parent_request_id, call_key) where parent_request_id is not null',
-      // Only runs that wait, or are to be cancelled, cost anything here.
+      // Only runs that wait, or are being cancelled, are in these indexes.
       runs_waiting: "(wake_at) where status = 'waiting'",
       runs_waiting_for: "(waits_for) where status = 'waiting' and waits_for is not null",
       runs_cancelled: '(cancel_requested_at) where cancel_requested_at is not null',
@@ -177,13 +179,13 @@ export const runTables = {
     .stored({ postgres: KEEPS_PAGES })
     .also({ postgres: [RUNS_UNDER_WAY, RUNS_OF_PROJECT, INTACT_JSON, LOST_LEASE] }),
 
-  /** The receipts of runs that have ended. They are inserted once and do not change until they are erased. */
+  /** The receipts of ended runs. They are inserted once and don't change until they are erased. */
   invocations: table({
     ...asked,
     ...outcome,
   })
     .indexes({
-      // Ids begin with the time at which the request came: lists in the order of time are lists in the order of ids.
+      // IDs begin with the time of the request, so lists in order of time are lists in order of IDs.
       invocations_by_agent: '(agent_seq, id)',
       invocations_by_status: '(agent_seq, status, id)',
       invocations_by_user: '(agent_seq, user_id, id) where user_id is not null',
@@ -192,13 +194,13 @@ export const runTables = {
       invocations_by_starter: '(agent_seq, created_by, id)',
       invocations_by_parent: 'unique (parent_request_id, call_key) where parent_request_id is not null',
       invocations_by_door: '(agent_seq, door, id)',
-      // For lists of many agents. Most invocations complete, and cost nothing here.
+      // For lists of many agents. Most invocations complete, and aren't in this index.
       invocations_not_completed: "(status, id, agent_seq) where status <> 'completed'",
-      // The metrics of a user are counted from it alone, without the rows.
+      // The metrics of a user are counted from this index alone, without the rows.
       invocations_by_end: '(agent_seq, user_id, finished_at, status, duration_ms) where user_id is not null',
     })
     .also({ sqlite: [allInvocations('sqlite')], postgres: [allInvocations('postgres')] }),
-  /** What a run has done so far. They are gone when the run ends: its receipt tells them then. */
+  /** A run's steps so far. They are deleted when the run ends, because its receipt contains them. */
   steps: table({
     request_id: text,
     /** Its position among the run's steps, in the order in which they ended. */
@@ -208,17 +210,17 @@ export const runTables = {
     started_at: time,
     finished_at: time,
     content: json,
-    /** The working copy that answers, with the first step of a run that no version answers. */
+    /** The draft that answers, with the first step of a run that no version answers. */
     definition: json.nullable,
   }).primaryKey('request_id', 'position'),
-  /** What people are asked about a run. A run has pending ones only while it waits. */
+  /** What a run asks people. A run has pending approvals only while it waits. */
   approvals: table({
     id: text.primary,
     agent_seq: integer,
     request_id: text,
-    /** Names the call within its run. A call that people are asked about twice has two rows. */
+    /** Names the call within its run. A call that people were asked about twice has two rows. */
     call_id: text,
-    /** The position of the call in the answer that asked for it. */
+    /** The position of the call in the answer that requested it. */
     call_index: integer,
     /** The attempt of the run that asked. */
     attempt: integer,

@@ -16,33 +16,35 @@ export const securityTables = {
     tier: text,
     hint: text,
     hash: text.unique,
-    /** When the last of its earlier secrets ends. */
+    /** When the last of its earlier secrets expires. */
     previous_secret_expires_at: time.nullable,
     created_at: time,
     created_by: text,
-    /** Who has rotated it last and so has seen its secret. A rotation by the key itself does not change it. */
+    /** Who rotated it last and so has seen its secret. A rotation by the key itself doesn't change it. */
     rotated_by: text.nullable,
     expires_at: time.nullable,
     last_used_at: time.nullable,
     revoked_at: time.nullable,
-    /** Whose it is. Null for a key of a service. What a person has revoked or lost stays when the person is removed. */
+    /**
+     * The key's owner. Null for a service's key. What a person has revoked or lost stays when the person is removed.
+     */
     person_id: text.nullable,
-    /** Where the role of a person comes from. A role is a key without a secret; null for every other key. */
+    /** The source of a person's role, which is stored as a key without a secret. Null for every other key. */
     role_source: text.nullable,
-    /** The role that a person's key was made with. It ends with the role. */
+    /** The role that a person's key was created with. The key ends with the role. */
     role_id: text.nullable.references('keys'),
-    /** When the identity provider whose groups give this role last said so. Null for what no group gives. */
+    /** When the identity provider whose groups give this role last confirmed it. Null if no group gives it. */
     vouched_at: time.nullable,
   }).indexes({
     keys_by_agent: '(agent_id, created_at)',
     keys_by_project: '(project_id, created_at, id)',
     keys_by_person: '(person_id) where person_id is not null',
-    // One role in a project, and one for all.
+    // One role per project, and one for all projects.
     keys_role_of_person:
       "unique (person_id, coalesce(project_id, '')) where role_source is not null and revoked_at is null",
     keys_by_role: '(role_id) where role_id is not null',
   }),
-  /** A secret that a key had before. It counts until its grace period ends. */
+  /** A key's earlier secret, valid until its grace period ends. */
   earlier_secrets: table({ hash: text.primary, key_id: text.references('keys'), expires_at: time }).indexes({
     earlier_secrets_by_key: '(key_id)',
   }),
@@ -54,36 +56,36 @@ export const securityTables = {
     last_step: integer.nullable,
     wrong_codes: integer,
     locked_until: time.nullable,
-    /** Grows with every change, so that no node overwrites a state that it has not read. */
+    /** Grows with every change, so that no node overwrites a state that it hasn't read. */
     version: integer,
     created_at: time,
     created_by: text,
   }).primaryKey('key_id', 'status'),
-  /** The secrets that tools use as `{{secret.NAME}}`, besides those of the configuration. */
+  /** The secrets that tools use as `{{secret.NAME}}`, in addition to those in the configuration. */
   secrets: table({
     project_id: text.references('projects'),
     name: text,
-    /** Sealed. */
+    /** Encrypted. */
     value: text,
     /** An array of hosts. */
     hosts: json,
     created_at: time,
     updated_at: time,
   }).primaryKey('project_id', 'name'),
-  /** The model providers that were set through the API. */
+  /** The model providers that were added through the API. */
   providers: table({
     project_id: text.references('projects'),
     name: text,
     type: text,
-    /** Null: the address of the vendor. */
+    /** Null: the vendor's URL. */
     base_url: text.nullable,
-    /** Sealed. Null: the provider wants none. */
+    /** Encrypted. Null: the provider requires none. */
     api_key: text.nullable,
-    /** JSON. Null: whether its models take images is tried. */
+    /** JSON. Null: it is unknown whether its models support images, so images are tried. */
     vision: json.nullable,
     /** Whether prompts are marked for the provider's cache, if its protocol has such marks. */
     cache: flag.default(1),
-    /** Whose the key is: `service` if an actor of the service gave it, else `project`. */
+    /** Who owns the key: `service` if an actor with access to all projects set it, else `project`. */
     paid_by: text,
     created_at: time,
     updated_at: time,
@@ -110,7 +112,7 @@ export const securityTables = {
     prev_hash: text.nullable,
     hash: text.nullable,
   }).indexes({
-    // Ids begin with the time of the entry.
+    // IDs begin with the time of the entry.
     audit_log_by_project: '(project_id, id)',
     audit_log_by_outcome: '(project_id, outcome, id)',
     audit_log_by_agent: '(project_id, agent_id, id)',
@@ -118,6 +120,6 @@ export const securityTables = {
     audit_log_by_actor: '(project_id, actor, id)',
     audit_log_unsealed: '(position) where seq is null',
   }),
-  /** `head` is the last entry of the chain. Where it begins is in the chain itself, in retention's own entries. */
+  /** `head` is the last entry of the chain. Retention's own entries in the chain say where it begins. */
   audit_chain: table({ name: text.primary, seq: integer, hash: text }),
 }

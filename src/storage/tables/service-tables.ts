@@ -2,8 +2,8 @@ import { integer, json, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
 /**
- * A node that tells nothing for this time has died, or does not reach the database: what it has leased is free. It may
- * stand still for some seconds before that, and lose nothing.
+ * A node that reports nothing for this time has died, or can't reach the database: its leases end. If it hangs for some
+ * seconds less than that, it loses nothing.
  */
 export const NODE_DEAD_AFTER_MS = 7_000
 
@@ -18,9 +18,9 @@ export const serviceTables = {
     owner: text,
     lease_until: time,
     created_at: time,
-    /** The project in which it was asked. */
+    /** The project of the request. */
     project_id: text,
-    /** The request that first came with the key, or the run that the request is about. */
+    /** The request that first used the key, or the run that the request is about. */
     request_id: text.nullable,
     status: integer.nullable,
     headers: json.nullable,
@@ -29,19 +29,17 @@ export const serviceTables = {
     .primaryKey('scope', 'key')
     .indexes({
       claims_by_created_at: '(created_at)',
-      // The stored reply of a request is found when what it tells is erased.
+      // Finds a request's stored reply when what it contains is erased.
       claims_by_request: '(request_id) where request_id is not null',
     }),
   /**
-   * Work for later. A job is queued while it has no owner, and running while it has one. At most one of a kind is queued.
+   * Work for later. A job is queued while it has no owner, and running while it has one. At most one job of a kind is
+   * queued.
    */
   jobs: table({
     id: text.primary,
     kind: text,
-    /**
-     * The job runs at or after this time. While it runs, this is the time at which its lease ends and another node may
-     * take it.
-     */
+    /** The job runs at or after this time. While it runs, this is when its lease ends and another node can take it. */
     run_at: time,
     owner: text.nullable,
     attempts: integer,
@@ -50,7 +48,7 @@ export const serviceTables = {
     // While one waits, another of its kind is not added.
     jobs_waiting: 'unique (kind) where owner is null',
   }),
-  /** A process that serves, as it last told: `busy_percent` is how much of the time its event loop worked. */
+  /** A serving process, as last reported: `busy_percent` is how much of the time its event loop worked. */
   nodes: table({
     node: text.primary,
     version: text,

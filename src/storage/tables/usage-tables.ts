@@ -1,11 +1,11 @@
 import { flag, integer, json, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-/** What models and embedders have used. It stays when its agent, its key or its project is gone: it was paid for. */
+/** What models and embedders have used. It stays when its agent, key or project is deleted, because it was paid for. */
 export const usageTables = {
   /**
-   * One call of a model or an embedder. What there is not is null. Ids begin with the time of the call: a range of time is a
-   * range of ids.
+   * One call of a model or an embedder. Missing values are null. IDs begin with the time of the call, so a time range
+   * is a range of IDs.
    */
   ledger: table({
     id: text,
@@ -13,7 +13,7 @@ export const usageTables = {
     agent_seq: integer.nullable,
     agent_id: text.nullable,
     request_id: text.nullable,
-    /** The position of the step among those of the run, and the attempt of the run. */
+    /** The position of the step in its run, and the run's attempt. */
     step: integer.nullable,
     attempt: integer.nullable,
     purpose: text,
@@ -35,7 +35,7 @@ export const usageTables = {
     cost_nano: integer.nullable,
     /** The rates that were used and where they came from. */
     price: json.nullable,
-    /** What a reserved line holds of which counters. */
+    /** What a reserved line has reserved in which counters. */
     charges: json.nullable,
     /** The node that makes the call of a reserved line, until `lease_until`. */
     owner: text.nullable,
@@ -46,12 +46,12 @@ export const usageTables = {
     .indexes({
       ledger_by_request: '(request_id) where request_id is not null',
       ledger_by_user: '(user_id, id) where user_id is not null',
-      // Few lines are ever reserved.
+      // Only few lines are reserved at any time.
       ledger_reserved: "(lease_until) where status = 'reserved'",
     }),
   /**
-   * The lines of `hours` hours (1 or 24) from `start` on, summed. `start` is in hours since the epoch. An empty text stands
-   * for null. A row with 0 hours has lines of one hour that are not in the other sums yet: it is moved into them.
+   * The sums of lines in the `hours` hours (1 or 24) after `start`, which is in hours since the epoch. An empty text
+   * means null. A row with 0 hours has an hour's lines that aren't in the other sums yet, and is moved into them.
    */
   usage_sums: table({
     project_id: text,
@@ -94,23 +94,23 @@ export const usageTables = {
   /** The prices of models that were set through the API. */
   prices: table({
     project_id: text.references('projects'),
-    /** `provider/model`, or `provider/*` for all others of it. */
+    /** `provider/model`, or `provider/*` for all its other models. */
     model: text,
     /** The rates that were given. */
     rates: json,
-    /** `service` if an actor of the service set it, else `project`. */
+    /** `service` if an actor with access to all projects set it, else `project`. */
     set_by: text,
     created_at: time,
     updated_at: time,
   }).primaryKey('project_id', 'model'),
-  /** How much may be spent in a period. Without a project it is of the whole service. */
+  /** How much can be spent in a period. Without a project, it belongs to the whole service. */
   budgets: table({
     id: text.primary,
     project_id: text.nullable.references('projects'),
     agent_id: text.nullable.references('agents'),
     name: text,
     scope_type: text,
-    /** The key or the user. Null with those types: each of them for itself. */
+    /** The key or the user. Null for these types: each has its own limit. */
     scope_id: text.nullable,
     limit_kind: text,
     /** In billionths of a dollar, tokens or runs. */
@@ -127,21 +127,21 @@ export const usageTables = {
     budgets_by_agent: '(agent_id) where agent_id is not null',
   }),
   /**
-   * What was spent of a budget in one period. `subject` is the key or the user, if each has the limit for itself, or empty.
-   * Calls that are in progress when their budget is deleted still settle, so nothing refers to the budget.
+   * What was spent of a budget in one period. `subject` is the key or the user, if each has its own limit, or empty.
+   * Calls in progress when their budget is deleted are still settled, so nothing refers to the budget.
    */
   budget_counters: table({
     budget_id: text,
     subject: text,
     period_start: integer,
     used: integer,
-    /** Held by lines of the ledger that are reserved. */
+    /** Held by reserved lines of the ledger. */
     reserved: integer,
-    /** The highest threshold of which an event has told. */
+    /** The highest threshold that an event has reported. */
     told: integer,
-    /** 1: an event has told that the limit was met. */
+    /** 1: an event has reported that the limit was reached. */
     exceeded: flag,
-    /** 0: its user was erased. It is removed when nothing is held of it, unless the user asks for room again. */
+    /** 0: its user was erased. It is removed when nothing in it is reserved, unless the user asks for room again. */
     kept: flag,
   }).keyedBy('budget_id', 'subject', 'period_start'),
 }

@@ -12,10 +12,10 @@ export const webhookTables = {
     status: text,
     disabled_reason: text.nullable,
     description: text.nullable,
-    /** Sealed. */
+    /** Encrypted. */
     secret: text,
     secret_hint: text,
-    /** Those that still sign, sealed, with their ends; the newest first. */
+    /** Older secrets that still sign, encrypted, with their expiry times; newest first. */
     earlier_secrets: json,
     /** The time of the first failure since the last success. */
     failing_since: time.nullable,
@@ -23,20 +23,20 @@ export const webhookTables = {
     created_by: text.nullable,
     created_at: time,
     updated_at: time,
-    /** Set for a callback, which learns of this run only. */
+    /** Set for a callback, which only receives events of this run. */
     request_id: text.nullable,
     /** The name that its caller gave a callback. */
     name: text.nullable,
-    /** What a callback is sent; null for a webhook. */
+    /** The form in which a callback receives its data; null for a webhook. */
     format: text.nullable,
-    /** JSON, sealed: the headers that its caller wants a callback to have. */
+    /** JSON, encrypted: the headers that its caller wants a callback to have. */
     headers: json.nullable,
   }).indexes({
     webhooks_by_agent: '(agent_id, created_at)',
     webhooks_by_project: '(project_id, created_at)',
     webhooks_by_request: '(request_id, id) where request_id is not null',
   }),
-  /** Listeners receive events as webhooks do. Their ids stand in `deliveries.webhook_id`. */
+  /** Listeners receive events as webhooks do. `deliveries.webhook_id` contains their IDs. */
   listeners: table({
     id: text.primary,
     project_id: text.references('projects'),
@@ -65,8 +65,8 @@ export const webhookTables = {
     events_by_request: '(request_id) where request_id is not null',
   }),
   /**
-   * No foreign keys: an invocation must not fail because a webhook it still remembered has just been deleted. What a deleted
-   * webhook leaves is swept up.
+   * No foreign keys: an invocation must not fail because a webhook that it still remembered has just been deleted. A
+   * job removes a deleted webhook's rows.
    */
   deliveries: table({
     id: text.primary,
@@ -79,9 +79,9 @@ export const webhookTables = {
     attempt_count: integer,
     /** The latest attempts. */
     attempts: json,
-    /** The time at which it is due. While it is leased, this is the time at which the lease ends and it is due again. */
+    /** When it is due. While it is leased, this is when the lease ends and it is due again. */
     next_attempt_at: time.nullable,
-    /** The node that is sending it at this moment. */
+    /** The node that is sending it now. */
     owner: text.nullable,
     created_at: time,
     delivered_at: time.nullable,
@@ -89,7 +89,7 @@ export const webhookTables = {
     deliveries_by_event: '(event_id)',
     // Filters by status and by event read this index and no rows.
     deliveries_by_webhook: '(webhook_id, id, status, event)',
-    // Both hold only what is still to do: claiming costs the same however long the history grows.
+    // Both contain only unfinished deliveries, so claiming costs the same however long the history grows.
     deliveries_pending: "(webhook_id, next_attempt_at, id) where status = 'pending'",
     deliveries_leased: '(webhook_id, next_attempt_at) where owner is not null',
   }),

@@ -5,14 +5,14 @@ import type { Migration, TouchedRows } from '../schema/migration.ts'
 import { firstRelease, isUnreleased, UNRELEASED } from '../schema/released-migrations.ts'
 import type { ReadOnlyStore, ServingNode } from './read-only-store.ts'
 
-/** What a migration does to a store, as far as can be told before. */
+/** What a migration does to a store, as far as that can be predicted. */
 export type PlannedMigration = {
   name: string
   breaks: boolean
-  /** The tables of which it goes through every row. */
+  /** The tables of which it reads or writes every row. */
   tables: string[]
   rows: number
-  /** What it needs on the disk until it is done. */
+  /** The disk space that it needs until it is done. */
   bytes: number
   seconds: number
 }
@@ -22,12 +22,12 @@ export type UpgradeCheck = {
   /** Null if the database has none yet. */
   schema: { current: string | null; wanted: string; supported_from: string }
   /**
-   * `new`: the first start makes the schema. `current`: a start changes nothing. `ready`: a start migrates.
-   * `waiting`: a start would wait, because it would break nodes that serve.
+   * `new`: the first start creates the schema. `current`: a start changes nothing. `ready`: a start migrates.
+   * `waiting`: a start would wait, because it would break serving nodes.
    */
   status: 'new' | 'current' | 'ready' | 'waiting'
   migrations: PlannedMigration[]
-  /** Migrations of a newer version, with which this one can work. */
+  /** A newer version's migrations that this version can work with. */
   unknown: string[]
   serving: ServingNode[]
   needed_bytes: number
@@ -35,8 +35,8 @@ export type UpgradeCheck = {
 }
 
 /**
- * How fast a migration reads or writes rows, and how much disk it needs for the table and the database's log. Measured with
- * a million log entries, on two cores that were also busy with other work.
+ * How fast a migration reads or writes rows, and how much disk space it needs for the table and the database's log.
+ * Measured with a million log entries, on two cores that were also busy with other work.
  */
 const COSTS = {
   sqlite: {
@@ -52,8 +52,8 @@ const COSTS = {
 type TableSize = { rows: number; bytes: number }
 
 /**
- * What a start of this program would do with the store. Throws, as the start would, if the store can't be used: it is
- * older than the first release, newer than this program can work with, or damaged.
+ * What a start of this version would do with the store. Throws, as the start would, if the store can't be used: it is
+ * older than the first release, newer than this version can work with, or damaged.
  */
 export async function checkUpgrade(store: ReadOnlyStore, migrations: readonly Migration[]): Promise<UpgradeCheck> {
   if (await store.hasTable('schema_version')) throw new Error(UNRELEASED)
@@ -88,7 +88,7 @@ export async function checkUpgrade(store: ReadOnlyStore, migrations: readonly Mi
 
 async function readDone(store: ReadOnlyStore): Promise<{ name: string; breaks: boolean }[]> {
   if (!(await store.hasTable('migrations'))) {
-    // These two were always made together with it.
+    // These two were always created together with it.
     const isOurs = (await store.hasTable('audit_chain')) && (await store.hasTable('agents'))
     if (isOurs) throw new Error('the database is damaged: the table `migrations` is missing. Restore a backup')
     return []
@@ -116,7 +116,7 @@ async function plan(store: ReadOnlyStore, { name, breaks, touches = {} }: Migrat
     seconds: 0,
   }
   for (const [table, work] of Object.entries(touches)) {
-    // A migration that runs before this one may make the table.
+    // A migration that runs before this one may create the table.
     if (!(await store.hasTable(table))) continue
     const measured = await store.measure(table)
     const { rowsPerSecond, bytesOf } = COSTS[store.engine][work]

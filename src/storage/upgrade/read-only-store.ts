@@ -8,31 +8,31 @@ import { SERVING_NODES } from '../schema/consent.ts'
 import { isServed } from '../sqlite/lock.ts'
 import { isDamaged } from '../sqlite/sqlite-thread.ts'
 
-/** A process that serves the store now. Of the service on a SQLite store only that is known. */
+/** A process that serves the store now. On SQLite, nothing else is known about the service. */
 export type ServingNode = { node: string; version: string | null; commit: string | null }
 
-/** A store, also one of another version and one that a service uses. Reading changes nothing in it. */
+/** A store of any version, even while a service uses it. Reading changes nothing in it. */
 export type ReadOnlyStore = {
   engine: Engine
-  /** As the database calls itself. */
+  /** The database's own name and version. */
   engineText: string
   rows(sql: string): Promise<Record<string, unknown>[]>
   hasTable(name: string): Promise<boolean>
-  /** How many rows a table has, and its size on the disk with its indexes. Of a large one both are estimates. */
+  /** How many rows a table has, and its size on disk with its indexes. For a large table both are estimates. */
   measure(table: string): Promise<{ rows: number; bytes: number }>
   serving(): Promise<ServingNode[]>
-  /** Null if another machine has the disk. */
+  /** Null if the disk is on another machine. */
   freeBytes: number | null
   close(): Promise<void>
 }
 
-/** The database cannot be reached. */
+/** The database can't be reached. */
 export class StoreAwayError extends Error {}
 
 /** Throws when the file is damaged. */
 export async function openSqliteToRead(path: string): Promise<ReadOnlyStore> {
   const url = pathToFileURL(path)
-  // Without this, SQLite makes files beside a store that it only reads.
+  // Without this, SQLite creates files beside a store that it only reads.
   if (!existsSync(`${path}-wal`)) url.search = 'immutable=1'
   const connection = new DatabaseSync(url, { readOnly: true, timeout: 10_000 })
   const rows = (sql: string) => connection.prepare(sql).all() as Record<string, unknown>[]
@@ -63,7 +63,7 @@ export async function openSqliteToRead(path: string): Promise<ReadOnlyStore> {
   }
 }
 
-/** Above this number PostgreSQL's own estimate is taken, because counting takes time. */
+/** Above this number, PostgreSQL's own estimate is used, because counting takes time. */
 const MANY_ROWS = 100_000
 
 export async function openPostgresToRead(url: string): Promise<ReadOnlyStore> {
@@ -71,7 +71,7 @@ export async function openPostgresToRead(url: string): Promise<ReadOnlyStore> {
     throw new StoreAwayError(`PostgreSQL can't be reached: ${error.message}`, { cause: error })
   })
   const rows = async (sql: string): Promise<Record<string, unknown>[]> => (await client.query(sql)).rows
-  // One moment of the database, and no statement that writes.
+  // One snapshot of the database, in which no statement can write.
   await rows('begin isolation level repeatable read read only')
   const hasTable = async (name: string) => {
     const [found] = await rows(`select to_regclass('${name}') is not null as found`)

@@ -3,7 +3,7 @@ import { storable } from '../../../lib/text/text.ts'
 import { estimateTokens, type ModelAnswer, type ToolCall } from '../../models/model.ts'
 import { AgentFailure } from '../../outcome.ts'
 
-/** What a provider reports. `cached` and `cacheWritten` are parts of the input, `reasoning` is a part of the output. */
+/** The usage that a provider reports. `cached` and `cacheWritten` are parts of the input, `reasoning` of the output. */
 export type ReportedTokens = {
   input?: number
   output?: number
@@ -13,37 +13,39 @@ export type ReportedTokens = {
 }
 
 /**
- * A call as far as it has come. Its arguments come in pieces. `extra` belongs to the provider and goes back to it. A call
- * without an id has one that we made up.
+ * A call, as far as it has arrived. Its arguments arrive in pieces. `extra` belongs to the provider and is sent back to
+ * it. A call without an ID gets one from us.
  */
 export type CallSoFar = { id: string; isMadeUp?: boolean; name: string; arguments: string; extra?: unknown }
 
 const MAX_CALLS = 128
-/** How much of an answer is taken, in characters: text, reasoning and arguments together. */
+/** The longest answer that is accepted, in characters: text, reasoning and arguments together. */
 const MAX_CHARACTERS = 8 * 1024 * 1024
 
-/** One answer of a provider while it comes in. The readers of the protocols fill it. */
+/** One answer of a provider while it arrives. The protocol's reader fills it. */
 export class AnswerSoFar {
   readonly calls: CallSoFar[] = []
   finish: ModelAnswer['finish'] | undefined
-  /** The provider said that nothing follows. */
+  /** The provider said that the answer is complete. */
   isDone = false
   text = ''
-  /** How the provider names this answer. */
+  /** The provider's name for this answer. */
   id: string | undefined
   model: string | undefined
   readonly #say: (text: string) => void
   #tokens: ReportedTokens = {}
   #unsaid = ''
   #characters = 0
-  /** How many there were when the output was reported. */
+  /** How many characters there were when the output was reported. */
   #reportedAt = 0
 
   constructor(say: (text: string) => void) {
     this.#say = say
   }
 
-  /** The text is said when all that came with it was read, so that pieces that arrive together are one. */
+  /**
+   * The text is passed on after everything that arrived with it was read, so pieces that arrive together become one.
+   */
   addText(text: string): void {
     this.count(text.length)
     this.#unsaid += text
@@ -72,7 +74,7 @@ export class AnswerSoFar {
     if (this.#characters > MAX_CHARACTERS) throw new AgentFailure('The answer is too long.')
   }
 
-  /** Reports of one answer grow: the largest number is the last, also where a stray report says 0. */
+  /** Reports about one answer grow: the largest number is the last, even if a stray report says 0. */
   report(tokens: ReportedTokens): void {
     for (const kind of ['input', 'output', 'cached', 'cacheWritten', 'reasoning'] as const) {
       const reported = tokens[kind]
@@ -85,7 +87,7 @@ export class AnswerSoFar {
     return this.text !== ''
   }
 
-  /** Anything of it was heard: a word, a thought or a call. */
+  /** Whether any of it has arrived: a word, a thought or a call. */
   get hasBegun(): boolean {
     return this.#characters > 0
   }
@@ -95,9 +97,9 @@ export class AnswerSoFar {
   }
 
   /**
-   * The reported tokens, or an estimate. An answer that broke off has at least `written` tokens: the provider charges what
-   * the model wrote and thought, and not only what has arrived. What was reported before the last piece of it is too
-   * little. Some endpoints report fractions.
+   * The reported tokens, or an estimate. An answer that was interrupted has at least `written` tokens: the provider
+   * charges for what the model wrote and thought, not only for what arrived. A report from before the last piece is too
+   * low. Some endpoints report fractions.
    */
   usage(promptTokens: number, written = 0) {
     const { input, output, cached, cacheWritten, reasoning } = this.#tokens
@@ -109,7 +111,7 @@ export class AnswerSoFar {
     return {
       input_tokens,
       output_tokens,
-      // A part is never larger than the whole.
+      // A part is never larger than the total.
       ...(cached !== undefined && { cached_tokens: Math.min(Math.round(cached), input_tokens) }),
       ...(cacheWritten !== undefined && {
         cache_write_tokens: Math.min(
@@ -122,8 +124,8 @@ export class AnswerSoFar {
   }
 
   /**
-   * An answer that did not end by itself may have been cut within a call, also before the arguments began. Servers may send
-   * the pieces of several calls side by side, so that is not only the last one.
+   * An answer that didn't end by itself may have been cut off within a call, even before the arguments. Servers can
+   * interleave the pieces of several calls, so this doesn't only affect the last one.
    */
   toolCalls(finish: ModelAnswer['finish']): ToolCall[] {
     return this.calls.map(({ id, name, arguments: written }) => {
@@ -133,7 +135,7 @@ export class AnswerSoFar {
   }
 }
 
-/** Whether the arguments of a call are complete: no beginning of a JSON object is one. */
+/** Whether the arguments of a call are complete. The beginning of a JSON object never is. */
 export function isWhole(written: string): boolean {
   return written.trimEnd().endsWith('}') && isObject(parseIfJson(written))
 }

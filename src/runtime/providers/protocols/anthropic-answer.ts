@@ -5,7 +5,7 @@ import type { AnswerSoFar, CallSoFar } from './answer-so-far.ts'
 import { type AnswerReader, ReportedError } from './protocol.ts'
 import { fieldsOf, NotAnAnswer, numberOf, parseObject, type ReplyFields, ReplyReader, textOf } from './read-events.ts'
 
-/** The assistant's blocks as they came: thoughts are signed and must come back unchanged. */
+/** The assistant's blocks as they arrived: thoughts are signed and must be sent back unchanged. */
 export type AnthropicNative = { anthropic: { content: Record<string, unknown>[] } }
 
 export function readAnthropicAnswer(answer: AnswerSoFar): AnswerReader {
@@ -19,7 +19,7 @@ export function readAnthropicAnswer(answer: AnswerSoFar): AnswerReader {
   }
 }
 
-/** A block of the answer; for a call, its arguments as far as they have come. */
+/** A block of the answer; for a call, its arguments so far. */
 type OpenBlock = { block: ReplyFields; call?: CallSoFar }
 
 class AnthropicAnswer {
@@ -35,7 +35,7 @@ class AnthropicAnswer {
     switch (event['type']) {
       case 'message_start':
         this.#begin(fieldsOf(event['message']))
-        // The output that it reports is that of its beginning.
+        // The output that it reports is that of the beginning.
         this.#takeUsage({ ...fieldsOf(fieldsOf(event['message'])['usage']), output_tokens: undefined })
         break
       case 'content_block_start':
@@ -53,11 +53,11 @@ class AnthropicAnswer {
         break
       case 'error':
         throw new ReportedError(event['error'] ?? event)
-      // `ping`, `content_block_stop`, and what later versions add.
+      // `ping`, `content_block_stop`, and anything that later versions add.
     }
   }
 
-  /** The answer in one piece. */
+  /** The answer as one JSON object. */
   takeWhole(message: ReplyFields): void {
     if (message['type'] === 'error') throw new ReportedError(message['error'] ?? message)
     const { content } = message
@@ -74,7 +74,7 @@ class AnthropicAnswer {
     const content = blocks.map(({ block, call }) =>
       call ? { ...block, input: acceptedArguments(call.arguments) } : block,
     )
-    // The API refuses a text that is empty.
+    // The API refuses an empty text.
     return { anthropic: { content: content.filter(({ type, text }) => type !== 'text' || text !== '') } }
   }
 
@@ -119,7 +119,7 @@ class AnthropicAnswer {
     return open
   }
 
-  /** What was read from a cache, or written to one, is not in `input_tokens`. */
+  /** `input_tokens` doesn't include what was read from a cache or written to it. */
   #takeUsage(usage: ReplyFields): void {
     const input = numberOf(usage['input_tokens'])
     const cached = numberOf(usage['cache_read_input_tokens'])

@@ -13,7 +13,7 @@ import { toolChoiceOf } from './tool-choice.ts'
 
 const API_VERSION = '2023-06-01'
 
-/** In base64 an image may have 5 MiB, and a request 32 MiB. */
+/** In base64, an image can have 5 MiB, and a request 32 MiB. */
 const IMAGES = { each: 3_900_000, together: 22_000_000, documents: true as const }
 
 /** Anthropic Messages. */
@@ -44,7 +44,7 @@ export const anthropicMessages: Protocol = {
   reader: readAnthropicAnswer,
 }
 
-/** What a model may write at most, by the names of its families. An unknown one is taken for a current one. */
+/** The longest answer of each model family. An unknown model is treated as a current one. */
 const MOST_TOKENS: [RegExp, number][] = [
   [/claude-(?:instant|v?2|3)(?:$|[-.:])/, 4_096],
   [/claude-opus-4(?:$|-1|-\d{6}|@)/, 32_000],
@@ -55,7 +55,7 @@ function mostTokensOf(model: string): number {
   return MOST_TOKENS.find(([family]) => family.test(model))?.[1] ?? 64_000
 }
 
-/** Current models refuse to be steered by numbers. */
+/** Current models refuse sampling parameters. */
 const UNSTEERABLE = /claude-(?:opus-4-[78]|(?:sonnet|opus|haiku|fable)-(?:[5-9]|\d\d))/
 
 /** The user's, and the answer. */
@@ -68,7 +68,7 @@ type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
 type Conversation = {
   system: Block[]
   messages: AnthropicMessage[]
-  /** How many of the messages were there before this run. */
+  /** How many of the messages came before this run. */
   earlier: number
 }
 
@@ -79,7 +79,7 @@ function conversationOf({ input, rounds }: ModelPrompt, instruction: string, wri
   let earlier = 0
   for (const message of prompt) {
     const { role, content, rounds: before = [], images = [] } = message
-    // The run's own message is the last one. It begins a message of its own, or is added to the caller's results.
+    // The run's own message is the last one. It starts a message of its own, or is added to the caller's results.
     if (message === prompt.at(-1)) earlier = messages.length
     for (const round of before) addRound(messages, round, input, writing)
     const text = content === '' ? [] : [{ type: 'text', text: content }]
@@ -93,21 +93,21 @@ function conversationOf({ input, rounds }: ModelPrompt, instruction: string, wri
 }
 
 /**
- * Marks where the provider may keep its work on the beginning of the prompt: behind the tools and instructions, which every
- * run has; behind the earlier turns, if the next turn begins with them too; and behind the results of the last two rounds of
- * tool calls, which the next round has. Four marks are the most that are allowed.
+ * Marks where the provider can cache the beginning of the prompt: after the tools and instructions, which every run
+ * has; after the earlier turns, if the next turn starts with them too; and after the results of the last two rounds of
+ * tool calls, which the next round includes. At most four marks are allowed.
  */
 function markForCache(
   { system, messages, earlier, tools }: Conversation & { tools: Block[] | undefined },
   isBeginning: boolean,
 ): void {
   const last = messages.length - 1
-  // Without tools nothing follows in this run, and the next turn shows the message without its memories.
+  // Without tools, this run sends nothing more, and the next turn shows the message without its memories.
   const rounds = tools ? [last, ...(last - 2 >= earlier ? [last - 2] : [])] : []
   const marked = new Set([...(isBeginning ? [earlier - 1] : []), ...rounds].filter((index) => index >= 0))
   for (const content of [system.length > 0 ? system : (tools ?? []), ...[...marked].map((i) => messages[i]?.content)]) {
     const end = content?.at(-1)
-    // The API refuses the mark on thoughts. An answer's own blocks are those of its step, so they are not changed.
+    // The API refuses the mark on thoughts. An answer's own blocks belong to its step, so they aren't changed.
     if (content && end && !isThought(end))
       content[content.length - 1] = { ...end, cache_control: { type: 'ephemeral' } }
   }
@@ -122,13 +122,13 @@ function isThought({ type }: Block): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 
-/** A PDF whose pages are looked at is a document. */
+/** A PDF whose pages the model sees is a document. */
 function imageBlock({ file_id, media_type }: Attachment, slots: ByteSlots): Block {
   const type = media_type.startsWith('image/') ? 'image' : 'document'
   return { type, source: { type: 'base64', media_type, data: slots.add(file_id) } }
 }
 
-/** Blocks of one side that follow each other are one message. */
+/** Consecutive blocks of one side are one message. */
 function add(messages: AnthropicMessage[], role: AnthropicMessage['role'], blocks: Block[]): void {
   const last = messages.at(-1)
   if (last?.role === role) last.content.push(...blocks)
@@ -166,7 +166,7 @@ function toolOf({ name, description, input_schema }: ToolDefinition) {
   return { name, description, input_schema }
 }
 
-/** Tools that were called before must be named, also where none may be called any more. */
+/** Tools that were called before must be listed, even if none can be called any more. */
 function choiceOf(prompt: ModelPrompt): Record<string, unknown> {
   const choice = prompt.output ? 'none' : toolChoiceOf(prompt)
   if (choice === 'none') return { type: 'none' }
@@ -183,7 +183,7 @@ function samplingOf({ input: { agent, given } }: ModelPrompt, model: string): Re
   const { temperature = agent.temperature, top_p, stop } = given?.sampling ?? {}
   const isSteerable = !UNSTEERABLE.test(model)
   return {
-    // The scale ends at 1 here.
+    // This API's scale ends at 1.
     ...(isSteerable && temperature !== null && { temperature: Math.min(temperature, 1) }),
     ...(isSteerable && temperature === null && top_p !== undefined && { top_p }),
     ...(stop && { stop_sequences: stop }),

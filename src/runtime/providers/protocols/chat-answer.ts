@@ -5,10 +5,10 @@ import { type AnswerSoFar, type CallSoFar, isWhole, type ReportedTokens } from '
 import { type AnswerReader, ReportedError } from './protocol.ts'
 import { fieldsOf, NotAnAnswer, numberOf, parseObject, type ReplyFields, ReplyReader, textOf } from './read-events.ts'
 
-/** Under which names servers tell what the model thought before it answered. It goes back under the same name. */
+/** The fields in which servers return what the model thought before it answered. It is sent back in the same field. */
 const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
 
-/** The assistant's part as a compatible server sent it: reasoning and marks of calls are shown to it again. */
+/** The assistant's part as a compatible server sent it: reasoning and signatures of calls are shown to it again. */
 export type ChatNative = { chat: { reasoning?: Record<string, unknown>; extras?: unknown[] } }
 
 export function readChatAnswer(answer: AnswerSoFar): AnswerReader {
@@ -25,7 +25,7 @@ export function readChatAnswer(answer: AnswerSoFar): AnswerReader {
 class ChatAnswer {
   readonly #answer: AnswerSoFar
   readonly #reasoning: Record<string, string | unknown[]> = {}
-  /** The call that each position of the stream speaks of at present. */
+  /** The call that each position of the stream currently refers to. */
   readonly #current = new Map<number, CallSoFar>()
 
   constructor(answer: AnswerSoFar) {
@@ -38,14 +38,14 @@ class ChatAnswer {
     else if (data.trim() !== '') this.takeChunk(parseObject(data))
   }
 
-  /** The answer in one piece. Nothing follows it, whether it says why it ended or not. */
+  /** The answer as one JSON object. It is complete, whether it says why it ended or not. */
   takeWhole(body: ReplyFields): void {
     this.takeChunk(body)
     const { choices } = body
     this.#answer.isDone = Array.isArray(choices) && choices.some((choice) => isObject(fieldsOf(choice)['message']))
   }
 
-  /** A piece of the answer; or the whole answer, which has a `message` where pieces have a `delta`. */
+  /** A piece of the answer; or the whole answer, which has a `message` instead of a `delta`. */
   takeChunk(chunk: ReplyFields): void {
     const { choices = [], error } = chunk
     if (error !== undefined && error !== null) throw new ReportedError(error)
@@ -59,7 +59,7 @@ class ChatAnswer {
         if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#takeChoice(choice)
       }
     } finally {
-      // It counts what came with it, also if that is the end of an answer that the server gave up.
+      // What came with it is counted, even if it ends an answer that the server gave up.
       this.#takeUsage(chunk)
     }
   }
@@ -89,7 +89,7 @@ class ChatAnswer {
     if (typeof reason === 'string' && reason !== '') this.#answer.finish = finishOf(reason, this.#answer.finish)
   }
 
-  /** Mistral sends a list of parts, in which thoughts stand beside the text. */
+  /** Mistral sends a list of parts, which contains both thoughts and text. */
   #takeContent(content: unknown): void {
     if (typeof content === 'string') this.#answer.addText(content)
     else if (Array.isArray(content)) {
@@ -103,7 +103,7 @@ class ChatAnswer {
     this.#reasoning[field] = `${this.#reasoning[field] ?? ''}${text}`
   }
 
-  /** OpenRouter's list, which has signatures. */
+  /** OpenRouter's list, which includes signatures. */
   #takeReasoningDetails(details: unknown[]): void {
     this.#answer.count(JSON.stringify(details).length)
     const before = this.#reasoning['reasoning_details']
@@ -112,9 +112,9 @@ class ChatAnswer {
   }
 
   /**
-   * The first piece of a call has its id and name, later ones only more of its arguments. Some servers number no calls, or
-   * number all of them 0 and send each whole: another id, another name, or more arguments after whole ones begin another
-   * call. Others repeat the name with every piece, or send the id late.
+   * The first piece of a call has its ID and name, later ones only more arguments. Some servers number no calls, or
+   * number all of them 0 and send each whole: another ID, another name, or more arguments after complete ones start
+   * another call. Others repeat the name with every piece, or send the ID late.
    */
   #takeCall(piece: ReplyFields): void {
     const called = fieldsOf(piece['function'])
@@ -134,7 +134,7 @@ class ChatAnswer {
     if (call.name === '') call.name = name
     this.#answer.count(written.length)
     call.arguments += written
-    // Gemini's mark of what it thought before the call: it refuses the next request without it.
+    // Gemini's signature of what it thought before the call: without it, Gemini refuses the next request.
     if (piece['extra_content'] !== undefined) {
       this.#answer.count(JSON.stringify(piece['extra_content']).length)
       call.extra = piece['extra_content']
@@ -150,7 +150,7 @@ class ChatAnswer {
 
 type CallPiece = { id: string; name: string; written: string }
 
-/** Whether a piece, whose id and name may be missing, begins another call than the one before it. */
+/** Whether a piece, whose ID and name may be missing, starts another call than the one before it. */
 function isAnother(call: CallSoFar, { id, name, written }: CallPiece): boolean {
   if (id === call.id) return false
   if (id !== '' && !call.isMadeUp) return true
@@ -158,7 +158,7 @@ function isAnother(call: CallSoFar, { id, name, written }: CallPiece): boolean {
   return name !== call.name || (written !== '' && isWhole(call.arguments))
 }
 
-/** Some count the reasoning in `completion_tokens`, others only in the total. */
+/** Some include the reasoning in `completion_tokens`, others only in the total. */
 function tokensOf(usage: ReplyFields): ReportedTokens {
   const input = numberOf(usage['prompt_tokens'])
   const written = numberOf(usage['completion_tokens'])
@@ -185,7 +185,9 @@ const FINISHES: Record<string, ModelAnswer['finish']> = {
   safety: 'filtered',
 }
 
-/** `error` and `insufficient_system_resource` mean that the server gave up in the middle, whatever it sends after them. */
+/**
+ * `error` and `insufficient_system_resource` mean that the server gave up in the middle, whatever it sends afterwards.
+ */
 function finishOf(reason: string, before: ModelAnswer['finish'] | undefined): ModelAnswer['finish'] {
   if (reason === 'error' || reason === 'insufficient_system_resource')
     throw new TruncatedAnswer(`it ended by ${reason}`)

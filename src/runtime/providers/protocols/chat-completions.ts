@@ -12,10 +12,13 @@ import { chatFormat } from './output-format.ts'
 import { type ModelTarget, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
-/** `OpenAI` itself has rules of its own for models that reason. */
+/** `OpenAI` itself has special rules for reasoning models. */
 export type ChatVendor = 'openai' | 'openai-compatible'
 
-/** Chat Completions: OpenAI, and what speaks like it (vLLM, Ollama, llama.cpp, LiteLLM, Azure, Gemini's endpoint …). */
+/**
+ * Chat Completions: OpenAI, and servers with a compatible API (vLLM, Ollama, llama.cpp, LiteLLM, Azure, Gemini's
+ * endpoint …).
+ */
 export function chatCompletions(vendor: ChatVendor): Protocol {
   return {
     path: '/chat/completions',
@@ -46,7 +49,7 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
   }
 }
 
-/** The o series, and from GPT-5 on all but the chat models: they refuse most of what steers other models. */
+/** The o series, and since GPT-5 all but the chat models: they refuse most sampling parameters. */
 function isReasoningModel(model: string): boolean {
   return /^(?:o\d|gpt-(?:[5-9]|\d\d))/.test(model) && !/^gpt-\d+-chat/.test(model)
 }
@@ -101,7 +104,7 @@ function addRound(messages: ChatMessage[], round: Round, input: ModelInput, { as
   for (const [index, { id }] of calls.entries()) {
     messages.push({ role: 'tool', tool_call_id: id, content: shownResult(results[index], input).text })
   }
-  // A result of a tool is text here, so its images come after it.
+  // A tool's result is text here, so its images come after it.
   const images = results.flatMap((result) => shownResult(result, input).images)
   if (images.length > 0) messages.push({ role: 'user', content: withImages('Images of the results:', images, slots) })
   if (told !== undefined) messages.push({ role: 'user', content: told })
@@ -122,13 +125,13 @@ function functionTool({ name, description, input_schema, strict }: ToolDefinitio
   return { type: 'function', function: described }
 }
 
-/** Models that do not reason refuse this. */
+/** Models that don't reason refuse this. */
 function thinkingOf({ input: { given } }: ModelPrompt): Record<string, unknown> {
   const { reasoning_effort, verbosity } = given?.sampling ?? {}
   return withoutUndefined({ reasoning_effort, verbosity })
 }
 
-/** The agent's settings, and what the caller asks for. */
+/** The agent's settings, and the caller's. */
 function samplingOf({ input: { agent, given } }: ModelPrompt): Record<string, unknown> {
   const { temperature = agent.temperature, top_p, stop, seed, ...asked } = given?.sampling ?? {}
   return {

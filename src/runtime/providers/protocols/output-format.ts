@@ -3,25 +3,25 @@ import { outputInstruction } from '../../output/ask-in-words.ts'
 import { allowsStrict, isClosed, withoutLimits } from '../../output/schema-rules.ts'
 import { isAnyObject } from '../../output/wanted-output.ts'
 
-/** How a provider is asked for JSON: fields of the request, and words for the model. */
+/** How a provider is asked for JSON: fields of the request, and text for the model. */
 export type OutputFormat = { fields: Record<string, unknown>; instruction: string }
 
 const NOTHING: OutputFormat = { fields: {}, instruction: '' }
 
-/** Compatible servers hold the model to a schema that it is not shown, or ignore the field. So the model is told too. */
+/** Compatible servers enforce a schema that the model isn't shown, or ignore the field. So the model is told too. */
 export function chatFormat(output: OutputRequest | undefined, vendor: 'openai' | 'openai-compatible'): OutputFormat {
   if (!output) return NOTHING
   const { schema, inWords } = output
   const instruction = outputInstruction(output)
   if (inWords) return { fields: {}, instruction }
-  // OpenAI refuses this unless the word JSON is in the prompt.
+  // OpenAI refuses this unless the prompt contains the word JSON.
   if (isAnyObject(schema)) return { fields: { response_format: { type: 'json_object' } }, instruction }
   const json_schema = { name: nameOf(schema), schema, strict: allowsStrict(schema) }
   const fields = { response_format: { type: 'json_schema', json_schema } }
   return { fields, instruction: vendor === 'openai' ? '' : instruction }
 }
 
-/** Anthropic takes schemas whose objects are closed. */
+/** Anthropic accepts schemas whose objects are closed. */
 export function anthropicFormat(output: OutputRequest | undefined): OutputFormat {
   if (!output) return NOTHING
   const { schema, inWords } = output
@@ -30,7 +30,7 @@ export function anthropicFormat(output: OutputRequest | undefined): OutputFormat
   return { fields: { output_config: { format } }, instruction: '' }
 }
 
-/** OpenAI wants a name. */
+/** OpenAI requires a name. */
 function nameOf({ title }: OutputRequest['schema']): string {
   return typeof title === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(title) ? title : 'response'
 }

@@ -4,52 +4,52 @@ import type { ByteSlots } from '../byte-slots.ts'
 import type { AnswerSoFar } from './answer-so-far.ts'
 import { fieldsOf, type ReplyReader } from './read-events.ts'
 
-/** How one kind of provider is asked, and how it answers. */
+/** How requests to one kind of provider are written, and its answers read. */
 export type Protocol = {
-  /** Behind the base URL. */
+  /** The path after the base URL. */
   path: string
   headers(apiKey: string): Record<string, string>
-  /** What it takes of images. */
+  /** Its limits for images. */
   images: ImageLimits
   /**
-   * What is sent, but for `limit`. Bytes of files go where `slots` says. It depends on nothing else, so that it can be
+   * What is sent, except for `limit`. Bytes of files go where `slots` says. It depends on nothing else, so it can be
    * measured before it is sent.
    */
   body(prompt: ModelPrompt, asked: ModelTarget, slots: ByteSlots): Record<string, unknown>
-  /** What the body says to the model about the JSON that it is to answer with. */
+  /** What the body tells the model about the JSON that it must answer with. */
   instruction(output: OutputRequest | undefined): string
-  /** The fields of the longest answer, in tokens. Null: what the model itself does. */
+  /** The fields for the longest answer, in tokens. Null: the model's own limit. */
   limit(max_output_tokens: number | null, model: string): Record<string, number>
   reader(answer: AnswerSoFar): AnswerReader
 }
 
-/** The provider that is asked, and its own name of the model. */
+/** The provider, and its own name for the model. */
 export type ModelTarget = {
   provider: string
   model: string
-  /** Whether the provider takes marks that say what it should keep in its cache. */
+  /** Whether the provider accepts marks for what it should cache. */
   caches: boolean
 }
 
-/** What an earlier answer has in the format of the provider that is asked. Another one is shown its text and its calls. */
+/** An earlier answer in the format of the provider that is asked. Another provider is shown its text and its calls. */
 export function ownParts({ native }: Round, { provider }: ModelTarget): unknown {
   return native?.provider === provider ? native.parts : undefined
 }
 
-/** Stands for an answer that was empty: providers refuse a message without content. */
+/** Replaces an empty answer: providers refuse a message without content. */
 export const NO_WORDS = '(no answer)'
 
 export type AnswerReader = {
   reply: ReplyReader
-  /** What the provider wants to be shown again in the next round, besides text and calls. */
+  /** What the provider needs to see again in the next round, besides text and calls. */
   native(): object | undefined
 }
 
-/** The provider reported an error inside a reply that began well. */
+/** The provider reported an error inside a reply that started well. */
 export class ReportedError extends Error {
-  /** As if it had refused the request: an error's body. */
+  /** The body of an error, as if the request had been refused. */
   readonly body: string
-  /** The status that the same error has without a stream, if its code or type names one. */
+  /** The status that the same error has without a stream, if its code or type is known. */
   readonly status: number | undefined
 
   constructor(error: unknown) {
@@ -60,7 +60,7 @@ export class ReportedError extends Error {
   }
 }
 
-/** What vendors call their errors. */
+/** Vendors' names for their errors. */
 const STATUSES: Record<string, number> = {
   invalid_request_error: 400,
   context_length_exceeded: 400,

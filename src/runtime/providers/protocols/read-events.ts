@@ -4,27 +4,27 @@ import { lazily } from '../../../lib/lazily.ts'
 
 const parsers = lazily<typeof import('eventsource-parser')>('eventsource-parser')
 
-/** Takes each event: its name, if it has one, and its data. */
+/** Receives each event: its name, if it has one, and its data. */
 export type TakeEvent = (event: { event?: string | undefined; data: string }) => void
 
-/** What a provider sent cannot be read as an answer. */
+/** The provider's reply can't be read as an answer. */
 export class NotAnAnswer extends Error {}
 
-/** A page for people, such as one of a proxy that wants them to sign in. */
+/** A page for people, such as the sign-in page of a proxy. */
 export class HtmlPage extends NotAnAnswer {}
 
-/** More than any answer needs: a stream repeats some 200 bytes around each word. */
+/** More than any answer needs: a stream adds some 200 bytes around each word. */
 const MAX_REPLY_BYTES = 32 * 1024 * 1024
-/** One event, or an answer in one piece. */
+/** The limit of one event, or of an answer as one JSON object. */
 const MAX_TEXT = 2 * 1024 * 1024
-/** Shorter texts are parsed in a moment, whatever they hold. */
+/** Shorter texts are parsed quickly, whatever they contain. */
 const SHORT_TEXT = 64 * 1024
-/** Each value of a JSON text has a comma or a bracket before it. A longer text with more of them takes too long to parse. */
+/** In JSON, each value has a comma or a bracket before it. A longer text with more of them takes too long to parse. */
 const MAX_MARKS = 100_000
 
 /**
- * Reads the pieces of a reply. A server that was asked for a stream may answer with one JSON all the same: that is found
- * out by its first character, because servers and gateways are careless with content types.
+ * Reads the pieces of a reply. Although a stream was requested, a server may answer with one JSON object. The first
+ * character shows this, because servers and gateways are careless with content types.
  */
 export class ReplyReader {
   readonly #decoder: TextDecoder
@@ -35,7 +35,7 @@ export class ReplyReader {
   #bytes = 0
   #events = 0
 
-  /** `fatal`: bytes that are no UTF-8 are refused. */
+  /** `fatal`: bytes that aren't UTF-8 are refused. */
   constructor(
     takeEvent: TakeEvent,
     takeWhole: (body: string) => void,
@@ -65,7 +65,7 @@ export class ReplyReader {
   end(): void {
     this.#take(this.#decoder.decode())
     if (this.#kind === 'json') this.#takeWhole(this.#body)
-    // An event that is not followed by an empty line is whole all the same when the reply is.
+    // When the reply is complete, so is its last event, even without an empty line.
     else this.#parser.feed('\n\n')
   }
 
@@ -82,7 +82,7 @@ export class ReplyReader {
   }
 }
 
-/** An object of a provider's. Its fields are looked at one by one, because servers leave out and add what they like. */
+/** An object from a provider. Its fields are checked one by one, because servers omit and add what they like. */
 export type ReplyFields = Record<string, unknown>
 
 export function parseObject(json: string): ReplyFields {
@@ -102,7 +102,7 @@ export function isMark(code: number): boolean {
   return code === COMMA || code === BRACKET || code === BRACE
 }
 
-/** `indexOf` takes some milliseconds for 2 MB; a loop over its letters takes 55, in which all others wait. */
+/** `indexOf` takes some milliseconds for 2 MB; a loop over the letters takes 55, and blocks everything else. */
 export function hasMoreMarks(json: string, most: number): boolean {
   let marks = 0
   for (const mark of [',', '[', '{'])
@@ -118,7 +118,7 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** No count of a provider is larger. */
+/** No provider reports a higher count. */
 const MAX_COUNT = 1e12
 
 export function numberOf(value: unknown): number | undefined {

@@ -20,37 +20,35 @@ type A2aCall = {
   remote: A2aRemote
   run: RunInProgress
   way: PeerWay
-  /** The conversation of the run's session at the agent. Empty: it begins one. */
+  /** The agent's conversation for the run's session. Empty: starts one. */
   contextId: string
   /** Stores what must not be done twice. */
   take(steps: AskedStep[]): Promise<StepsReply>
 }
 
-/** What is stored of a task as soon as it is known. */
+/** What is stored about a task as soon as it is known. */
 type TaskRecord = { task_id: string; context_id: string }
 
-/** How often in a row an agent that works on a task may not be reached. */
+/** How often in a row an agent that works on a task can be unreachable. */
 const MAX_LOST = 5
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5_000
 const CANCEL_WITHIN_MS = 5_000
-/** How long a run that is over listens for the task that its message began, to cancel it. */
+/** How long an ended run waits for the task that its message started, to cancel it. */
 const BEGIN_WITHIN_MS = 2_000
 const MAX_QUESTION_CHARACTERS = 10_000
-/** A question without words. */
+/** The text of a question that has none. */
 const WANTS_WORDS = 'The agent needs an answer before it can continue.'
 
-/**
- * The run has left this call: it waits for a person, or is over. What it has begun is taken up by the next call.
- */
+/** The run has left this call: it waits for a person, or has ended. The next call continues what was started. */
 class LeaveExchange extends Error {}
 
-/** A run of an agent that is reached by A2A: its message becomes a task there, which is followed until it has ended. */
+/** A run of an agent that is called over A2A: its message becomes a task there, which is followed until it ends. */
 export class A2aExchange {
   readonly #call: A2aCall
   /** The task that the agent works on. */
   #open: { peer: Peer; task: TaskRecord } | undefined
-  /** A message is sent, or about to be, and its task is not known yet. */
+  /** A message was sent, or is about to be, and its task isn't known yet. */
   #isBeginning = false
   #conversing: Promise<void> = Promise.resolve()
   /** Ends the requests of the last call. */
@@ -60,7 +58,7 @@ export class A2aExchange {
     this.#call = call
   }
 
-  /** Resolves when the answer is whole, or when the run has left. */
+  /** Resolves when the answer is complete, or when the run has left. */
   call: CallAgent = async (rounds, signal, hear) => {
     let hasSpoken = false
     const requests = new AbortController()
@@ -68,7 +66,7 @@ export class A2aExchange {
     this.#hangUp()
     this.#hangUp = () => requests.abort(signal.reason)
     const stop = () => {
-      // Otherwise `leave` says whether the task of the message is awaited.
+      // Otherwise `leave` decides whether to wait for the message's task.
       if (!this.#isBeginning) this.#hangUp()
       stopped.reject(signal.reason)
     }
@@ -91,8 +89,8 @@ export class A2aExchange {
   }
 
   /**
-   * No more is heard of the agent. If the run is over, its task is cancelled; a message that was sent a moment ago may
-   * have begun one that is not known yet. How the agent takes that changes nothing here.
+   * Stops listening to the agent. If the run has ended, its task is cancelled. A message that was sent a moment ago may
+   * have started a task that isn't known yet. How the agent reacts makes no difference here.
    */
   async leave(isOver: boolean): Promise<void> {
     if (isOver && this.#isBeginning)
@@ -130,7 +128,7 @@ export class A2aExchange {
     }
     let events = task ? tellAgain(peer, task, signal) : await begin()
     const answered = new Set<string>()
-    /** The question whose answer was sent, while the reply to it is read. */
+    /** The question whose answer was sent, while the reply is read. */
     let sentFor: string | undefined
     for (let pauses = 0, lost = 0; ; ) {
       let standing: TaskProgress = { kind: 'working' }
@@ -139,7 +137,7 @@ export class A2aExchange {
           this.#isBeginning = false
           task ??= await this.#keep(number, peer, event)
           standing = answer.take(event)
-          // The agent may tell once more what it asked before it takes the answer.
+          // The agent may repeat its question once before it accepts the answer.
           if (standing.kind === 'asks' && answered.has(standing.key)) standing = { kind: 'working' }
           if (standing.kind !== 'asks') lost = 0
           if (standing.kind !== 'working') break
@@ -147,7 +145,7 @@ export class A2aExchange {
       } catch (error) {
         lost += 1
         if (!task || lost > MAX_LOST || !isPassing(error) || signal.aborted) throw error
-        // The answer may be lost. If the task still asks, it is sent again under the same id.
+        // The answer may be lost. If the task still asks, the answer is sent again with the same ID.
         if (sentFor !== undefined) answered.delete(sentFor)
       } finally {
         this.#isBeginning = false
@@ -156,7 +154,7 @@ export class A2aExchange {
         this.#open = undefined
         return answer.end()
       }
-      // A reply without a task is a whole answer, so this one told nothing at all.
+      // A reply without a task is a complete answer, so this reply contained nothing.
       if (!task) throw new ModelFailure('The remote agent ended its answer early.', {}, { after_ms: undefined })
       if (standing.kind === 'asks') {
         const { id, words } = await this.#askPerson(standing)
@@ -173,7 +171,7 @@ export class A2aExchange {
     }
   }
 
-  /** After this the task is taken up, and its message is not sent again. */
+  /** From here on, a later call continues the task, and its message isn't sent again. */
   async #keep(number: number, peer: Peer, { payload }: StreamResponse): Promise<TaskRecord | undefined> {
     if (!payload || payload.$case === 'message') return undefined
     const { value } = payload
@@ -185,7 +183,7 @@ export class A2aExchange {
     return task
   }
 
-  /** The question is the task's own, so a run that comes back to it finds the answer. */
+  /** The question belongs to the task, so a run that resumes the task finds the answer. */
   async #askPerson({ question, key }: Extract<TaskProgress, { kind: 'asks' }>): Promise<{ id: string; words: string }> {
     const id = `question-${hash('sha256', key).slice(0, 16)}`
     const asked = (question || WANTS_WORDS).slice(0, MAX_QUESTION_CHARACTERS)
@@ -211,7 +209,7 @@ async function* tellAgain({ client, streams }: Peer, { task_id: id }: TaskRecord
   try {
     yield* client.resubscribeTask({ tenant: '', id }, { signal })
   } catch (error) {
-    // It may have ended in between, and is asked for again.
+    // It may have ended in between, so it is requested again.
     if (!(peerError(error) instanceof A2AError)) throw error
   }
 }

@@ -4,15 +4,15 @@ import { outputInstruction } from '../../output/ask-in-words.ts'
 import type { RunInProgress } from '../../run-in-progress.ts'
 import { filled } from '../call-body.ts'
 
-/** Where a message belongs. Without a task it begins one; without a context it begins a conversation. */
+/** Where a message belongs. Without a task it starts one; without a context it starts a conversation. */
 export type MessagePlace = { messageId: string; contextId: string; taskId: string }
 
-/** The messages of one run have numbers: the first one, and one for each answer before that did not fit. */
+/** The messages of one run are numbered: the first one, and one for each earlier answer that didn't fit. */
 export function messageNumber(rounds: readonly Round[]): number {
   return 1 + rounds.filter(({ told }) => told !== undefined).length
 }
 
-/** What the agent gets: the message with its files, or what was wrong with its answer. */
+/** What the agent receives: the message with its files, or what was wrong with its answer. */
 export async function messageParts(run: RunInProgress, rounds: readonly Round[]): Promise<Part[]> {
   const unfit = rounds.findLast(({ told }) => told !== undefined)?.told
   if (unfit !== undefined) return [textPart(unfit)]

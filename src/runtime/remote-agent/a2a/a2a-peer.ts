@@ -20,19 +20,19 @@ export type PeerWay = {
   traceparent: string | undefined
 }
 
-/** An A2A agent whose card was read. `streams`: it tells its answers as they come. */
+/** An A2A agent whose card was read. `streams`: it can stream its answers. */
 export type Peer = { client: Client; url: string; version: string; streams: boolean }
 
 const STREAM = 'text/event-stream'
 const BINDING = 'JSONRPC'
-/** The versions of the protocol that the client speaks. A card of 0.3 need not name its own. */
+/** The protocol versions that the client supports. A card of 0.3 doesn't have to name its own. */
 const VERSIONS = /^(1(\.\d+)*|0\.3(\.\d+)*|)$/
 const NEWEST = /^1/
 const MAX_URL_CHARACTERS = 2_048
-/** Of a binding or a version. */
+/** The form of a binding or a version. */
 const MAX_NAME_CHARACTERS = 50
 
-/** What is read of a card, in the form of A2A 1.0. Everything else is the agent's own affair. */
+/** The parts of a card that are read, in the form of A2A 1.0. Everything else is ignored. */
 const ReadCard = z.looseObject({
   supportedInterfaces: z
     .array(
@@ -50,7 +50,7 @@ const ReadCard = z.looseObject({
 })
 type ReadCard = z.output<typeof ReadCard>
 
-/** Reads the card of an agent, and opens a client for the address that it names. */
+/** Reads an agent's card, and opens a client for its URL. */
 export async function openPeer(remote: A2aRemote, way: PeerWay, signal: AbortSignal): Promise<Peer> {
   const fetchImpl = wireOf(remote, way)
   const legacyCompat = { enabled: true }
@@ -81,9 +81,9 @@ export async function openPeer(remote: A2aRemote, way: PeerWay, signal: AbortSig
   return { client, url, version: protocolVersion || '0.3', streams: card.capabilities?.streaming === true }
 }
 
-/** A card of A2A 0.3 is read as one of 1.0. */
+/** A card of A2A 0.3 is read as a card of 1.0. */
 function readCard(fields: ReplyFields, resolver: DefaultAgentCardResolver): ReadCard {
-  // A card of 1.0 has the one, a card of 0.3 the other.
+  // A card of 1.0 has the first, a card of 0.3 the second.
   if (fields['supportedInterfaces'] === undefined && fields['url'] === undefined) {
     throw new AgentFailure(
       'The remote agent returned JSON that is not an agent card. remote.a2a must be the URL of its card.',
@@ -107,10 +107,10 @@ function noWayToSpeak(versions: readonly string[]): AgentFailure {
   return new AgentFailure(`The remote agent uses A2A ${spoken}, but this service supports only 1.0 and 0.3.`)
 }
 
-/** The way of the client's requests: guarded, with the headers of the agent, and no reply can be too long. */
+/** The transport of the client's requests: guarded, with the agent's headers, and a limit for replies. */
 function wireOf(remote: A2aRemote, { fetch, owner, secrets, traceparent }: PeerWay) {
   const { headers: named } = remote
-  // Secrets say themselves for which hosts they are. What else is meant for the host of the card stays there.
+  // Each secret has its own list of hosts. Other headers are sent only to the card's host.
   const own = (url: URL) => fillHeaders(isAtCard(remote, url) ? named : parted(named)[0], url, secrets)
   return async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     const url = new URL(input instanceof Request ? input.url : input)
@@ -128,7 +128,7 @@ function isAtCard({ a2a }: A2aRemote, url: URL): boolean {
   return url.origin === new URL(a2a).origin
 }
 
-/** The headers that have a secret, and the names of the others. */
+/** The headers that contain a secret, and the names of the others. */
 function parted(named: Record<string, string>): [withSecret: Record<string, string>, others: string[]] {
   const [sent, others]: [Record<string, string>, string[]] = [{}, []]
   for (const [name, value] of Object.entries(named)) {
@@ -147,8 +147,8 @@ function ownOrRefused(fill: () => Record<string, string>): Record<string, string
 }
 
 /**
- * An error of the protocol may come with any status. Everything else is told as a server that does not answer. The card is
- * read outside of the protocol, so a refusal of it is told so too, whatever it says.
+ * A protocol error can come with any status. Everything else is reported as a server that doesn't answer. The card is
+ * read outside of the protocol, so its refusal is reported the same way, whatever it says.
  */
 async function refusalOf(reply: Response, isOfProtocol: boolean): Promise<Response> {
   const text = await reply.text().catch(() => '')

@@ -2,16 +2,18 @@ import { setImmediate as nextPass } from 'node:timers/promises'
 import { hasMoreMarks, isMark, NotAnAnswer, ReplyReader } from '../../providers/protocols/read-events.ts'
 import { MOST_EVENTS } from '../remote-exchange.ts'
 
-/** A reply in one piece. */
+/** The limit of a reply in one piece. */
 const MAX_TEXT_BYTES = 2 * 1024 * 1024
-/** Of one event, or of a reply in one piece. The A2A client needs some microseconds for each. */
+/** The limit of one event, or of a reply in one piece. The A2A client needs some microseconds for each. */
 const MAX_MARKS = 20_000
 
-/** Bytes that are read before others have their turn. A piece or an event costs as much as some hundred bytes. */
+/**
+ * How many bytes are read before other work gets its turn. A piece or an event costs as much as a few hundred bytes.
+ */
 const BYTES_AT_ONCE = 10_000
 const COST_OF_PIECE = 500
 
-/** Limits a reply in JSON, or in events of JSON: its body fails where it becomes too large. */
+/** Limits a reply in JSON, or in JSON events: its body fails when it becomes too large. */
 export function boundedReply(response: Response, isStream: boolean): Response {
   if (!response.body) return response
   const { status, statusText, headers } = response
@@ -22,8 +24,8 @@ export function boundedReply(response: Response, isStream: boolean): Response {
 type Bounds = TransformStream<Uint8Array, Uint8Array>
 
 /**
- * The A2A client searches all that it has of an event again with each piece that arrives, so it is given events that are
- * whole, each on one line.
+ * With each piece, the A2A client searches all that it has of an event again, so it gets complete events, each on one
+ * line.
  */
 function wholeEvents(): Bounds {
   let events: string[] = []
@@ -37,7 +39,7 @@ function wholeEvents(): Bounds {
     const whole = events
     events = []
     for (const data of whole) {
-      // Between the values of a JSON text a space is as good as the end of a line.
+      // Between the values of a JSON text, a space is as good as a line break.
       controller.enqueue(Buffer.from(`data: ${data.replaceAll('\n', ' ')}\n\n`))
       await takeTurns(data.length)
     }
@@ -71,7 +73,7 @@ function countedBytes(): Bounds {
   })
 }
 
-/** Waits where others must have their turn: a reply that arrives at once would hold them up as a whole. */
+/** Pauses so that other work gets its turn: otherwise a reply that arrives at once would block everything. */
 function turns(): (bytes: number) => Promise<void> {
   let cost = 0
   return async (bytes) => {

@@ -4,7 +4,7 @@ import { NotAnAnswer } from '../../providers/protocols/read-events.ts'
 import { BadStatus } from '../../providers/provider-failure.ts'
 import { failureOf } from '../remote-exchange.ts'
 
-/** What the A2A client tells. What it throws is thrown as an error that is known here. */
+/** Errors of the A2A client. They are rethrown as our own kinds of errors. */
 export async function* fromPeer<Event>(events: AsyncIterable<Event>): AsyncGenerator<Event> {
   try {
     yield* events
@@ -13,9 +13,9 @@ export async function* fromPeer<Event>(events: AsyncIterable<Event>): AsyncGener
   }
 }
 
-/** An error of the A2A client that has no kind of its own is about what the agent has sent. */
+/** If an error of the A2A client has no specific kind, it is about what the agent has sent. */
 export function peerError(error: unknown): unknown {
-  // It puts an error that came in a stream into one of its own.
+  // The client wraps an error that came in a stream.
   const { cause, message } = Object(error) as { cause?: unknown; message?: unknown }
   if (cause instanceof A2AError) return cause
   return isOfAgent(error) ? error : new NotAnAnswer(String(message))
@@ -23,25 +23,25 @@ export function peerError(error: unknown): unknown {
 
 const KINDS = [A2AError, AgentFailure, BadStatus, NotAnAnswer]
 
-/** Whether it is about the agent or the way there, and not a mistake of ours. */
+/** Whether it is about the agent or the network, not a bug of ours. */
 function isOfAgent(error: unknown): boolean {
   return KINDS.some((kind) => error instanceof kind) || isOfNetwork(error)
 }
 
-/** Whether the agent may be reached again a moment later. */
+/** Whether a retry may reach the agent a moment later. */
 export function isPassing(error: unknown): boolean {
   return error instanceof BadStatus ? error.isPassing : isOfNetwork(error)
 }
 
-/** Codes of the guarded client are in small letters. Node's own, such as ERR_INVALID_ARG_TYPE, are mistakes of ours. */
+/** The guarded client's codes are lower case. Node's own, such as ERR_INVALID_ARG_TYPE, are bugs of ours. */
 function isOfNetwork(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown }
   return typeof code === 'string' && /^[a-z_]+$/.test(code)
 }
 
 /**
- * What the agent's server says of its own problems goes to the log, never to the client. Errors that are not
- * the agent's are returned as they are.
+ * What the agent's server says about its own problems goes to the log, never to the client. Errors that don't come from
+ * the agent are returned unchanged.
  */
 export function failureIn(error: unknown, now: () => number, hasSpoken: boolean): unknown {
   if (error instanceof A2AError) {

@@ -13,38 +13,38 @@ import { AgentFailure } from '../../outcome.ts'
 import { NotAnAnswer } from '../../providers/protocols/read-events.ts'
 import type { RemoteEvent } from '../remote-exchange.ts'
 
-/** How a task stands: the agent works on it, has answered, or asks the one who sent the message. */
+/** The state of a task: the agent works on it, has answered, or asks the sender something. */
 export type TaskProgress = { kind: 'working' } | { kind: 'answered' } | { kind: 'asks'; question: string; key: string }
 
 /** Another artifact, or one that has replaced earlier text, is sent after an empty line. */
 const BETWEEN = '\n\n'
-/** How often the answer may be told from its beginning. Each time it is compared with what was said. */
+/** How often the answer can be sent from its beginning. Each time it is compared with what was said. */
 const MAX_BEGINNINGS = 1_000
 const MAX_WORDS_CHARACTERS = 1_000
 
-/** The agent itself has ended its task without an answer. */
+/** The agent has ended its task without an answer. */
 export class TaskEnded extends AgentFailure {}
 
 /**
- * Makes an answer of what an A2A agent tells of its task. Text is said as it comes, and once: an agent that is asked
- * again tells all of it again.
+ * Builds an answer from what an A2A agent sends about its task. Text is passed on as it arrives, and only once: an
+ * agent that is asked again sends all of it again.
  */
 export class TaskAnswer {
   readonly #hear: (heard: RemoteEvent) => void
   readonly #wantsValue: boolean
-  /** What was said, and up to where in it the task has been told since its last beginning. */
+  /** What was said, and how far into it the task has been sent since its last beginning. */
   #said: string
   #at = 0
-  /** Where the artifacts begin, by their ids, and the latest of them. */
+  /** Where each artifact starts, by its ID, and the latest of them. */
   readonly #starts = new Map<string, number>()
   #latest: string | undefined
-  /** The last value, and the JSON of all of them, which is the answer of an agent that says nothing else. */
+  /** The last value, and the JSON of all values, which is the answer of an agent that says nothing else. */
   #value: unknown
   #json = ''
   #beginnings = 0
   #lastLog = ''
 
-  /** `said` is what the run has said of this answer already. `wantsValue`: the answer is to be JSON. */
+  /** `said` is what the run has already said of this answer. `wantsValue`: the answer must be JSON. */
   constructor(hear: (heard: RemoteEvent) => void, { said, wantsValue }: { said: string; wantsValue: boolean }) {
     this.#hear = hear
     this.#said = said
@@ -70,7 +70,7 @@ export class TaskAnswer {
     }
   }
 
-  /** The answer is whole. */
+  /** The answer is complete. */
   end(): void {
     const value = this.#value
     if (value !== undefined && this.#wantsValue) return this.#hear({ kind: 'done', output: { value } })
@@ -95,7 +95,7 @@ export class TaskAnswer {
     this.#add(artifactId, parts, '')
   }
 
-  /** Agents tell what they have appended as parts of its own. */
+  /** Agents send what they have appended as separate parts. */
   #add(artifactId: string, parts: readonly Part[], between: string): void {
     const text = parts.flatMap((part) => this.#textOf(part)).join(between)
     if (text === '') return
@@ -119,7 +119,7 @@ export class TaskAnswer {
 
   #takeValue(value: unknown): void {
     this.#value = value
-    // More than an answer may have is not gathered: it fails as soon as it is said.
+    // An answer that is too long isn't collected: it fails as soon as the limit is reached.
     if (this.#wantsValue || this.#json.length > MAX_RESPONSE_CHARACTERS) return
     this.#json += (this.#json && '\n') + JSON.stringify(value)
   }
@@ -139,13 +139,13 @@ export class TaskAnswer {
     if (this.#beginnings > MAX_BEGINNINGS) throw new NotAnAnswer('the answer was restarted too often')
   }
 
-  /** Says what was not said yet. */
+  /** Passes on what wasn't said yet. */
   #tell(text: string): void {
     const known = Math.min(text.length, Math.max(0, this.#said.length - this.#at))
     const at = this.#at
     this.#at += text.length
     if (known === 0 || this.#said.startsWith(text.slice(0, known), at)) return this.#say(text.slice(known))
-    // What was said cannot be taken back.
+    // What was said can't be taken back.
     const whole = this.#said.slice(0, at) + text
     this.#said = ''
     this.#hear({ kind: 'log', level: 'warn', message: 'The remote agent has replaced its earlier answer.' })

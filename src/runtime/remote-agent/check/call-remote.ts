@@ -7,25 +7,25 @@ import { callHeaders, type SignCall } from '../call-headers.ts'
 import type { RemoteCallBody } from '../contract.ts'
 import { exchange } from '../remote-exchange.ts'
 
-/** What the host answers to steps: that they are done, that the run waits, or that the call is over. */
+/** The host's replies to steps: they are done, the run waits, or the call is over. */
 export type StepsOutcome = DoneStep[] | 'waiting' | 'over'
 
-/** Hears what an agent asks for during one call. */
+/** Receives what an agent requests during one call. */
 export type StepsHearer = {
   take(steps: AskedStep[]): Promise<StepsOutcome>
-  /** The agent has sent something that does not ask for steps. */
+  /** The agent has sent something that isn't a request for steps. */
   object(problem: string): void
 }
 
 type TrialRun = { request_id: string; attempt: number }
 
-/** The side of the service, as a remote agent meets it: a place to ask for steps. */
+/** The service as a remote agent sees it: a URL at which to request steps. */
 export type PlayedHost = {
-  /** Takes steps of one call until it is closed. */
+  /** Accepts the steps of one call until it is closed. */
   open(run: TrialRun, hearer: StepsHearer): { steps_url: string; steps_token: string; close(): void }
 }
 
-/** An agent that is tried. `told` is what its definition says. */
+/** An agent under test. `told` is the content of its definition. */
 export type RemoteTrial = {
   url: string
   secret: string
@@ -41,41 +41,41 @@ export type RemoteTrial = {
   signal: AbortSignal
 }
 
-/** What one call says, where it differs from the first call of a new run. */
+/** A call's differences from the first call of a new run. */
 export type CallPlan = {
   run?: TrialRun
   steps?: DoneStep[]
   said?: string
   secret?: string
-  /** How much earlier it says it was sent. */
+  /** How much earlier it claims to have been sent. */
   age_ms?: number
   take?: (steps: AskedStep[]) => StepsOutcome
-  /** The host closes the connection at the first sign of life, or after this time. */
+  /** The host closes the connection when the first data arrives, or after this time. */
   closeAfterMs?: number
 }
 
-/** How a call went. */
+/** The result of a call. */
 export type TriedRemote = {
   request_id: string
-  /** Why it is no whole answer. */
+  /** Why it isn't a complete answer. */
   problem: string | undefined
   isLate: boolean
   /** The status, if the agent refused the call. */
   status: number | undefined
   said: string
   asked: StepBatch[]
-  /** Models that it says it has used. */
+  /** Models that it claims to have used. */
   models: Set<string>
 }
 
-/** Steps that were requested together, their results, and the text that was sent before. */
+/** Steps that were requested together, their results, and the text sent before them. */
 export type StepBatch = { steps: AskedStep[]; done: DoneStep[]; said: string }
 
-/** How often, and how long each time, an answer to steps is held back for others that were asked for side by side. */
+/** How often, and how long each time, a reply to steps is held back for other steps requested in parallel. */
 const PAUSES = 5
 const PAUSE_MS = 10
 
-/** Calls the agent as the service does. Rejects only if the trial was given up. */
+/** Calls the agent as the service does. Rejects only if the check was cancelled. */
 export async function callRemote(
   trial: RemoteTrial,
   plan: CallPlan,
@@ -122,7 +122,7 @@ export async function callRemote(
   return tried
 }
 
-/** Notes what the agent asks for, and answers it. */
+/** Records what the agent requests, and replies. */
 function hearing(tried: TriedRemote, take: (steps: AskedStep[]) => StepsOutcome, onAsked: () => void): StepsHearer {
   let open: { asked: StepBatch; gathered: Promise<void> } | undefined
   const gather = () => {
@@ -148,7 +148,7 @@ function hearing(tried: TriedRemote, take: (steps: AskedStep[]) => StepsOutcome,
   }
 }
 
-/** Several pauses let requests in even if this machine stands still for longer than one of them. */
+/** Several pauses let requests in, even if this machine hangs for longer than one of them. */
 async function othersArrive(): Promise<void> {
   for (let pause = 0; pause < PAUSES; pause += 1) await delay(PAUSE_MS)
 }
@@ -157,7 +157,7 @@ function newRun(): TrialRun {
   return { request_id: idSource()('req', Date.now()), attempt: 1 }
 }
 
-/** What the agent's server says about its own problems is shown too: its developers run this check. */
+/** The server's messages about its own problems are shown too, because the agent's developers run this check. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof AgentFailure)) return String(error)
   const { remote_message } = error.detail

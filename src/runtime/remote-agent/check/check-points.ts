@@ -5,7 +5,7 @@ import { counted } from '../../../lib/text/counted.ts'
 import { type AskedStep, callOf, type DoneStep } from '../asked-step.ts'
 import { type CallPlan, callRemote, type RemoteTrial, type StepBatch, type TriedRemote } from './call-remote.ts'
 
-/** One point of the contract, and whether the agent keeps it. */
+/** One point of the contract, and whether the agent fulfils it. */
 export const CheckedPoint = z
   .object({
     point: z.string().describe('What the agent should do'),
@@ -26,12 +26,12 @@ const POINTS = {
 } as const
 
 const OLD_MS = 10 * 60_000
-/** An agent that asks for nothing and answers in one piece gives no sign of life before its answer. */
+/** An agent that requests nothing and answers in one piece sends nothing before its answer. */
 const CLOSE_AFTER_MS = 100
-/** An agent that fails because of a closed connection needs a moment to do so. */
+/** An agent that fails when a connection closes needs a moment to do so. */
 const HEARS_AFTER_MS = 200
 
-/** Tries an implementation of the contract, point by point. `answers` has the results of the steps that it names. */
+/** Checks an implementation of the contract, point by point. `answers` contains the results of the named steps. */
 export async function* checkPoints(
   trial: RemoteTrial,
   answers: ReadonlyMap<string, string> = new Map(),
@@ -41,7 +41,7 @@ export async function* checkPoints(
   const asked = counted(first.asked.flatMap(({ steps }) => steps).length, 'step')
   yield judged('answers', first.problem, `${asked} requested${namelessText(first)}`)
   if (isRefused(first)) {
-    // An agent that refuses every call proves nothing by refusing these.
+    // If an agent refuses every call, refusing these proves nothing.
     for (const name of ['signature', 'time'] as const) yield notTried(name, 'the signed call was refused as well')
   } else {
     yield judged('signature', whyNotRefused(await call({ secret: trial.wrongSecret, take: () => 'over' })))
@@ -94,7 +94,7 @@ async function whyNotAgain(call: Call, { request_id, asked }: TriedRemote): Prom
   return anew ? `it requested ${named(anew)}` : again.problem
 }
 
-/** The service has died after the first steps, if there were others after them, and calls the agent again. */
+/** Simulates a service that died after the first steps, if there were later ones, and calls the agent again. */
 async function whyNotInOrder(call: Call, { request_id, asked }: TriedRemote): Promise<string | undefined> {
   const given = asked.length > 1 ? asked.slice(0, 1) : []
   const run = { request_id, attempt: 2 }
@@ -105,7 +105,7 @@ async function whyNotInOrder(call: Call, { request_id, asked }: TriedRemote): Pr
   return `it requested ${found.join(', ') || 'nothing'} instead of ${expected.join(', ')}`
 }
 
-/** The agent may break off, or end its reply without words. */
+/** The agent may stop in the middle, or end its reply without text. */
 function whyNotEnded({ asked, problem, isLate, said }: TriedRemote): string | undefined {
   const [, next] = asked
   if (next) return `it continued and requested ${namesIn(next).join(', ')}`
@@ -113,7 +113,7 @@ function whyNotEnded({ asked, problem, isLate, said }: TriedRemote): string | un
   return isLate ? problem : undefined
 }
 
-/** The order among steps that are done side by side means nothing. */
+/** The order of steps that are done in parallel means nothing. */
 function namesIn({ steps }: StepBatch): string[] {
   return steps.map(named).toSorted()
 }
@@ -131,7 +131,7 @@ function notTried(name: keyof typeof POINTS, detail: string): CheckedPoint {
   return { point: POINTS[name], status: 'not_tried', detail }
 }
 
-/** What the played host answers: no tool is called, no model and no person is asked. */
+/** The simulated host's replies: it calls no tool, and asks no model and no person. */
 function doneBy(answers: ReadonlyMap<string, string>, step: AskedStep): DoneStep {
   const answer = answers.get(step.id)
   const isText = step.type === 'tool' || step.type === 'ask_person'

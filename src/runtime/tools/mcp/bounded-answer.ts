@@ -12,7 +12,7 @@ const BACKSLASH = 0x5c
 const OPENING = new Set([0x5b, 0x7b])
 const CLOSING = new Set([0x5d, 0x7d])
 
-/** Limits an answer in JSON, or in events of JSON: its body fails where it becomes too large. */
+/** Limits an answer in JSON, or in JSON events: its body fails when it becomes too large. */
 export function boundedAnswer(response: Response): Response {
   if (!response.body) return response
   const count = new AnswerCount()
@@ -43,7 +43,7 @@ class AnswerCount {
   }
 
   #read(byte: number): void {
-    // A JSON text cannot contain a line break, so a text that was left open before it has ended.
+    // A JSON string can't contain a line break, so an unclosed one ends here.
     if (byte === LINE_END) this.#isInText = this.#isEscaped = false
     else if (this.#isEscaped) this.#isEscaped = false
     else if (byte === QUOTE) this.#isInText = !this.#isInText

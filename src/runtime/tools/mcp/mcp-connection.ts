@@ -16,8 +16,8 @@ const GOODBYE_TIMEOUT_MS = 2_000
 const MAX_PAGES = 10
 
 /**
- * A server may close the stream of an answer, say when to come back, and go on there. Where it does not say when, these
- * are the waits. The time of the call ends it all.
+ * A server can close the stream of an answer, say when to reconnect, and continue there. If it doesn't say when, these
+ * are the waits. The call's time limit ends all of it.
  */
 const RESUMPTION = {
   maxRetries: 5,
@@ -30,7 +30,7 @@ export type McpAddress = {
   url: string
   headers: Record<string, string>
   fetch: Fetch
-  /** What an earlier connection learnt about the server's protocol, so that it is not asked again. */
+  /** What an earlier connection learned about the server's protocol, so that it isn't requested again. */
   prior: PriorDiscovery | undefined
 }
 
@@ -52,7 +52,7 @@ export class McpConnection {
   }
 
   static async open({ url, headers, fetch, prior }: McpAddress, signal: AbortSignal): Promise<McpConnection> {
-    // Loaded for the first server, because most agents have none.
+    // Loaded for the first server, because most agents have no MCP servers.
     const sdk = await mcp()
     const wire = new Wire(fetch, signal)
     const transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
@@ -71,7 +71,7 @@ export class McpConnection {
     }
   }
 
-  /** What the next connection to this server need not ask again. */
+  /** What the next connection to this server doesn't have to request again. */
   get prior(): PriorDiscovery {
     const discover = this.#client.getDiscoverResult()
     return discover ? { kind: 'modern', discover } : { kind: 'legacy' }
@@ -102,7 +102,7 @@ export class McpConnection {
   }
 
   callTool({ tool, args, headers }: McpCall, timeout: number): Promise<CallToolResult> {
-    // The result goes to the model unchanged, so it is not checked against the server's own schema.
+    // The result goes to the model unchanged, so it isn't checked against the server's own schema.
     const { outputSchema: _unchecked, ...toolDefinition } = tool
     const request = { name: tool.name, arguments: args }
     const options = { signal: this.#wire.signal, timeout, toolDefinition, headers: { ...headers } }
@@ -119,7 +119,7 @@ export class McpConnection {
   }
 }
 
-/** The way of the client's requests: each can be ended, and no answer can be too long. */
+/** The transport of the client's requests: each can be ended, and no answer can be too long. */
 class Wire {
   signal: AbortSignal
   readonly #fetch: Fetch
@@ -130,8 +130,8 @@ class Wire {
   }
 
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
-    // A GET takes up an answer again. Without an event to go on after, it would bring requests from the server, which we
-    // do not answer.
+    // A GET resumes an answer. Without a last event to resume from, it would bring requests from the server, which we
+    // don't answer.
     const isResumed = new Headers(init.headers).has('last-event-id')
     if (init.method === 'GET' && !isResumed) return new Response(null, { status: 405 })
     const signals = init.signal ? [this.signal, init.signal] : [this.signal]

@@ -4,7 +4,7 @@ import type { McpTool } from '../../spec.ts'
 import type { ToolWorld } from '../tool.ts'
 import { type McpAddress, type McpCall, McpConnection } from './mcp-connection.ts'
 
-/** What a server has told about itself. */
+/** What a server has said about itself. */
 type ServerDiscovery = { tools: Tool[]; prior: PriorDiscovery; until: number }
 
 type Idle = { key: string; connection: McpConnection; timer: NodeJS.Timeout }
@@ -14,7 +14,7 @@ const MAX_KNOWN = 500
 const KEEP_IDLE_MS = 5 * 60_000
 const MAX_IDLE = 100
 
-/** The MCP servers that the runs of this process use: their tools, and connections that wait for the next run. */
+/** The MCP servers that this process's runs use: their tools, and connections that wait for the next run. */
 export class McpServers {
   readonly #now: () => number
   readonly #known = new Map<string, ServerDiscovery>()
@@ -25,7 +25,7 @@ export class McpServers {
     this.#now = now
   }
 
-  /** Begins a run's use of a server, with its headers filled in. Nothing is sent yet. */
+  /** Starts a run's use of a server, with its headers filled in. Nothing is sent yet. */
   visit({ url }: McpTool, headers: Record<string, string>, world: ToolWorld): McpVisit {
     const server = digest([world.agent_id, url, headers])
     const remembered = this.#known.get(server)
@@ -92,7 +92,7 @@ type VisitOptions = {
   forget: () => void
 }
 
-/** A connection as a visit uses it. One that has waited since an earlier run may be broken. */
+/** A connection as a visit uses it. If it has waited since an earlier run, it may be broken. */
 type Link = { connection: McpConnection; isReused: boolean; isBroken: boolean; calls: number }
 
 /** One run's use of one server. It connects when it first needs the server. */
@@ -133,7 +133,7 @@ export class McpVisit {
     await (mayKeep ? keep(connection) : connection.end())
   }
 
-  /** What was certainly not done, because a connection that has waited was broken, is asked again over another one. */
+  /** Retries over another connection what was certainly not done because the waiting connection was broken. */
   async #ask<T>(question: (connection: McpConnection) => Promise<T>, isSafeToRepeat: (error: unknown) => boolean) {
     for (;;) {
       const linking = this.#link()
@@ -154,7 +154,7 @@ export class McpVisit {
         if (this.#linking === linking) this.#linking = undefined
       } finally {
         link.calls -= 1
-        // Other calls may still get an answer over it, and must not be cut off.
+        // Other calls may still get an answer over it, and must not be interrupted.
         if (link.calls === 0 && this.#linking !== linking) await link.connection.end()
       }
     }
@@ -189,7 +189,10 @@ function isUnknownSession(error: unknown): boolean {
   return (error as { status?: unknown }).status === 404
 }
 
-/** Makes one key of several parts. Different parts give different keys, and the key reveals no secret among them. */
+/**
+ * Combines several parts into one key. Different parts result in different keys, and the key reveals no secret among
+ * them.
+ */
 function digest(parts: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 }

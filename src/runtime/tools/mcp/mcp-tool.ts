@@ -12,7 +12,7 @@ import type { McpServers, McpVisit } from './mcp-servers.ts'
 
 export type McpToolset = { tools: RunTool[]; close(): Promise<void> }
 
-/** The tools of a server for one run. Throws ToolError when the server cannot be used. */
+/** The tools of a server for one run. Throws ToolError if the server can't be used. */
 export async function openMcp(server: McpTool, servers: McpServers, world: ToolWorld): Promise<McpToolset> {
   const url = new URL(server.url)
   let visit: McpVisit | undefined
@@ -87,7 +87,7 @@ function partText(part: Part): string {
 
 const MOST_FILES = 20
 
-/** Stores images, audio and embedded bytes, and names them where they stood in the result. */
+/** Stores images, audio and embedded bytes, and inserts their names at their positions in the result. */
 async function keepFiles({ content = [] }: CallToolResult, tool: string, texts: string[], world: ToolWorld) {
   const files: Attachment[] = []
   for (const [i, part] of content.entries()) {
@@ -113,7 +113,7 @@ function bytesIn(part: Part): { data: string; media_type: string | undefined; ur
 
 const NO_OAUTH = 'signing in with OAuth is not supported yet; send a token that the server accepts in `headers`'
 
-/** A JSON-RPC error is the server's message to the model. Of other errors, only host and status are shown. */
+/** A JSON-RPC error is the server's message to the model. For other errors, only host and status are shown. */
 function mcpError(error: unknown, url: URL): ToolError {
   const { code, status, message, cause } = error as { [key: string]: unknown; message?: string }
   if (error instanceof ToolError) return error

@@ -3,12 +3,12 @@ import { sql } from 'kysely'
 import type { Engine } from '../../database.ts'
 import type { Migration } from '../migration.ts'
 
-/** Stands between two statements of a file. No statement has it inside. */
+/** Separates the statements of a file. No statement contains it. */
 export const STATEMENT_END = ';\n\n'
 
 /**
- * A migration whose statements are in the files beside this one, `<name>.sqlite.sql` and `<name>.postgres.sql`. They are
- * read when the migration runs.
+ * A migration whose statements are in the files beside this one, `<name>.sqlite.sql` and `<name>.postgres.sql`. They
+ * are read when the migration runs.
  */
 export function frozenMigration(name: string, facts: Omit<Migration, 'name' | 'run'> = {}): Migration {
   return {
