@@ -178,7 +178,7 @@ const Webhooks = z.strictObject({
     .int()
     .min(1)
     .default(5)
-    .describe('Maximum number of deliveries in progress to one webhook, in all processes together'),
+    .describe('Deliveries in progress to one webhook, in all processes together'),
   maxPerAgent: z
     .int()
     .min(1)

@@ -172,10 +172,7 @@ function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
   return { attempt, ...told }
 }
 
-/**
- * Sends the client the rest while the run continues. If the client disconnects while it waits for the answer, the run
- * is cancelled.
- */
+/** Sends the client the rest of the run. If the client disconnects while it waits for the answer, the run is cancelled. */
 async function followChildren({ agent, invocation }: Earlier, context: InvokeNeeds, told: Position) {
   let isAwaited = true
   context.onHangUp?.(() => {

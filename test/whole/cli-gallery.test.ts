@@ -162,7 +162,7 @@ test('init refuses a name that leaves no room for the names of the helpers', asy
   const shell = newShell()
   t.after(() => shell.remove())
   const { code, stderr } = await shell.moorage(['init', 'x'.repeat(60), '--from', GALLERY[3]?.id ?? ''])
-  assert.deepEqual([code, stderr.includes('would have more than 63 characters')], [2, true], stderr)
+  assert.deepEqual([code, stderr.includes('would be longer than 63 characters')], [2, true], stderr)
 })
 
 test("an example's server has the address that it is given, whatever characters it contains", () => {

@@ -56,10 +56,7 @@ export class BudgetDesk implements Desk {
   readonly #parts: DeskParts
   /** This node's reserved lines, whose calls are in progress. */
   readonly #held = new Map<string, Lease>()
-  /**
-   * Amounts reserved by transactions whose outcome is unknown. If one was committed, the next transaction takes its
-   * amounts back.
-   */
+  /** Amounts reserved by transactions whose outcome is unknown. The next transaction takes back what was committed. */
   readonly #unsure = new Map<string, readonly Charge[]>()
   readonly #stopRenewing: () => void
   readonly #known = new WeakMap<ProjectSnapshot, readonly CachedBudget[]>()
@@ -118,10 +115,7 @@ export class BudgetDesk implements Desk {
     setImmediate(() => this.#serve())
   }
 
-  /**
-   * Calls that end, here or on another node, give back what they didn't use, so the store is asked again from time to
-   * time.
-   */
+  /** Calls that end, here or on another node, give back what they didn't use, so the store is asked from time to time. */
   #lookAgain(): void {
     const { gone = [], there = [] } = Object.groupBy(this.#heldUp, ({ call }) =>
       call.signal?.aborted ? 'gone' : 'there',
@@ -206,10 +200,7 @@ export class BudgetDesk implements Desk {
     return decided
   }
 
-  /**
-   * If the outcome of a commit is unknown, it may have succeeded. No call was made, even if another node has given the
-   * line up.
-   */
+  /** A commit whose outcome is unknown may have succeeded. No call was made, even if another node gave up the line. */
   async #takeBackUnsure(db: Database): Promise<void> {
     const ids = [...this.#unsure.keys()]
     if (ids.length === 0) return

@@ -64,7 +64,7 @@ function readCharges(text: string | null): { counter: CounterKey; held: number }
   }))
 }
 
-/** What a line reserved is counted as used: nobody knows whether its call was answered. */
+/** What a line reserved is counted as used: it is unknown whether its call was answered. */
 export function lapseWrites(charges: string | null): Write[] {
   return readCharges(charges).map(({ counter, held }) => counterWrite(counter, { used: held, reserved: -held }))
 }

@@ -47,7 +47,8 @@ async function initExample(world: World, name: string, example: GalleryExample, 
   const { file } = options
   const agents = agentsOf(example, name)
   for (const agent of agents) {
-    if (!NAME.test(agent.name)) throw usage(`"${name}" is too long: "${agent.name}" would have more than 63 characters.`)
+    if (!NAME.test(agent.name))
+      throw usage(`"${name}" is too long: "${agent.name}" would be longer than 63 characters.`)
   }
   const fileOf = (agent: string) => (agent === name ? file : `${agent}.yaml`)
   const definitions = agents.map((agent) => [fileOf(agent.name), stringify(agent, { lineWidth: 100 })])
