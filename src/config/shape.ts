@@ -174,11 +174,7 @@ const Webhooks = z.strictObject({
   allowedCidrs: z.array(AddressRange).optional().describe('For webhooks only, instead of `outgoing.allowedCidrs`'),
   attemptTimeout: duration('100ms', '2m').prefault('15s').describe('How long a delivery attempt can take'),
   maxInFlight: z.int().min(1).default(50).describe('Maximum number of deliveries in progress in each process'),
-  maxPerEndpoint: z
-    .int()
-    .min(1)
-    .default(5)
-    .describe('Deliveries in progress to one webhook, in all processes together'),
+  maxPerEndpoint: z.int().min(1).default(5).describe('Deliveries in progress to one webhook, in all processes'),
   maxPerAgent: z
     .int()
     .min(1)

@@ -292,10 +292,8 @@ function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log
 function redactedLog(entries: LogEntry[], redact: Redact, now: () => number): Log {
   const clean = (text: string) => storable(redact(text).slice(0, 2_000))
   return (level, message, metadata = {}) => {
-    const cleaned = Object.entries(metadata).map(([key, value]) => [
-      key,
-      typeof value === 'string' ? clean(value) : value,
-    ])
+    const cleanValue = (value: unknown) => (typeof value === 'string' ? clean(value) : value)
+    const cleaned = Object.entries(metadata).map(([key, value]) => [key, cleanValue(value)])
     entries.push({ timestamp: now(), level, message: clean(message), metadata: Object.fromEntries(cleaned) })
   }
 }
