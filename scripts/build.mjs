@@ -22,7 +22,9 @@ function headOf(folder) {
   try {
     return execFileSync('git', ['rev-parse', 'HEAD'], { cwd: folder, encoding: 'utf8' }).trim()
   } catch {
-    console.error('The commit is not known: there is no git here. Set MOORAGE_COMMIT to have it in the build.')
+    console.error(
+      'The commit is unknown, because Git is not available here. Set MOORAGE_COMMIT to include it in the build.',
+    )
     return ''
   }
 }

@@ -20,7 +20,9 @@ export async function install(root, { withDevelopment, isForThisPlatform = false
   const modules = join(root, 'node_modules')
   // npm ci empties the folder first, even if it is a link to a folder that others use.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
-    console.error(`node_modules is a link and not what package-lock.json names: install in ${realpathSync(modules)}`)
+    console.error(
+      `node_modules is a link to packages that don't match package-lock.json: install in ${realpathSync(modules)}`,
+    )
     return undefined
   }
   const held = join(root, '.moorage-installing')
@@ -76,7 +78,7 @@ async function runNpm(root, isForThisPlatform) {
   if (code === 0) return undefined
   const reason = NO_NETWORK.exec(output)?.[1]
   if (reason)
-    return `Dependencies cannot be installed: npm does not reach its registry (${reason}); connect this machine, or set npm's registry or proxy`
+    return `Dependencies cannot be installed: npm cannot reach its registry (${reason}); connect this machine, or set npm's registry or proxy`
   return `${output}npm ${command[0]} failed (${error?.message ?? `exit code ${code}`})`
 }
 

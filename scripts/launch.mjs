@@ -104,7 +104,7 @@ async function buildConsole() {
     await buildConsoleIfStale(root)
   } catch (error) {
     console.error(
-      `The console could not be built, the rest works without it (npm run build installs what it needs): ${error.message}`,
+      `The console could not be built; everything else works without it (npm run build installs what it needs): ${error.message}`,
     )
   }
 }

@@ -9,7 +9,7 @@ import { runFolder } from '../test/support/stores/store-folder.ts'
 const { version } = project
 const isForced = process.argv.includes('--again')
 if (existsSync(join(import.meta.dirname, '../test/upgrade', version)) && !isForced) {
-  console.error(`test/upgrade/${version} exists. If ${version} is not released yet, write it again with --again.`)
+  console.error(`test/upgrade/${version} already exists. If ${version} is not released yet, use --again to replace it.`)
   process.exit(1)
 }
 const folder = runFolder()

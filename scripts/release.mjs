@@ -8,7 +8,7 @@ import { buildRelease, factsOf } from './release/build-release.ts'
 const root = dirname(import.meta.dirname)
 const target = resolve(process.argv.slice(2).find((arg) => !arg.startsWith('-')) ?? join(root, 'release'))
 const facts = factsOf(root, process.env)
-if (facts.isChanged) console.error('There are changes that are not committed. They are not in the release.')
+if (facts.isChanged) console.error('The release does not include your uncommitted changes.')
 
 // On the same disk, so that the finished folder is put in place by a rename.
 const work = mkdtempSync(join(dirname(target), '.release-'))

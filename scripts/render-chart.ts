@@ -40,7 +40,8 @@ export function rendererHere(): 'helm' | 'go' | undefined {
 /** Returns a function that renders the chart with values, over its defaults, into the objects that Kubernetes gets. */
 export function openRenderer(): { render(values?: Values, name?: string): KubernetesObject[]; close(): void } {
   const renderer = rendererHere()
-  if (!renderer) throw new Error('Install Helm, or golang-go and golang-github-masterminds-sprig-dev')
+  if (!renderer)
+    throw new Error('Install Helm, or the Debian packages golang-go and golang-github-masterminds-sprig-dev')
   const folder = mkdtempSync(join(tmpdir(), 'moorage-chart-'))
   const program = join(folder, 'render')
   if (renderer === 'go') {

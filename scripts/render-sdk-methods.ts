@@ -79,7 +79,7 @@ export function placeOf(operation: OperationObject): { group: string; name: stri
 
 function groupOf(id: string): { name: string; own: RegExp } {
   const [noun, name] = GROUPS.find(([pattern]) => pattern.test(id)) ?? []
-  if (!noun || !name) throw new Error(`scripts/render-sdk-methods.ts names no group for ${id}`)
+  if (!noun || !name) throw new Error(`The operation ${id} has no group: add one in scripts/render-sdk-methods.ts`)
   return { name, own: OWN[name] ?? noun }
 }
 

@@ -81,7 +81,7 @@ async function buildService(root, folder) {
   const assets = globSync(ASSETS, { cwd: root })
   const names = [...outputFiles.map(({ path }) => path), ...assets, 'LICENSES.txt'].map((file) => basename(file))
   const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice) throw new Error(`two sources would be built to ${twice}`)
+  if (twice) throw new Error(`Two sources would be built into the same file: ${twice}`)
   for (const { path, contents } of outputFiles) put(path, (draft) => writeFileSync(draft, contents))
   for (const file of assets) put(join(folder, basename(file)), (draft) => copyFileSync(join(root, file), draft))
   put(join(folder, 'LICENSES.txt'), (draft) => writeFileSync(draft, bundledLicenses(root, metafile)))

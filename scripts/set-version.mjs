@@ -9,6 +9,6 @@ const { npm_old_version: before, npm_new_version: now } = process.env
 if (!before || !now) throw new Error('Run `npm version <version>`')
 replaceVersion(root, before, now)
 if (!new RegExp(`^## ${now.replaceAll('.', '\\.')}\\b`, 'm').test(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'))) {
-  console.error(`CHANGELOG.md has no part for ${now} yet.`)
+  console.error(`CHANGELOG.md has no section for ${now} yet.`)
 }
 execFileSync('git', ['add', ...VERSIONED], { cwd: root })

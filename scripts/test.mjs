@@ -47,9 +47,9 @@ if (files.length === 0) stop(`no test file has ${names.join(' or ')} in its name
 
 const { DATABASE_URL, REDIS_URL, MOORAGE_TEST_POSTGRES, MOORAGE_TEST_REDIS, CI } = process.env
 const chromium = chromiumPath()
-if (CI && !chromium) stop('CI is set and there is no chromium: a test would be skipped')
+if (CI && !chromium) stop('CI is set, but Chromium is not installed, so tests would be skipped')
 const pgbouncer = pgbouncerPath()
-if (CI && !pgbouncer) stop('CI is set and there is no pgbouncer: a test would be skipped')
+if (CI && !pgbouncer) stop('CI is set, but PgBouncer is not installed, so tests would be skipped')
 
 const folder = runFolder()
 process.env.MOORAGE_TEST_FOLDER = folder
@@ -125,7 +125,7 @@ async function run() {
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end)
   const deadline = setTimeout(() => {
-    console.error(`not done after ${RUN_LIMIT_MS / 60_000} minutes: stopped`)
+    console.error(`The tests were stopped, because they took longer than ${RUN_LIMIT_MS / 60_000} minutes`)
     end()
   }, RUN_LIMIT_MS)
 

@@ -11,7 +11,7 @@ const DIMENSIONS = 32
 const LEFT_OUT = 3
 
 const [file] = process.argv.slice(2)
-if (!file) throw new Error('which file? See the first lines of this script')
+if (!file) throw new Error('Specify a file of word vectors: see the first lines of this script')
 const { words: all, vectors: given } = JSON.parse(readFileSync(file, 'utf8'))
 const words = all.filter((word) => /^[a-z]{2,}$/.test(word) && given[word]).slice(0, WORDS)
 const size = 100

@@ -47,7 +47,7 @@ export function pagesOf(root: string, { base, repository }: Place): SitePage[] {
           }
           const page = targets.get(file) ?? targets.get(join(file, 'README.md'))
           if (page) return `[${words}](${relativeTo(target, page)}${anchor ? `#${anchor}` : ''})`
-          if (!existsSync(join(root, file))) throw new Error(`${source}: ${link} leads nowhere`)
+          if (!existsSync(join(root, file))) throw new Error(`${source}: the link ${link} leads to no file`)
           if (SERVED.test(file) && statSync(join(root, file)).isFile()) {
             files.push(file)
             // It is no page of the site, so its generator must not look for it.

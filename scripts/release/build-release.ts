@@ -58,7 +58,7 @@ export function buildRelease(
     copyModules(join(root, 'node_modules'), join(source, 'node_modules'), run)
     const version = versionOf(source)
     const stale = withoutVersion(source, version)
-    if (stale.length > 0) throw new Error(`${stale.join(', ')}: does not name the version ${version}`)
+    if (stale.length > 0) throw new Error(`These files don't contain the version ${version}: ${stale.join(', ')}`)
     mkdirSync(target, { recursive: true })
     run('npm', ['pack', '--pack-destination', target], source)
     run('npm', ['pack', './sdk', '--pack-destination', target], source)

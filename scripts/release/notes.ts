@@ -6,7 +6,7 @@ import type { Facts } from './build-release.ts'
  */
 export function notesOf(changelog: string, { version, commit, repository }: Facts): string {
   const start = changelog.search(new RegExp(`^## ${version.replaceAll('.', '\\.')}\\b`, 'm'))
-  if (start < 0) throw new Error(`CHANGELOG.md has no part for ${version}`)
+  if (start < 0) throw new Error(`CHANGELOG.md has no section for ${version}`)
   const [heading = '', ...lines] = changelog.slice(start).split('\n')
   const end = lines.findIndex((line) => line.startsWith('## '))
   const body = (end < 0 ? lines : lines.slice(0, end)).join('\n').trim()

@@ -52,7 +52,7 @@ export function sbomOf(root: string, { version, commit, epoch }: Facts): Sbom {
   for (const name of bundled) {
     const at = name.lastIndexOf('@')
     if (!components.has(purlOf('npm', name.slice(0, at), name.slice(at + 1)))) {
-      throw new Error(`${name} is built in and not in package-lock.json`)
+      throw new Error(`${name} is bundled, but package-lock.json doesn't contain it`)
     }
   }
   const ownNames = [

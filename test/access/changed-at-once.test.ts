@@ -29,7 +29,7 @@ onEveryEngine('what is changed at the same time', (service) => {
     }
   })
 
-  test('what is measured meanwhile is not set back by a change', async () => {
+  test('a change does not overwrite sizes measured in the meantime', async () => {
     const path = await newProject()
     const db = storeOf(service())
     const measure = db

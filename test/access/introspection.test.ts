@@ -55,7 +55,7 @@ describe('an opaque token', () => {
     assert.equal(idp.seen['/keys'], undefined)
   })
 
-  test('is asked about as the configured client: form-encoded, then Basic', async () => {
+  test('is introspected as the configured client: form-encoded, then Basic', async () => {
     await verifier()('opaque-1')
     const [asked] = idp.introspected
     const [user, password] = Buffer.from(asked?.authorization?.replace('Basic ', '') ?? '', 'base64')
@@ -65,7 +65,7 @@ describe('an opaque token', () => {
     assert.deepEqual(Object.fromEntries(asked?.form ?? []), { token: 'opaque-1', token_type_hint: 'access_token' })
   })
 
-  test('is asked about with the credentials in the form where the provider takes no other way', async () => {
+  test('is introspected with the credentials in the form, if the provider accepts no other way', async () => {
     const metadata = { ...idp.metadata, introspection_endpoint_auth_methods_supported: ['client_secret_post'] }
     idp.answers.set('/.well-known/openid-configuration', (response) => response.end(JSON.stringify(metadata)))
     await verifier()('opaque-1')
@@ -164,7 +164,7 @@ describe('answers that are remembered', () => {
     assert.equal(idp.seen['/introspect'], 2)
   })
 
-  test('are asked for once by requests that come together', async () => {
+  test('are requested once for simultaneous requests', async () => {
     idp.opaque.set('opaque-1', active())
     const verify = verifier()
     const results = await Promise.all(Array.from({ length: 50 }, () => verify('opaque-1')))

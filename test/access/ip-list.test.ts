@@ -83,13 +83,13 @@ describe('clientAddress', () => {
   const proxies = ipList(['10.0.0.0/8', '::1'])
   const none = ipList([])
 
-  test('a direct client cannot speak for another address', () => {
+  test('a direct client cannot claim another IP address', () => {
     assert.equal(clientAddress('203.0.113.7', '198.51.100.1', proxies), '203.0.113.7')
     assert.equal(clientAddress('10.0.0.1', '198.51.100.1', none), '10.0.0.1')
     assert.equal(clientAddress('203.0.113.7', 'nonsense', proxies), '203.0.113.7')
   })
 
-  test('through a trusted proxy the entry it wrote counts, not what the client wrote before it', () => {
+  test("behind a trusted proxy, the proxy's entry is used, not what the client wrote before it", () => {
     assert.equal(clientAddress('10.0.0.1', '203.0.113.7', proxies), '203.0.113.7')
     assert.equal(clientAddress('10.0.0.1', '198.51.100.1, 203.0.113.7', proxies), '203.0.113.7')
     assert.equal(clientAddress('10.0.0.1', '127.0.0.1,203.0.113.7 , 10.0.0.2', proxies), '203.0.113.7')
@@ -107,7 +107,7 @@ describe('clientAddress', () => {
     assert.equal(clientAddress('0:0:0:0:0:0:0:1', '2001:DB8:0:0:0:0:0:1', proxies), '2001:db8::1')
   })
 
-  test('undefined where an entry that counts is no address', () => {
+  test('undefined if a trusted entry is not an IP address', () => {
     for (const header of ['', ' ', 'unknown', '203.0.113.7,', '203.0.113.7:443', '_hidden', '203.0.113', '010.1.1.1']) {
       assert.equal(clientAddress('10.0.0.1', header, proxies), undefined, header)
     }

@@ -47,7 +47,7 @@ describe('a JWT that is accepted', () => {
     assert.deepEqual(await permissionsFor({ permissions: [], role: 'admin' }), [])
   })
 
-  test('holds nothing by a role that no one defined', async () => {
+  test('has no permission from a role that is not defined', async () => {
     const held = await Promise.all(['root', '', '__proto__', 'constructor'].map((role) => permissionsFor({ role })))
     assert.deepEqual(held, [[], [], [], []])
   })

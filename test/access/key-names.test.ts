@@ -48,7 +48,7 @@ onAnyEngine(
       assert.deepEqual(await namesFor(service().admin), ['first admin key'])
     })
 
-    test('a deployment and a delivery are found by their ids only by those who may see them', async () => {
+    test('only actors who may see a deployment or a delivery find it by its ID', async () => {
       const [own, other] = [await createAgent(service(), 'own'), await createAgent(service(), 'other')]
       const { secret: key } = await createKey(service(), { role: 'viewer', agent_id: own })
       const body = { environment: 'production', version: 'v1' }

@@ -40,7 +40,7 @@ onManyNodes('the life of a key', (service, engine) => {
       })
     })
 
-    test('grace_period_seconds: 0 ends the old secret at once', async () => {
+    test('grace_period_seconds: 0 ends the old secret immediately', async () => {
       const { id, secret } = await create({ role: 'viewer' })
       const { body } = await rotate(id, { grace_period_seconds: 0 })
       assert.equal(body.data.previous_secret_expires_at, null)
@@ -63,7 +63,7 @@ onManyNodes('the life of a key', (service, engine) => {
       assert.deepEqual(await statuses(last.secret), [401, 401, 401, 200])
     })
 
-    test('403 for whatever would outlive the old secret: a key, a webhook, a schedule, auth of an agent', async () => {
+    test("403 for anything that would outlive the old secret: a key, a webhook, a schedule, an agent's auth", async () => {
       const { id, secret: old } = await create({ role: 'admin' })
       const agent_id = await agent('lasting')
       const hook = { url: 'https://example.com/hook', events: ['agent.completed'] }

@@ -54,7 +54,7 @@ onBothEngines('keys', (service) => {
       assert.equal((await service().call('GET', '/v1/agents', { key: secret })).status, 200)
     })
 
-    test('a role stands for its permissions', async () => {
+    test('a role grants its permissions', async () => {
       const roles = {
         admin: ['read', 'write', 'delete', 'manage', 'approve'],
         developer: ['read', 'write'],
@@ -72,12 +72,12 @@ onBothEngines('keys', (service) => {
       assert.equal((await self(created.secret)).body.data.agent_id, agent_id)
     })
 
-    test('expires_at takes any offset and answers in UTC', async () => {
+    test('expires_at accepts any offset and is returned in UTC', async () => {
       const { secret } = await create({ role: 'viewer', expires_at: '2199-01-01T01:30:00+01:30' })
       assert.equal((await self(secret)).body.data.expires_at, '2199-01-01T00:00:00.000Z')
     })
 
-    test('400 that names what is missing', async () => {
+    test('400 names the missing field', async () => {
       const { status, headers, body } = await service().call('POST', '/v1/keys', { body: { role: 'viewer' } })
       assertRefusal({ status, headers, body }, 400, 'invalid_request', {
         details: [{ field: 'name', error: 'is required' }],

@@ -68,7 +68,7 @@ describe('codes', () => {
 })
 
 describe('verifyCode', () => {
-  test('takes this step and its neighbours, no more', () => {
+  test('accepts the codes of this step and its neighbours only', () => {
     assert.deepEqual(verify(code(-1)), { ok: true, step: step - 1 })
     assert.deepEqual(verify(code()), { ok: true, step })
     assert.deepEqual(verify(code(1)), { ok: true, step: step + 1 })
@@ -119,7 +119,7 @@ describe('attemptCode', () => {
     assert.deepEqual(after([wrong, wrong], now + 200_000, locked), locked)
   })
 
-  test('when the lock ends the count starts over', () => {
+  test('when the lock ends, wrong codes are counted from zero again', () => {
     const locked = after([wrong, wrong, wrong, wrong, wrong])
     const later = now + 300_000
     const right = codeAt({ secret, step: stepAt(later) })

@@ -238,7 +238,7 @@ describe('the keys of the provider', () => {
     assert.equal(reasonOf(await verify(await signToken(claims(), key))), 'accepted')
   })
 
-  test('may be rotated: a new one is found, one that is withdrawn ends within ten minutes', async () => {
+  test('can be rotated: a new one is found, and a withdrawn one stops working within ten minutes', async () => {
     const verify = verifier()
     const old = await signToken(claims(), key)
     assert.equal(reasonOf(await verify(old)), 'accepted')
@@ -293,7 +293,7 @@ describe('the keys of the provider', () => {
     await asked.promise
   })
 
-  test('a host that was never reached accepts nothing, and is asked again after 5 s', async () => {
+  test('with a host that was never reached, nothing is accepted, and it is tried again after 5 s', async () => {
     const verify = verifier()
     const token = await signToken(claims(), key)
     idp.down = true

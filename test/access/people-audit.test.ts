@@ -81,7 +81,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('sign-ins that are refused: who has no role, who declines, who comes back with nothing', async (t) => {
+    test('refused sign-ins: a person without a role, one who declines, and one who comes back without a code', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('bob', { ...ada, groups: [] })
       await withIssuers(engine, [{ issuer, entry: { roles } }], async (service) => {

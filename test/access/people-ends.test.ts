@@ -15,7 +15,7 @@ const ADMINS = [{ group: 'all', project: '*', role: 'admin' }]
 
 for (const engine of ANY_ENGINE) {
   describe(`what people have ends, on ${engine}`, () => {
-    test('401 and a word in the log for a session whose stored tokens are damaged', async (t) => {
+    test('401 and a log entry for a session whose stored tokens are damaged', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       await withIssuers(engine, [{ issuer, entry: { roles: ADMINS } }], async (service) => {
@@ -44,7 +44,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('a personal key does not go with an agent into a project where its role does not count', async (t) => {
+    test('a personal key does not move with an agent to a project where its role does not apply', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       issuer.accounts.set('dev', { ...ada, email: 'dev@example.com', groups: ['devs'] })

@@ -116,7 +116,7 @@ for (const engine of ANY_ENGINE) {
   })
 }
 
-test('a key whose provider gives no refresh token counts for `keepRoles`', async () => {
+test('a key whose provider returns no refresh token works for `keepRoles`', async () => {
   const issuer = await startOidcIssuer({ refresh: false })
   issuer.accounts.set('ada', ada)
   issuer.next = 'ada'

@@ -112,7 +112,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     assert.equal(await comeBackWith({ exp: NOW() - 10 }), '/')
   })
 
-  test('what the provider says of a person in another form than it should keeps no one out', async () => {
+  test('unexpected formats in what the provider says about a person keep no one out', async () => {
     const odd = {
       name: null,
       preferred_username: 7,
@@ -126,7 +126,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     }
   })
 
-  test('a signature of another key, and none: no one is signed in', async () => {
+  test('with a signature of another key, or with none, no one is signed in', async () => {
     assert.equal(await comeBackWith({}, (claims) => signed(claims, other)), REFUSED)
     assert.equal(await comeBackWith({}, async (claims) => forgeJwt({ alg: 'none' }, claims)), REFUSED)
   })
@@ -198,7 +198,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     assert.equal((await tab.ask('POST', '/console/sign-in/nobody', { body: {} })).status, 404)
   })
 
-  test('what the provider sends, and its secrets, are in no log', async () => {
+  test("neither the provider's replies nor its secrets are logged", async () => {
     assert.equal(await comeBackWith({ aud: 'another-client' }), REFUSED)
     for (const secret of [CLIENT.secret, 'id_token', 'code=', 'eyJ']) assert.ok(!service.log().includes(secret), secret)
   })

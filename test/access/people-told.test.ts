@@ -93,7 +93,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(await keyStatus(), 401)
       }))
 
-    test('the word that one address is verified does not count for another', () =>
+    test('the verification of one email address does not apply to another', () =>
       withTold(
         { roles: DEVELOPERS },
         async (service) => {
@@ -121,7 +121,7 @@ for (const engine of ANY_ENGINE) {
         }))
     }
 
-    test('a refusal without offline access ends the session; keys count for keepRoles', () =>
+    test('a refusal without offline access ends the session; keys keep working for keepRoles', () =>
       withTold({ roles: DEVELOPERS }, async (service) => {
         const { tab, keyStatus } = await personIn(service)
         issuer.refusal = { status: 400, error: 'access_denied' }
@@ -130,7 +130,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(await keyStatus(), 200)
       }))
 
-    test('one of two sign-ins that the provider ends takes no role away: the other one decides', () =>
+    test('if the provider ends one of two sign-ins, no role is lost: the other one decides', () =>
       withTold({ roles: DEVELOPERS, scopes: OFFLINE }, async (service) => {
         const first = await personIn(service)
         const second = await personIn(service)
@@ -161,7 +161,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(await keyStatus(), 200)
       }))
 
-    test('a provider that has new keys is believed at once', () =>
+    test("a provider's new keys are accepted immediately", () =>
       withTold({ roles: DEVELOPERS }, async (service) => {
         assert.equal(await issuer.signIn(new PersonTab(() => service)), '/')
         issuer.key = await newSigningKey('two')

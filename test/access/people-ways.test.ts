@@ -56,7 +56,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(await comeWith(token, 'bea'), '/#sign-in-failed=invitation_invalid')
     })
 
-    test('it counts for a verified address only, in time, and until it is taken back', async () => {
+    test('it works only for a verified email address, in time, and until it is withdrawn', async () => {
       issuer.accounts.set('cy', { name: 'Cy', email: 'cy@example.com', email_verified: false })
       assert.equal(
         await comeWith((await invite({ email: 'cy@example.com' })).token, 'cy'),
@@ -72,7 +72,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(await comeWith(old.token, 'cy'), '/#sign-in-failed=invitation_invalid')
     })
 
-    test('it takes no right away that the person has', async () => {
+    test('it takes away no permission that the person already has', async () => {
       issuer.accounts.set('dan', { name: 'Dan', email: 'dan@example.com', email_verified: true })
       await comeWith((await invite({ email: 'dan@example.com', role: 'admin' })).token, 'dan')
       const tab = new PersonTab(() => service)
@@ -229,7 +229,7 @@ test('without a refresh token, a session that groups decide ends after ten minut
   await issuer.close()
 })
 
-test('the second factor of the provider counts, and otherwise our one-time code', async () => {
+test("the provider's second factor is accepted, and otherwise our one-time code", async () => {
   const issuer = await startOidcIssuer()
   issuer.accounts.set('strong', { ...ada, amr: ['pwd', 'mfa'] })
   issuer.accounts.set('weak', { ...ada, email: 'weak@example.com', amr: ['pwd'] })

@@ -89,7 +89,7 @@ for (const engine of STORY_ENGINES) {
       assert.partialDeepStrictEqual(audit.body.data[0], { actor_kind: 'person', actor_name: 'Ada', key_id: null })
     })
 
-    test('a role is for one project: in another the person has another, or none', async () => {
+    test('a role is for one project: in another project, the person has another role or none', async () => {
       const { tab } = await signedIn(['readers'])
       const inShop = { headers: { 'Moorage-Project': 'shop' } }
       assert.equal((await tab.session()).project_id, 'prj_default')
@@ -143,7 +143,7 @@ for (const engine of STORY_ENGINES) {
       for (const stream of streams) await assert.rejects((await stream).text())
     })
 
-    test('a provider that cannot be asked about someone for a week has given them nothing for longer', async () => {
+    test('if a provider cannot be asked about a person for a week, the roles of its groups end', async () => {
       const { tab } = await signedIn(['shop-devs'])
       const made = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'laptop', role: 'viewer' } })
       const whether = async () => (await service.call('GET', '/v1/agents', { key: made.body.data.secret })).status
@@ -190,7 +190,7 @@ for (const engine of STORY_ENGINES) {
       })
     })
 
-    test('a group that is added counts with the next refresh', async () => {
+    test('an added group takes effect with the next refresh', async () => {
       const { tab, subject } = await signedIn(['readers'])
       issuer.accounts.set(subject, { ...issuer.accounts.get(subject), groups: ['readers', 'shop-devs'] })
       service.advance(11 * MINUTE)

@@ -94,7 +94,7 @@ onAnyEngine('a client of one project', (service) => {
     assert.deepEqual(await allowed('https://other.example'), [200, null])
   })
 
-  test('is offered in the console what it may do, and nothing else', async () => {
+  test('the console offers it what it may do, and nothing else', async () => {
     const own = await newProject()
     const featuresOf = async (project: Service, body: object) => {
       const tab = new ConsoleTab(service)

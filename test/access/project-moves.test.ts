@@ -39,7 +39,7 @@ onAnyEngine(
       assert.equal((await service().call('GET', `/v1/listeners/${id}`, { key })).status, 404)
     })
 
-    test('a webhook of the whole project learns of no run that ends after it', async (t) => {
+    test('a webhook of the old project receives no run that ends after the move', async (t) => {
       const held = await holdRuns(t)
       const { agent, key, move } = await moving(held.agent)
       const { id } = (await service().call('POST', '/v1/listeners', { key, body: { events: ['*'] } })).body.data
@@ -123,7 +123,7 @@ onAnyEngine(
   LOCAL_TOOLS,
 )
 
-test('a project does not shut the pages of another out, whatever its agents are called', () =>
+test("a project does not hide another project's pages, whatever its agents are called", () =>
   withService(
     'sqlite',
     async (service) => {
@@ -146,7 +146,7 @@ test('a project does not shut the pages of another out, whatever its agents are 
     { MOORAGE_SECURITY__CORS__ORIGINS: 'https://app.example' },
   ))
 
-test('asking for other projects counts as a request, and names of their keys are not told', () =>
+test('asking for other projects is counted as a request, and does not reveal the names of their keys', () =>
   withService('sqlite', async (service: Service) => {
     await service.call('POST', '/v1/projects', { body: { name: 'poor' } })
     const { secret: key } = await createKey(inProject(service, 'poor'), { role: 'admin', tier: 'free' })

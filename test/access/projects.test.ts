@@ -12,7 +12,7 @@ import { LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
 onAnyEngine(
   'projects',
   (service) => {
-    test('a service that uses none has one, which no one need name', async () => {
+    test('a service that uses no projects has one, which no one has to name', async () => {
       const { body } = await service().call('GET', '/v1/projects')
       assert.equal(body.pagination.total, 1)
       assert.ok(Math.abs(Date.parse(body.data[0].created_at) - Date.now()) < 3_600_000, body.data[0].created_at)
@@ -50,7 +50,7 @@ onAnyEngine(
       assert.equal((await service().call('DELETE', '/v1/projects/default?name=default')).status, 409)
     })
 
-    test('each has agents, secrets and providers of its own under the same names', async () => {
+    test('each has its own agents, secrets and providers under the same names', async () => {
       const [one, two] = [await newProject(service(), 'twin-one'), await newProject(service(), 'twin-two')]
       for (const [project, answer] of [
         [one, 'the first'],
@@ -134,7 +134,7 @@ onAnyEngine(
       assert.equal((await shop.call('DELETE', `/v1/keys/${id}`)).status, 200)
     })
 
-    test('a key of all projects chooses with each request, and one that is not there is 400', async () => {
+    test('a key with access to all projects chooses one with each request; a missing project is 400', async () => {
       await newProject(service(), 'chosen')
       const { secret } = await createKey(service(), { role: 'admin' })
       const listed = (headers: Record<string, string>) => service().call('GET', '/v1/agents', { key: secret, headers })
@@ -147,7 +147,7 @@ onAnyEngine(
       assert.partialDeepStrictEqual(self.body.data, { reach: 'project', project_id: 'prj_default' })
     })
 
-    test('a key that is refused in several leaves an entry in the audit log of each', async () => {
+    test('a key that is refused in several projects gets an entry in the audit log of each', async () => {
       const { id, secret: key } = await createKey(service(), { role: 'viewer', all_projects: true })
       const refusing = []
       for (const name of ['no-one', 'no-two', 'no-three']) refusing.push(await newProject(service(), name))
@@ -162,7 +162,7 @@ onAnyEngine(
       }
     })
 
-    test('a webhook of a whole project learns of its agents only', async (t) => {
+    test('a webhook of a whole project receives only events of its agents', async (t) => {
       const [one, two] = [await newProject(service(), 'hook-one'), await newProject(service(), 'hook-two')]
       const inbox = await openInbox(t)
       const hook = { url: inbox.url, events: ['agent.completed'] }

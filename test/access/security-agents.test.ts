@@ -17,7 +17,7 @@ onManyNodes(
       (await service().call('GET', `/v1/agents/${name}`, { headers })).status
     const key = (body: Record<string, unknown>) => newKey(service(), body)
 
-    test('decide for each address which agents it is shown, whoever asked before', async () => {
+    test('decide for each IP address which agents it is shown, whoever asked before', async () => {
       await create('quay', { ipWhitelist: { enabled: true, addresses: ['192.0.2.1'] } })
       const { secret } = await key({ role: 'caller' })
       const shownTo = async (address: string) => {
@@ -93,7 +93,7 @@ onManyNodes(
       assert.equal((await service().call('DELETE', `/v1/webhooks/${all.id}`)).status, 200)
     })
 
-    test('hold at once when they change', async () => {
+    test('take effect immediately when they change', async () => {
       await create('changing', null)
       assert.equal(await get('changing'), 200)
       const patch = (security: unknown, headers = {}) =>
@@ -135,7 +135,7 @@ onManyNodes(
       }
     })
 
-    test('403 to let tokens in for a key that holds less than they may', async () => {
+    test('403 for a key that lets in tokens with more permissions than it has', async () => {
       const auth = { type: 'jwt', secret: 's'.repeat(32) }
       const { secret: some } = await key({ permissions: ['read', 'write', 'manage'] })
       const refused = await service().call('POST', '/v1/agents', { key: some, body: { name: 'lifted', auth } })
@@ -150,7 +150,7 @@ onManyNodes(
     })
 
     describe('rateLimit', () => {
-      test('is counted for all callers of the agent, beside their tiers, with its own headers', async () => {
+      test('is counted for all callers of the agent, in addition to their tiers, with its own headers', async () => {
         await create('busy', { rateLimit: { enabled: true, requests: 2, window: '10m' } })
         await create('idle', { rateLimit: { enabled: true, requests: 2, window: '10m' } })
         const { secret: other } = await key({ role: 'viewer' })

@@ -12,7 +12,7 @@ const HOUR = 3_600_000
 onOneEngine(
   'authentication',
   (service) => {
-    describe('whatever is wrong with a key, the answer is one and the same 401', () => {
+    describe('whatever is wrong with a key, the reply is the same 401', () => {
       const wrong: Record<string, (admin: string) => string> = {
         'no token': () => 'Bearer',
         'an empty token': () => 'Bearer ',
@@ -77,14 +77,14 @@ onOneEngine(
       })
     })
 
-    test('the scheme is a word of HTTP: its case does not matter', async () => {
+    test("the scheme's case does not matter", async () => {
       for (const scheme of ['bearer', 'BEARER', 'Bearer']) {
         const headers = { Authorization: `${scheme} ${service().admin}` }
         assert.equal((await service().call('GET', '/v1/agents', { key: null, headers })).status, 200)
       }
     })
 
-    test('a key that was never made takes about as long to refuse as one that is mistyped', async () => {
+    test('refusing a key that never existed takes about as long as refusing a mistyped one', async () => {
       const times = { mistyped: [] as number[], unknown: [] as number[] }
       for (let round = 0; round < 25; round++) {
         for (const kind of ['mistyped', 'unknown'] as const) {
@@ -166,7 +166,7 @@ describe('1000 wrong keys', () => {
     assert.equal((await tryFrom('192.0.2.1', service.admin)).status, 200, 'a good key is still good')
   })
 
-  test('from one IPv6 network: its addresses count together, another network counts apart', async () => {
+  test('the addresses of one IPv6 network are counted together, and another network separately', async () => {
     const tries = Array.from({ length: 60 }, (_, i) => tryFrom(`2001:db8:1:1::${i.toString(16)}`, newKey(randomBytes)))
     const statuses = (await Promise.all(tries)).map(({ status }) => status)
     assert.ok(statuses.includes(429))

@@ -12,7 +12,7 @@ const HOUR = 3_600_000
 onAnyEngine(
   'authorisation',
   (service) => {
-    describe('a role may do what it says, on every operation', () => {
+    describe('a role allows what it documents, on every operation', () => {
       for (const [role, permissions] of Object.entries(defaultRoles)) {
         test(role, async () => {
           const { secret: key } = await createKey(service(), { role, tier: 'enterprise' })
@@ -155,7 +155,7 @@ onAnyEngine(
         }
       })
 
-      test('scope: only its own agent, and it learns nothing about others', async () => {
+      test('scope: it has access only to its own agent, and learns nothing about others', async () => {
         const agent_id = await createAgent(service(), 'inside')
         await createAgent(service(), 'outside')
         const { secret } = await createKey(service(), { role: 'admin', agent_id })
@@ -188,7 +188,7 @@ onAnyEngine(
         assert.ok(admin.tiers.some(({ name }: { name: string }) => name === 'enterprise'))
       })
 
-      test('tier: higher in one respect is higher, whatever the other', async () => {
+      test('tier: higher in one limit is higher, whatever the other limit', async () => {
         const { secret } = await createKey(service(), { role: 'admin', tier: 'pro' })
         for (const tier of ['spiky', 'steady']) {
           await refused({ role: 'viewer', tier }, secret)

@@ -50,12 +50,12 @@ onAnyEngine(
       other = (await createKey(service(), { permissions: ['invoke'], tier: 'enterprise' })).secret
     })
 
-    test('the role caller holds the permission invoke alone', async () => {
+    test('the role caller has only the permission invoke', async () => {
       const { body } = await call(one, 'GET', '/v1/keys/self')
       assert.deepEqual(body.data.permissions, ['invoke'])
     })
 
-    test('403 on every operation but those around what it started', async () => {
+    test('403 on every operation except those on runs that it started', async () => {
       for (const operation of operations) {
         const reply = await call(one, operation.method, pathOf(operation), sampleBody(operation))
         assert.equal(reply.status === 403, !FOR_CALLERS.has(operation.id), `${operation.id}: ${reply.text}`)
@@ -161,7 +161,7 @@ onAnyEngine(
         assert.deepEqual([status, body.error.code], [403, 'forbidden'])
       })
 
-      test('anyone who holds write may grant invoke, and not the other way round', async () => {
+      test('a key with write can grant invoke, but not the other way round', async () => {
         const grant = async (held: string[], wanted: string[]) => {
           const { secret } = await createKey(service(), { permissions: [...held, 'manage'] })
           return (await call(secret, 'POST', '/v1/keys', { name: 'granted', permissions: wanted })).status
@@ -185,7 +185,7 @@ onAnyEngine(
         }
       })
 
-      test('of another user under the same subject finds nothing of it', async () => {
+      test('with the same subject but another user, a token finds none of it', async () => {
         const [ada, bob] = await Promise.all(
           ['ada', 'bob'].map((user_id) => signJwt({ sub: 'the-app', user_id, role: 'caller' })),
         )

@@ -158,7 +158,7 @@ onOneEngine(
     const status = async (token: string, path: string, method = 'GET', body?: unknown) =>
       (await service().call(method, path, { key: token, body })).status
 
-    test('counts on that agent’s routes and nowhere else; keys keep working', async () => {
+    test('is accepted on that agent’s routes and nowhere else; keys keep working', async () => {
       const { body } = await create('first')
       await create('second')
       const token = await signJwt({ role: 'admin' }, { secret: secrets.first })
@@ -216,7 +216,7 @@ onOneEngine(
       ])
     })
 
-    test('a new secret, or none, takes the old tokens away at once', async () => {
+    test('a new secret, or none, invalidates the old tokens immediately', async () => {
       const old = await signJwt({}, { secret: secrets.second })
       assert.equal(await status(old, '/v1/agents/second'), 200)
       const patch = (auth: unknown) => service().call('PATCH', '/v1/agents/second', { body: { auth } })

@@ -217,7 +217,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await update(app.code()), 200)
     })
 
-    test('one counts once, and the one before it no longer', async () => {
+    test('a code works once, and the code before it no longer works', async () => {
       const [last, current, next] = [app.code(-1), app.code(), app.code(1)]
       assert.equal(await update(current), 200)
       assert.deepEqual(await update(current), refused)
@@ -291,7 +291,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal((await send()).status, 200)
     })
 
-    test('guesses at once are counted as guesses one after the other', async () => {
+    test('simultaneous guesses are counted like guesses one after the other', async () => {
       const right = app.code()
       const guesses = Array.from({ length: 40 }, () => app.wrong())
       const replies = await Promise.all([...guesses, right, ...guesses].map((code) => update(code)))
@@ -341,7 +341,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.deepEqual(await ask('DELETE', path(), app.code()), [403, 'forbidden'])
     })
 
-    test('another key that has one can, with a code; the factor counts after its first code', async () => {
+    test('another key with a factor can, with a code; the new factor is required after its first code', async () => {
       const other = await newKey()
       const target = `/v1/keys/${other.id}/mfa`
       assert.deepEqual(await ask('POST', target), refused)
@@ -393,7 +393,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal((await confirm(waiting.code())).status, 429)
     })
 
-    test('403 for a manage key that holds less, and out of its scope', async () => {
+    test('403 for a manage key with fewer permissions, and outside of its scope', async () => {
       const small = await newKey({ permissions: ['manage', 'read'] })
       const theirs = await enrol(service(), small.id)
       const reply = await ask('POST', path(), theirs.code(), undefined, small.secret)
@@ -413,7 +413,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.deepEqual(reply, refused)
     })
 
-    test('the secret is in its one reply only: no row, log, listing or replay in the store holds it', async () => {
+    test('the secret is in a single reply: no row, log, listing or stored reply contains it', async () => {
       const other = await newKey()
       const headers = { 'X-Service-OTP': app.code(), 'Idempotency-Key': 'enrol-once' }
       const target = `/v1/keys/${other.id}/mfa`

@@ -111,7 +111,7 @@ describe('OAuth 2.0 of the service', () => {
     assert.deepEqual([short.status, short.data?.created_by], [201, `token:${idp.issuer}#ada`])
   })
 
-  test('403 for a true token without a scope that counts', async () => {
+  test('403 for a valid token without a required scope', async () => {
     const { status, error } = await ask(await signToken(claims({ scope: 'openid email' }), key))
     assert.deepEqual([status, error.code], [403, 'forbidden'])
     assert.equal(error.code, 'forbidden')
@@ -161,7 +161,7 @@ describe('OAuth 2.0 of the service', () => {
     assert.deepEqual([error.code, error.retry_after], ['unavailable', 5])
   })
 
-  test('opaque tokens are asked about, once in fifteen seconds; our secret goes to the provider only', async () => {
+  test('an opaque token is introspected once in fifteen seconds; only the provider receives our secret', async () => {
     const exp = Math.floor(Date.now() / 1000) + 3600
     idp.opaque.set('opaque-1', { active: true, client_id: 'moorage', sub: 'bob', scope: 'read:agents', exp })
     const { status, data } = await ask('opaque-1', 'GET', '/v1/keys/self')
@@ -207,7 +207,7 @@ describe('OAuth 2.0 of the service', () => {
 describe('auth.scopes of the service', () => {
   startWith(() => ({ ...auth(), MOORAGE_AUTH__SCOPES: 'read:agents,write:agents,moorage' }))
 
-  test('only the scopes that are named count, and the others named must be there', async () => {
+  test('only the listed scopes grant permissions, and the required ones must be present', async () => {
     const permissions = async (scope: string) => {
       const { status, data } = await ask(await signToken(claims({ scope }), key), 'GET', '/v1/keys/self')
       return data?.permissions ?? status
@@ -246,7 +246,7 @@ describe('OAuth 2.0 of an agent', () => {
   })
   after(() => other.close())
 
-  test('two agents with two providers: each counts on its own routes only', async () => {
+  test("two agents with two providers: each provider's tokens work only on its agent's routes", async () => {
     const mine = await signToken(claims(), key)
     const yours = await signToken(claims({ iss: other.issuer }), otherKey)
     const statuses = async (token: string) =>

@@ -112,7 +112,7 @@ onAnyEngine(
       assert.equal(other[1], null)
     })
 
-    test('nor do those whose names only look alike when they are put together', async () => {
+    test('nor do users whose names only look the same when joined with other parts', async () => {
       const say = async (sub: string, user_id: string) => {
         const key = await signJwt({ sub, user_id, permissions: ['write'] })
         const reply = await service().call('POST', '/v1/agents/hello/invoke', {
@@ -243,14 +243,14 @@ onAnyEngine(
         assert.deepEqual(await search(ada, { user_id: 'bob' }), OTHER_USER)
       })
 
-      test('what is written is the user’s own; another’s is 403', async () => {
+      test('writes go to the user’s own data; 403 for another user’s', async () => {
         const write = (context: Record<string, string>) =>
           call(ada, 'POST', '/memory', { items: [{ content: 'remember the tea', context }] })
         assert.equal((await write({})).data.items[0].user_id, 'ada')
         assert.deepEqual(await write({ user_id: 'bob' }), OTHER_USER)
       })
 
-      test('clearing leaves what others have', async () => {
+      test("clearing keeps other users' data", async () => {
         assert.deepEqual(await call(ada, 'DELETE', '/memory?user_id=bob'), OTHER_USER)
         const bobs = contents(await search(bob))
         assert.ok((await call(ada, 'DELETE', '/memory')).data.deleted > 0)
@@ -266,7 +266,7 @@ onAnyEngine(
         return [reply.status, reply.body.error?.code, reply.body.error?.message]
       }
 
-      test('403 on every route, whatever the token may do: they learn of every user', async () => {
+      test("403 on every route that shows all users, whatever the token's permissions", async () => {
         const { id } = await createWebhook(service(), { url })
         await call(ada, 'POST', '/invoke', { message: 'for ada alone' })
         const [delivery] = await listDeliveries(service(), id)

@@ -52,7 +52,7 @@ onBothEngines('agents', (service) => {
       })
     })
 
-    test('every field that can be set comes back as it was given', async () => {
+    test('every field that can be set is returned unchanged', async () => {
       const given = {
         name: 'complete',
         kind: 'model',
@@ -101,7 +101,7 @@ onBothEngines('agents', (service) => {
       assert.deepEqual(read.body, body)
     })
 
-    test('400 for a kind that there is not', async () => {
+    test('400 for an unknown kind', async () => {
       const { status, body } = await call('POST', '/v1/agents', { name: 'strange', kind: 'oracle' })
       assert.equal(status, 400)
       assert.deepEqual(fieldsOf(body), ['kind'])
@@ -112,7 +112,7 @@ onBothEngines('agents', (service) => {
       assertRefusal(await call('POST', '/v1/agents', { name: 'twice' }), 409, 'conflict')
     })
 
-    test('of twenty at once with one name exactly one is created', async () => {
+    test('exactly one of twenty simultaneous requests with the same name creates the agent', async () => {
       const replies = await Promise.all(
         Array.from({ length: 20 }, () => call('POST', '/v1/agents', { name: 'contested' })),
       )
@@ -168,7 +168,7 @@ onBothEngines('agents', (service) => {
       })
     })
 
-    test('ten at a time unless told otherwise, newest first', async () => {
+    test('lists ten at a time by default, newest first', async () => {
       const ids = []
       for (let i = 0; i < 11; i++) ids.push(await createAgent(service(), `of-many-${i}`))
       const page = await call('GET', '/v1/agents')
@@ -237,7 +237,7 @@ onBothEngines('agents', (service) => {
   })
 
   describe('repeated reads', () => {
-    test('comes from memory, and reports a change at once', async () => {
+    test('is served from memory, and shows a change immediately', async () => {
       const id = await createAgent(service(), 'remembered', { description: 'before' })
       const { secret: scoped } = await createKey(service(), { role: 'viewer', agent_id: id })
       const paths = [`/v1/agents/${id}`, '/v1/agents/remembered', '/v1/agents', '/v1/agents?limit=100&sort=name']
@@ -271,7 +271,7 @@ onBothEngines('agents', (service) => {
   })
 
   describe('PATCH /v1/agents/{agent_id}', () => {
-    test('changes what it names and leaves the rest', async () => {
+    test('changes the named fields and keeps the rest', async () => {
       const id = await createAgent(service(), 'changing', { description: 'as it was', temperature: 1 })
       const before = (await call('GET', `/v1/agents/${id}`)).body.data
       const { status, body } = await later(service(), MINUTE, () =>
@@ -285,7 +285,7 @@ onBothEngines('agents', (service) => {
       assert.deepEqual((await call('GET', `/v1/agents/${id}`)).body, body)
     })
 
-    test('with digest: 409 if the agent was changed meanwhile, and of several changes at once one is made', async () => {
+    test('with digest: 409 if the agent has changed, and only one of several simultaneous changes succeeds', async () => {
       await createAgent(service(), 'exact', { limits: { max_steps: 3 } })
       const change = (changes: object) => call('PATCH', '/v1/agents/exact', changes)
       const { digest } = (await call('GET', '/v1/agents/exact')).body.data
@@ -299,7 +299,7 @@ onBothEngines('agents', (service) => {
       assert.deepEqual(nothing, { field: '(body)', error: 'must name at least one field' })
     })
 
-    test('a new name is known at once, the old one is free', async () => {
+    test('a new name works immediately, and the old one is free', async () => {
       const id = await createAgent(service(), 'old-name')
       assert.equal((await call('PATCH', `/v1/agents/${id}`, { name: 'new-name' })).status, 200)
       assert.equal((await call('GET', '/v1/agents/new-name')).body.data.id, id)
@@ -322,7 +322,7 @@ onBothEngines('agents', (service) => {
       }
     })
 
-    test('of changes to different fields at the same moment none is lost', async () => {
+    test('simultaneous changes to different fields are all kept', async () => {
       await createAgent(service(), 'crowded')
       const changes = [
         { description: 'described' },
@@ -338,7 +338,7 @@ onBothEngines('agents', (service) => {
       assert.partialDeepStrictEqual(data, Object.assign({}, ...changes))
     })
 
-    test('400 for every field that is ours to set, and for none at all', async () => {
+    test('400 for every field that only the service sets, and for a request without fields', async () => {
       await createAgent(service(), 'guarded')
       const before = await call('GET', '/v1/agents/guarded')
       for (const field of ['id', 'seq', 'created_at', 'updated_at', 'owner', 'definition', 'constructor']) {

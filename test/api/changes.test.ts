@@ -66,7 +66,7 @@ describe('a cache', () => {
     assert.equal(get(), 'a-1 2', 'without a promise, because it is in memory')
   })
 
-  test('says of a value whether it holds it still', async () => {
+  test('says whether it still has a value', async () => {
     let isTold = true
     const remembered = cache<{ key: string }>(() => isTold)
     const get = async (key: string) =>
@@ -82,7 +82,7 @@ describe('a cache', () => {
     assert.equal(remembered.holds(b), false)
   })
 
-  test('holds no more than its size, and keeps no account of what it dropped', async () => {
+  test('never exceeds its size, and forgets what it dropped completely', async () => {
     const remembered = cache<string>(() => true, 2)
     const load = counter()
     for (const key of ['a-1', 'a-2', 'a-3']) await remembered.get(key, load, firstWord)
@@ -199,7 +199,7 @@ describe('two nodes on one PostgreSQL', () => {
     await until('its key went with it', async () => (await call(second, busy, secret)).status === 401)
   })
 
-  test('one that was cut off has forgotten everything when it is connected again', async (t) => {
+  test('a node that was cut off has forgotten everything when it reconnects', async (t) => {
     const database = await freshPostgres()
     const open = () => openStorage({ data: '', database: { url: database.url, poolSize: 2 } })
     const storage = await open()

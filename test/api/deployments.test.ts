@@ -33,7 +33,7 @@ onAnyEngine('deployments', (service) => {
       })
     })
 
-    test('more at once than there are connections, after the secrets changed', async () => {
+    test('more simultaneous deployments than there are connections, after the secrets changed', async () => {
       const names = await Promise.all(Array.from({ length: 14 }, () => newAgent(service())))
       await service().call('PUT', '/v1/secrets/NEW', { body: { value: 'x', hosts: ['api.example.com'] } })
       // `deploy` asserts 201.
@@ -100,7 +100,7 @@ onAnyEngine('deployments', (service) => {
       )
     })
 
-    test('a label never changes: deployed again it is what it was', async () => {
+    test('a label never changes: deploying it again serves the same definition', async () => {
       const agent = await newAgent(service(), { instructions: 'one' })
       const first = await deploy(service(), agent, 'v1')
       await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
@@ -158,7 +158,7 @@ onAnyEngine('deployments', (service) => {
         assert.equal((await deployExactly(agent, 'v1', digest)).status, 201)
       })
 
-      test('409 once someone has changed the agent: neither label nor deployment comes about', async () => {
+      test('409 once someone has changed the agent: neither label nor deployment is created', async () => {
         const agent = await newAgent(service(), { instructions: 'one' })
         const digest = await digestOf(agent)
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
@@ -179,7 +179,7 @@ onAnyEngine('deployments', (service) => {
         assert.deepEqual(await labelsOf(agent), ['v1'])
       })
 
-      test('what changes beside the definition is no other digest; every field of the definition is', async () => {
+      test('changing any field of the definition changes the digest, and no other change does', async () => {
         const agent = await newAgent(service())
         const digest = await digestOf(agent)
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { security: { enforceHttps: false } } })
@@ -201,7 +201,7 @@ onAnyEngine('deployments', (service) => {
         assert.equal(digests.size, fields.length + 1)
       })
 
-      test('of an update and a deployment at the same moment, only what was known is deployed', async () => {
+      test('a deployment during an update deploys only the definition that its client knows', async () => {
         const agent = await newAgent(service(), { instructions: 'known' })
         const digest = await digestOf(agent)
         const [{ status }] = await Promise.all([
@@ -300,7 +300,7 @@ onAnyEngine('deployments', (service) => {
       assert.equal(body.data[0].version, 'v1')
     })
 
-    test('rolling back again goes further back and never serves what was rolled back; then 409', async () => {
+    test('rolling back again goes further back, and never to a rolled back deployment; then 409', async () => {
       const agent = await newAgent(service())
       for (const version of ['v1', 'v2', 'v3']) await deploy(service(), agent, version)
       const rollBack = async () => {

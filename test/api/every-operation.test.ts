@@ -146,7 +146,7 @@ describe('the list of operations', () => {
     }
   })
 
-  test('every POST and PATCH takes an Idempotency-Key, and nothing else does', () => {
+  test('every POST and PATCH accepts an Idempotency-Key, and nothing else does', () => {
     const takes = operations.filter(({ idempotent }) => idempotent).map(({ id }) => id)
     const should = operations
       .filter(({ method, access }) => (method === 'POST' || method === 'PATCH') && !access.ofRuns)

@@ -56,7 +56,7 @@ onOneEngine(
       })
     }
 
-    test('HEAD ends at once where GET would follow a stream', async (t) => {
+    test('HEAD ends immediately where GET would follow a stream', async (t) => {
       const held = await holdRuns(t)
       await createAgent(service(), 'held', held.agent)
       const body = { message: 'ahoy' }

@@ -18,7 +18,7 @@ async function passesOf(work: () => Promise<unknown>): Promise<number> {
   return passes
 }
 
-describe('what is made or loaded at its first use lets other requests continue', () => {
+describe('creating or loading something on first use does not block other requests', () => {
   test('the OpenAPI document and the reference, between their operations', async () => {
     assert.ok((await passesOf(() => openApiDocument(operations))) >= operations.length)
     const document = await openApiDocument(operations)

@@ -41,7 +41,7 @@ onManyNodes(
   'model providers',
   (service, engine) => {
     describe('PUT /v1/providers/{name}', () => {
-      test('sets a provider; its key never comes back, and agents use it at once', async () => {
+      test('sets a provider; its key is never returned, and agents use it immediately', async () => {
         const reply = await setLocal(service(), 'first')
         assert.equal(reply.status, 200, reply.text)
         const { created_at, updated_at, ...rest } = reply.body.data
@@ -70,7 +70,7 @@ onManyNodes(
         assert.ok(!texts.join().includes(KEY))
       })
 
-      test('again: it is replaced as a whole, and runs use the new one at once', async () => {
+      test('setting it again replaces it completely, and runs use the new one immediately', async () => {
         await setLocal(service(), 'changing', 'before')
         await createAgent(service(), 'uses-changing', { model: 'changing/tiny' })
         await ask(service(), 'uses-changing')
@@ -398,7 +398,7 @@ test('an address that is not public is refused, with the setting that would allo
     assert.deepEqual([model.requests, model.lists], [[], []])
   }))
 
-test('one that moorage.yaml got later is shown as such, and can still be deleted', () =>
+test('a provider added to moorage.yaml later is shown as such, and can still be deleted', () =>
   withService(
     'sqlite',
     async (service) => {

@@ -48,7 +48,7 @@ onAnyEngine(
       })
     }
 
-    test('what is older than its setting goes every hour, the rest stays', async () => {
+    test('data older than its setting is deleted every hour, and the rest stays', async () => {
       const { now, journal, storage } = parts()
       const { seq } = await newAgent('aging')
       await retentionEnded(now())
@@ -96,7 +96,7 @@ onAnyEngine(
       assert.deepEqual(await counts(stays.seq), [1_200, 1, 2, 2])
     })
 
-    test('what waits for a person stays, however old it is, until it is decided', async () => {
+    test('runs that wait for a person stay until they are decided, however old they are', async () => {
       const { now } = parts()
       const agent = await createAgent(service(), 'patient', refundingAgent({ url: NOWHERE }))
       const [waiting, decided] = [await startWaiting(service(), agent, 'a'), await startWaiting(service(), agent, 'b')]
@@ -182,7 +182,7 @@ onBothStores('a sweep', (store) => {
     assert.deepEqual(asked.slice(ofMany.length), [[6_000, 0]])
   })
 
-  test('bites as much as takes a few milliseconds, and rests longer than it works', async () => {
+  test('removes what fits in a few milliseconds, and pauses longer than it works', async () => {
     const bites: { at: number; limit: number; tookMs: number }[] = []
     // A row takes a fifth of a millisecond. That is how long a request may have to wait for each row.
     const slow: Sweepable['remove'] = async (_db, _before, limit) => {
@@ -215,7 +215,7 @@ onBothStores('a sweep', (store) => {
     assert.equal(asked.length, 2)
   })
 
-  test('stops between batches when it is told to', async () => {
+  test('stops between batches when the signal aborts', async () => {
     const stop = new AbortController()
     let batches = 0
     const { run } = sweep({ storage: store().storage, now: () => 0, log }, [

@@ -55,7 +55,7 @@ describe('the router', () => {
     )
   })
 
-  test('reads escapes of parameters after the path was taken apart, and takes no escape for a fixed word', () => {
+  test('decodes parameters after splitting the path, and never matches an encoded character with a fixed word', () => {
     assert.deepEqual(find('GET /v1/keys/a%2Fb%20%C3%BC'), ['GET /v1/keys/{key_id}', { key_id: 'a/b ü' }])
     assert.equal(find('GET /v1/%6Beys'), undefined)
     assert.deepEqual(find('GET /v1/keys/%73elf'), ['GET /v1/keys/{key_id}', { key_id: 'self' }])

@@ -54,7 +54,7 @@ onAnyEngine(
       }
     })
 
-    test('keys that the starter made may not decide, however many lie between', async () => {
+    test("keys that the starter created, even through other keys, can't decide", async () => {
       const starter = (await createKey(service(), { role: 'admin', tier: 'enterprise' })).secret
       const child = (await createKey(service(), { role: 'admin', tier: 'enterprise' }, starter)).secret
       const grandchild = (await createKey(service(), { role: 'approver', tier: 'enterprise' }, child)).secret
@@ -109,7 +109,7 @@ onAnyEngine(
       assert.equal((await decide(service(), approval, body.data.secret, APPROVE)).status, 200)
     })
 
-    test('the creator of the key that started a run, or whoever rotated it, may not decide for it', async () => {
+    test("anyone who created or rotated the key that started a run can't decide for it", async () => {
       const hostMade = async () =>
         (await asHost(service(), 'POST', '/v1/keys', { name: 'boss', role: 'admin', tier: 'enterprise' })).body.data
           .secret as string
@@ -125,7 +125,7 @@ onAnyEngine(
       assert.equal((await decide(service(), approval, await approver(service()), APPROVE)).status, 200)
     })
 
-    test('a key that more than fifty others stand behind decides nothing of others', async () => {
+    test("a key created through a chain of more than fifty others can't decide on others' runs", async () => {
       const first = (await createKey(service(), { role: 'admin', tier: 'enterprise' })).secret
       let last = first
       for (let i = 0; i < 52; i++)
@@ -213,7 +213,7 @@ onAnyEngine(
       assert.equal((await decide(service(), approval, own, { decision: 'reject' })).status, 200)
     })
 
-    test('a token that speaks for a user sees and decides what is of that user', async () => {
+    test("a token for a user sees and decides that user's approvals", async () => {
       const agent = await newAgent(service(), refundingAgent(till))
       const adas = await startWaiting(service(), agent, 'ada-1', { user_id: 'ada' })
       const bobs = await startWaiting(service(), agent, 'bob-1', { user_id: 'bob' })

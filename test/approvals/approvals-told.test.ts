@@ -136,7 +136,7 @@ for (const engine of ANY_ENGINE) {
       return startWaiting(service, agent, name)
     }
 
-    test('of two calls that both wait none is made before both are decided', async () => {
+    test('two calls that wait are made only when both are decided', async () => {
       const { path } = await startTwo('pair')
       const made = () => [till.of('pair-refund').length, till.of('pair-quick').length]
       assert.equal((await decide(service, `${path}/approvals/call_2`, key, APPROVE)).status, 200)
@@ -147,7 +147,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(made(), [1, 1])
     })
 
-    test('what is asked at once expires at once, when the first of it does', async () => {
+    test('approvals asked for together expire together, when the first one does', async () => {
       const { path, request_id } = await startTwo('hasty')
       const { body } = await service.call('GET', `/v1/approvals?request_id=${request_id}`)
       const ends = body.data.map(({ created_at, expires_at }: Record<string, string>) => {

@@ -281,7 +281,7 @@ onAnyEngine(
         assert.equal(body.pagination.total, 0)
       })
 
-      test('it holds no place: the agent has one, and answers others meanwhile', async () => {
+      test('it occupies no slot: an agent with one slot answers others meanwhile', async () => {
         const agent = await newAgent(service(), { ...refundingAgent(till), limits: { max_concurrency: 1 } })
         const waiting = [
           await startWaiting(service(), agent, 'place-1'),

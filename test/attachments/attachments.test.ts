@@ -103,7 +103,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny does not accept images'])
     })
 
-    test('one text that does not fit is left out, and a smaller one after it is shown', async () => {
+    test('a text that does not fit is left out, and a smaller one after it is shown', async () => {
       const text = (letter: string, size: number) => ({ data: Buffer.from(letter.repeat(size)).toString('base64') })
       const plain = { media_type: 'text/plain' }
       const files = ['a', 'b', 'c'].map((letter) => ({ ...plain, ...text(letter, 400_000), name: `${letter}.txt` }))
@@ -140,7 +140,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(wrong.status, 400)
     })
 
-    test('one that refuses images is asked again without, and remembered for a while', async () => {
+    test('a model that refuses all images is asked again without them, and this is remembered for a while', async () => {
       providers.chat.reset()
       await createAgent(service, 'refuser', { model: 'local/refuser' })
       const message = 'Invalid content type. image_url is only supported by certain models.'
@@ -157,7 +157,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([shown_as, note], ['omitted', 'local/refuser refused the image'])
     })
 
-    test('one that refuses an image, and not images, is shown the next one', async () => {
+    test('a model that refuses one image is still shown the next one', async () => {
       const refusals = { 413: 'Request Entity Too Large', 400: 'Unsupported image format' }
       for (const [status, message] of Object.entries(refusals)) {
         providers.chat.reset()
@@ -176,7 +176,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('texts that do not fit into the prompt are cut by their bytes, the longest first', async () => {
+    test("if the files' texts do not fit into the prompt, the longest are cut first, by bytes", async () => {
       providers.chat.reset()
       await createAgent(service, 'narrow', { model: 'openai/gpt-4o', limits: { max_input_tokens: 1_000 } })
       const texts = { 'long.txt': 'ö'.repeat(2_000), 'rest.txt': 'ö'.repeat(2_000), 'short.txt': 'x'.repeat(20) }
@@ -208,7 +208,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(messages.at(-1)?.content, 'And now?')
     })
 
-    test('a file of another project is as unknown as one that does not exist, through every door', async () => {
+    test("on every channel, another project's file is refused like a file that does not exist", async () => {
       assert.equal((await service.call('POST', '/v1/projects', { body: { name: 'quay' } })).status, 201)
       const file_id = await uploaded(inProject(service, 'quay'), 'secret', { type: 'text/plain' })
       const [none, file] = ['file_01M7KN3V6S000ZZ4QWJ0Y4B8RA', { type: 'file', file: { file_id } }]

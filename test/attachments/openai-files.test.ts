@@ -49,7 +49,7 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
     assert.equal(own.body.data[0].name, 'two.txt')
   })
 
-  test('a file whose stored row is damaged is left out, and hides no other', async () => {
+  test('a file with a damaged row is left out, and hides no other', async () => {
     const client = openaiClient(service())
     const made: string[] = []
     for (const name of ['whole.txt', 'damaged.txt']) {

@@ -40,7 +40,7 @@ onBothEngines(
       for (const name of ['one', 'two']) await call('DELETE', `/v1/prices/local/${name}`)
     })
 
-    test('many budgets made at once wait for each other, and not for connections that they hold themselves', async () => {
+    test('simultaneous creations of budgets wait for each other, and never for their own connections', async () => {
       await newAgent(service(), { model: 'local/four' })
       // What the project's models cost is forgotten with it, and has to be read again.
       await call('PUT', '/v1/prices/local/four', { input: 1, output: 1 })

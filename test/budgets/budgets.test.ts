@@ -10,7 +10,7 @@ onBothEngines('budgets', (service) => {
   const create = (body: object, key?: string) => service().call('POST', '/v1/budgets', { body, ...(key && { key }) })
 
   describe('POST /v1/budgets', () => {
-    test('201 with what was spent so far', async () => {
+    test('201 with the amount spent so far', async () => {
       const reply = await create({ ...MONTHLY, timezone: 'Europe/Berlin' })
       assert.equal(reply.status, 201, reply.text)
       const { id, created_by, created_at, updated_at, resets_at, ...budget } = reply.body.data
@@ -35,7 +35,7 @@ onBothEngines('budgets', (service) => {
       assert.deepEqual((await service().call('GET', `/v1/budgets/${id}`)).body.data, reply.body.data)
     })
 
-    test('takes an agent by its name, and names it by its id', async () => {
+    test("accepts an agent's name, and returns its ID", async () => {
       const agent = await newAgent(service())
       const { name } = (await service().call('GET', `/v1/agents/${agent}`)).body.data
       const body = { ...MONTHLY, scope: { type: 'agent', id: name }, limit: { tokens: 1000 }, per: 'ever' }
@@ -62,7 +62,7 @@ onBothEngines('budgets', (service) => {
       })
     }
 
-    test('says which limits there are, and what is wrong with the one that is given', async () => {
+    test('names the possible limits, and says what is wrong with the given one', async () => {
       const one = { field: 'limit', error: 'specify exactly one of `cost_usd`, `tokens` and `runs`' }
       for (const limit of [{}, { tokens: 1, runs: 1 }]) {
         assert.deepEqual((await create({ ...MONTHLY, limit })).body.error.details, [one])
@@ -73,7 +73,7 @@ onBothEngines('budgets', (service) => {
       assert.deepEqual(nameless, { field: 'scope.id', error: "must be the agent's ID or name" })
     })
 
-    test('400 for a key of all projects, as for one that does not exist, if the actor is of one project', async () => {
+    test('an actor in one project gets the same 400 for a key of all projects as for a missing key', async () => {
       const { id } = await createKey(service(), { role: 'caller', all_projects: true })
       const { secret } = await createKey(inProject(service(), 'default'), { role: 'admin' })
       const ask = (key_id: string, by?: string) => create({ ...MONTHLY, scope: { type: 'key', id: key_id } }, by)
@@ -107,7 +107,7 @@ onBothEngines('budgets', (service) => {
       assert.deepEqual(reply.body.data, { id, ...before, ...body, thresholds: [10, 90], updated_at })
     })
 
-    test('400 for a limit of another kind: what was spent is counted in the old one', async () => {
+    test('400 for a limit of another kind, because the spending was counted in the old one', async () => {
       const { id } = (await create(MONTHLY)).body.data
       const reply = await service().call('PATCH', `/v1/budgets/${id}`, { body: { limit: { runs: 5 } } })
       assert.equal(reply.status, 400, reply.text)
@@ -115,7 +115,7 @@ onBothEngines('budgets', (service) => {
     })
   })
 
-  test('a key of one agent reads the budgets over it, and changes only those that it made', async () => {
+  test('a key of one agent can read the budgets that apply to the agent, and change only its own', async () => {
     const agent = await newAgent(service())
     const { secret: key } = await createKey(service(), { role: 'admin', agent_id: agent })
     const body = { ...MONTHLY, scope: { type: 'agent', id: agent } }

@@ -110,7 +110,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([model.requests.length, await spentOf(budget)], [0, { used: 0, reserved: 0 }])
     })
 
-    test('the event and the log entry with which a run ends say what it cost', async (t) => {
+    test('the event and the log entry at the end of a run say what it cost', async (t) => {
       const inbox = await openInbox(t)
       const { agent } = await furnish()
       await createWebhook(service, { agent_id: agent, url: inbox.url, events: ['agent.completed', 'agent.failed'] })

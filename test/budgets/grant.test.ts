@@ -16,7 +16,7 @@ function seeded(seed: number): (below: number) => number {
 const KINDS = ['cost_usd', 'tokens', 'runs'] as const
 
 describe('giving room in budgets', () => {
-  test('used and reserved never exceed a limit, and end at the sum of what calls have used', () => {
+  test('used and reserved amounts never exceed a limit, and end up as the sum of all calls', () => {
     for (let seed = 1; seed <= 300; seed++) {
       const random = seeded(seed)
       const rooms: Room[] = Array.from({ length: 1 + random(4) }, () => {

@@ -87,7 +87,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(usage.body.data.totals.calls, 6)
     })
 
-    test('what a call held is back when it ends, while the tool that it called still works', async () => {
+    test('a call gives back what it reserved when it ends, while the tool that it called still works', async () => {
       const tools = [{ type: 'http', name: 'look', url: tool.url, input_schema: { type: 'object' } }]
       const agent = await agentWith(1000, { tools })
       const id = await budget(agent, { tokens: 5000 })
@@ -143,7 +143,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('a run that waits for what others hold is cancelled at once', async () => {
+    test("a run that waits for others' reserved amounts is cancelled immediately", async () => {
       const agent = await agentWith(1000)
       await budget(agent, { tokens: 2000 })
       const answered = Promise.withResolvers<void>()
@@ -163,7 +163,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await first).status, 200)
     })
 
-    test('the schema of an answer counts: no byte that goes to the provider is free', async () => {
+    test("the answer's schema is counted too: every byte sent to the provider is", async () => {
       const agent = await agentWith(10)
       const id = await budget(agent, { tokens: 100_000 })
       const { name } = (await service.call('GET', `/v1/agents/${agent}`)).body.data
@@ -185,7 +185,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await asked).status, 200)
     })
 
-    test('an answer that its caller ended counts as far as a model has come by then, and as a request', async () => {
+    test('an answer that its caller interrupted is counted as one request, with as much as a model can have written by then', async () => {
       const agent = await agentWith(1000)
       const id = await budget(agent, { cost_usd: 1 })
       const cost = async (wait_ms: number) => {

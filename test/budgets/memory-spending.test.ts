@@ -39,7 +39,7 @@ for (const engine of ANY_ENGINE) {
         return false
       })
 
-    test('a budget of their agent holds them up, and those of no other; each line names the agent', async () => {
+    test('a budget of their agent delays them, and no other budget does; each line names the agent', async () => {
       const [limited, free] = [await newAgent(service), await newAgent(service)]
       const scope = { type: 'agent', id: limited }
       const body = { name: 'tiny', scope, limit: { tokens: 1 }, per: 'ever' }

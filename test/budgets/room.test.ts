@@ -50,7 +50,7 @@ for (const engine of STORY_ENGINES) {
         return body.pagination.total === count
       })
 
-    test('calls under many budgets, each for many users, get room, and so do calls of other projects beside them', async () => {
+    test("calls that many per-user budgets apply to get room, and other projects' calls get room at the same time", async () => {
       const storage = storageOf(service)
       const { now } = service
       const { spending, newId } = partsOf(service)
@@ -97,7 +97,7 @@ for (const engine of STORY_ENGINES) {
       })
     }
 
-    test('of several budgets without room the one that opens last decides, and is not waited for', async () => {
+    test('of several budgets without room, the one with room last decides', async () => {
       const [agent, other] = [await agentWith(1000), await agentWith(1000)]
       const user_id = `ada-${agent}`
       const held = await budget({ scope: { type: 'user', id: user_id }, limit: { tokens: 2000 } })
@@ -149,7 +149,7 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
-    test('counters without news do not stand before one that has reached a threshold', async () => {
+    test('counters with nothing to report do not delay one that has reached a threshold', async () => {
       const storage = storageOf(service)
       const { now } = service
       const id = await budget({ scope: { type: 'user' }, limit: { tokens: 100 }, thresholds: [50, 80] })
@@ -179,7 +179,7 @@ for (const engine of STORY_ENGINES) {
       await service.call('DELETE', `/v1/budgets/${id}`)
     })
 
-    test('no call holds less than nothing, whatever it says that it needs', async () => {
+    test('no call reserves less than zero, whatever it requests', async () => {
       const agent_id = await agentWith(10)
       const id = await budget({ scope: { type: 'agent', id: agent_id }, limit: { tokens: 1000 } })
       const { spending } = partsOf(service)

@@ -65,7 +65,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(receipt.body.data.error, { code, message, details, retry_after })
     })
 
-    test('what a call has used is counted, not what it held; a line says so', async () => {
+    test("a call's usage is counted, not the amount it reserved; its line says so", async () => {
       const agent = await agentWith({ max_output_tokens: 100 })
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 1000 } })
       model.reply(ANSWER)
@@ -183,7 +183,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await spentOf(id), { used: 1, reserved: 0 })
     })
 
-    test('a user who is erased while a call holds a part of a budget has no more room than others', async () => {
+    test('a user erased while a call has reserved a part of a budget gets no more room than others', async () => {
       const agent = await agentWith({ max_output_tokens: 100 })
       const each = await budget({ scope: { type: 'user' }, limit: { tokens: 1000 } })
       const ada = { user_id: 'ada' }
@@ -207,7 +207,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', `/v1/budgets/${each}`)
     })
 
-    test('200 at once against a budget for 20: 20 are answered', async () => {
+    test('of 200 simultaneous requests with a budget for 20, 20 are answered', async () => {
       const agent = await agentWith()
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 20 } })
       const replies = await Promise.all(Array.from({ length: 200 }, () => invoke(agent)))

@@ -61,7 +61,7 @@ describe('a reservation whose commit is not answered, because the connection to 
   }
 })
 
-test('what a dead node held is counted while another node writes to the same sums: neither waits for the other', async (t) => {
+test("a dead node's reserved amounts are counted while another node writes to the same sums, without waiting", async (t) => {
   const service = await startService('postgres')
   t.after(() => service.stop())
   const storage = storageOf(service)

@@ -185,7 +185,7 @@ for (const engine of MANY_NODES) {
       assert.deepEqual([toolCalls, model.requests.length], [1, 2])
     })
 
-    test('what a call in progress holds is awaited', async () => {
+    test('waits for the amounts that a call in progress has reserved', async () => {
       const agent = await newAgent(service, { model: MODEL, limits: { max_output_tokens: 100 } })
       await budget(agent, { tokens: 500 })
       const answered = Promise.withResolvers<void>()
@@ -206,7 +206,7 @@ for (const engine of MANY_NODES) {
       await becomes(agent, request_id, 'completed')
     })
 
-    test('a call that needs more than the whole budget fails: no time makes room for it', async () => {
+    test('a call that needs more than the whole budget fails immediately, because waiting would not help', async () => {
       const agent = await newAgent(service, { model: MODEL })
       await budget(agent, { tokens: 1_000 }, 'day')
       const { error } = await becomes(agent, await begin(agent), 'failed')

@@ -52,7 +52,7 @@ for (const engine of STORY_ENGINES) {
       return reply.status
     }
 
-    test('what a provider of a project reports is in the budgets of the project, and of the service only in runs', async () => {
+    test("usage reported by a project's provider is counted in the project's budgets; service budgets only count its runs", async () => {
       await setProvider('own', { key }, 'secret-of-alpha')
       await createAgent(alpha, 'liar', { model: 'own/any' })
       const ids = [
@@ -70,7 +70,7 @@ for (const engine of STORY_ENGINES) {
       await remove(...ids)
     })
 
-    test('a budget of the service in dollars does not ask for prices of such a provider, nor warns of them', async () => {
+    test('a service budget in dollars needs no prices for such a provider, and does not warn about missing ones', async () => {
       await setProvider('unpriced', { key }, 'secret-of-alpha')
       await createAgent(alpha, 'unpriced', { model: 'unpriced/any' })
       const id = await budget('service', { cost_usd: 1 })
@@ -129,7 +129,7 @@ for (const engine of STORY_ENGINES) {
       await remove(...ids)
     })
 
-    test('a price that was set before the operator had the provider does not count', async () => {
+    test('a price set before the operator configured the provider is ignored', async () => {
       assert.equal((await setPrice('/v1/prices/early/*', { key }, FREE)).status, 200)
       await setProvider('early', {}, 'secret-of-the-operator')
       await createAgent(alpha, 'early', { model: 'early/any' })

@@ -39,7 +39,7 @@ onAnyEngine(
     after(() => till.close())
 
     describe('a call of another agent', () => {
-      test('its answer is the result, and its run is one like others, under the one that called it', async () => {
+      test("its answer is the result, and its run is an ordinary run below its caller's", async () => {
         const clerk = await named(service(), 'clerk')
         const parent = await newAgent(service(), callerOf('clerk'))
         const context = { user_id: 'ann', session_id: 's1', order: 7 }
@@ -203,7 +203,7 @@ onAnyEngine(
     })
 
     describe('what the runs share', () => {
-      test('cancelling a run cancels those that it has called, also further down', async () => {
+      test('cancelling a run cancels the runs that it has called, at all levels', async () => {
         await named(service(), 'slow-1', SLOW)
         await named(service(), 'slow-2', callerOf('slow-1'))
         const parent = await newAgent(service(), callerOf('slow-2'))
@@ -256,7 +256,7 @@ onAnyEngine(
         await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
       })
 
-      test('504 when the time of the run is over, and the one that it called ends with it', async () => {
+      test("504 when the run's time is over, and the run that it called ends with it", async () => {
         await named(service(), 'slow-5', SLOW)
         const parent = await newAgent(service(), callerOf('slow-5', {}, { limits: { timeout_ms: 30_000 } }))
         const asked = invoke(parent, { message: 'Ahoy' })
@@ -271,7 +271,7 @@ onAnyEngine(
         await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
       })
 
-      test('places: a run that waits for another holds none, so one place is enough for all', async () => {
+      test('slots: a run that waits for another occupies none, so one slot is enough for all', async () => {
         const project = (await service().call('POST', '/v1/projects', { body: { name: 'narrow' } })).body.data.id
         await service().call('PATCH', `/v1/projects/${project}`, { body: { limits: { concurrent_runs: 1 } } })
         const narrow = inProject(service(), project)
@@ -284,7 +284,7 @@ onAnyEngine(
         assert.equal(reply.body.data.response, 'Said: Said: Ahoy')
       })
 
-      test('budgets: that of the agent that is called counts, and its tokens are its own', async () => {
+      test("budgets: the called agent's budget applies, and its tokens are counted as its own", async () => {
         const clerk = await named(service(), 'thrifty')
         const parent = await newAgent(service(), callerOf('thrifty'))
         const first = await answer(parent, 'one two three')

@@ -104,7 +104,7 @@ for (const engine of STORY_ENGINES) {
         await untilStatus(service, pathOf(slow), 'cancelled')
       })
 
-      test('one that began to wait just when it was to be cancelled is cancelled', async (t) => {
+      test('a run that began to wait at the moment of its cancellation is cancelled', async (t) => {
         await named(service, 'cashier-late', refundingAgent(till))
         const root = await start(await newAgent(service, callerOf('cashier-late')))
         const cashier = await calledBy(root, 'waiting')
@@ -153,7 +153,7 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
-    test('one whose node was taken for dead, and that waits for a person by now, is left alone', async () => {
+    test('a run whose node seemed dead, and that now waits for a person, is not changed', async () => {
       const agent_id = await newAgent(service, refundingAgent(till))
       const run = await start(agent_id)
       await untilStatus(service, pathOf(run), 'waiting')

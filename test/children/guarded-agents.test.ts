@@ -29,7 +29,7 @@ onAnyEngine(
       return body.data.response as string
     }
 
-    test('a tool that names an agent which is closed to the request is refused as one that names none', async () => {
+    test('a tool that names an agent hidden from the request is refused like one that names a missing agent', async () => {
       await named(service(), 'payroll', { security: { ...LISTED, callers: ['payroll-front', 'payroll-late'] } })
       const create = (name: string, agent: string, address: string) =>
         send('POST', '/v1/agents', { name, ...callerOf(agent) }, from(address))
@@ -57,7 +57,7 @@ onAnyEngine(
       assert.equal((await send('POST', rollback, {}, from(INSIDE))).status, 200)
     })
 
-    test('it answers those alone that it lists', async () => {
+    test('it answers only the callers that it lists', async () => {
       const vault = await named(service(), 'vault', { security: LISTED })
       await send('POST', '/v1/agents', { name: 'teller', ...callerOf('vault') }, from(INSIDE))
       await send('POST', '/v1/agents', { name: 'clerk', ...callerOf('vault') }, from(INSIDE))
@@ -72,7 +72,7 @@ onAnyEngine(
       assert.match(await answer('teller'), refused)
     })
 
-    test('a list of callers holds without a gate too, and an agent without either is called by all', async () => {
+    test('a list of callers also applies without a gate, and any agent can call one that has neither', async () => {
       await named(service(), 'open', { security: { hsts: { enabled: true } } })
       await named(service(), 'choosy', { security: { callers: ['friend'] } })
       await named(service(), 'friend', callerOf('choosy'))

@@ -53,7 +53,7 @@ describe('moorage chat in a terminal', () => {
     }
   })
 
-  test('Ctrl-D and Ctrl-C at the prompt end it, on a line of their own', async () => {
+  test('Ctrl-D and Ctrl-C at the prompt end it, on a new line', async () => {
     for (const send of [CTRL_D, CTRL_C]) assert.deepEqual(await chat({ when: /›/, send }), { code: 0, screen: '› \n' })
   })
 
@@ -102,7 +102,7 @@ describe('moorage chat in a terminal', () => {
     assert.deepEqual([code, stdout], [0, 'heard one\nheard two\n'])
   })
 
-  test('--attach goes with the first message, and /attach with the next one', async () => {
+  test('--attach adds files to the first message, and /attach to the next one', async () => {
     const shell = newShell(service)
     for (const name of ['first.txt', 'second one.txt']) writeFileSync(join(folder, name), name)
     const { code, stdout, stderr } = await shell.moorage(['chat', 'talker', '--attach', 'first.txt'], {

@@ -62,7 +62,7 @@ describe('moorage and which service it works on', () => {
     assert.match(stderr, /limit: /)
   })
 
-  test('through npm, files are named from where the person stands', async () => {
+  test("through npm, file names are relative to the person's folder", async () => {
     const person = join(shell().folder, 'person')
     const clone = join(shell().folder, 'clone')
     for (const folder of [person, clone]) mkdirSync(folder)
@@ -102,7 +102,7 @@ describe('moorage deploy where every step wants a one-time code', () => {
     assert.match(stderr, /Updated vault: description\n.*production serves v1 of vault/)
   })
 
-  test('one code: it says what is changed and what is not; the next deploy needs one code only', async () => {
+  test('with one code, it says what was changed and what was not; the next deploy needs only one code', async () => {
     service().advance(90_000)
     const half = await deploy('v2', '--otp', app.code())
     assert.equal(half.code, 4)

@@ -129,7 +129,7 @@ onAnyEngine('moorage deploy', (service) => {
     assert.match(told.stderr, /Version "v1" already exists/)
   })
 
-  test('a deploy that is refused for its label leaves the working copy as it was', async () => {
+  test('a deploy refused because of its label does not change the draft', async () => {
     const shell = newShell(service())
     write(shell, 'kept', 'one')
     assert.equal((await shell.moorage(['deploy', 'v1'])).code, 0)
@@ -158,7 +158,7 @@ onAnyEngine('moorage deploy', (service) => {
     assert.equal((await agentOf('squatted')).instructions, 'theirs')
   })
 
-  test('deployments create --digest deploys what is known, or nothing', async () => {
+  test('deployments create --digest deploys the definition with that digest, or nothing', async () => {
     const shell = newShell(service())
     await service().call('POST', '/v1/agents', { body: { name: 'known' } })
     const { digest } = await agentOf('known')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { shellOfAdmin } from '../support/clients/cli.ts'
 
-describe('what a deploy would change, in lines', () => {
+describe('shows what a deploy would change, line by line', () => {
   const { service, shell } = shellOfAdmin()
   const moorage = async (...args: string[]) => {
     const told = await shell().moorage(args)
@@ -75,7 +75,7 @@ model: builtin/echo
     )
   })
 
-  test('against the version that is served, whatever the working copy says', async () => {
+  test('compares with the version that is served, whatever the draft contains', async () => {
     await moorage('deploy', 'v2')
     await moorage('agents', 'update', 'poet', '--temperature', '1')
     assert.match((await moorage('diff')).stderr, /already serves what is in agent\.yaml/)

@@ -39,7 +39,7 @@ const isLogin = (path: string, { long = '' }: Option) =>
   ['login', 'logout', 'export'].includes(path) && ['--profile', '--project'].includes(long)
 
 describe('the flags of every command', () => {
-  test('none takes the name of a common one for something else', async () => {
+  test('no command uses the name of a common flag for something else', async () => {
     const commands = await everyCommand()
     assert.ok(commands.length > 40 && commands.some(([path]) => path === 'webhooks update'), 'looked at all of them')
     assert.deepEqual(
@@ -48,7 +48,7 @@ describe('the flags of every command', () => {
     )
   })
 
-  test('each name stands once in a command', async () => {
+  test('a command has each name only once', async () => {
     for (const [path, options] of await everyCommand()) {
       const names = options.flatMap(namesOf)
       assert.deepEqual(names, [...new Set(names)], path)

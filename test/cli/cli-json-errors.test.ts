@@ -12,7 +12,7 @@ describe('errors of commands with --json', () => {
     return body
   }
 
-  test('what the service says, in its own words, with the request id', async () => {
+  test("prints the service's error unchanged, with the request ID", async () => {
     const { request_id, ...missing } = await failing('agents', 'get', 'nobody-at-all')
     assert.match(request_id, /^req_/)
     assert.deepEqual(missing, {
@@ -28,7 +28,7 @@ describe('errors of commands with --json', () => {
     )
   })
 
-  test('what the command itself finds wrong', async () => {
+  test("prints the command's own errors", async () => {
     assert.deepEqual(await failing('agents', 'delete', 'hello'), {
       success: false,
       error: {
@@ -54,7 +54,7 @@ describe('errors of commands with --json', () => {
     }
   })
 
-  test('what is said beside the data is one object a line', async () => {
+  test('messages besides the data are one JSON object per line', async () => {
     const { code, stdout, stderr } = await shell().moorage([
       'keys',
       'list',

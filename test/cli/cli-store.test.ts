@@ -35,7 +35,7 @@ onBothEngines("moorage keys on the server's own machine", (service, engine) => {
   })
   after(() => shell.remove())
 
-  test('create, list, get, rotate, revoke without any key, and says so; the service notices at once', async () => {
+  test('create, list, get, rotate and revoke work without any key, and say so; the service notices immediately', async () => {
     const keys = (...args: string[]) => shell.moorage(['keys', ...args], { env })
     const created = await keys('create', 'rescue', '--role', 'admin', '--tier', 'enterprise')
     assert.equal(created.code, 0, created.stderr)
@@ -192,7 +192,7 @@ describe('moorage backup and restore', () => {
     assert.ok(existsSync(kept))
   })
 
-  describe('over what a kill -9 and a bad disk left', () => {
+  describe('restores over what a kill -9 and a bad disk left behind', () => {
     const garbage = Buffer.alloc(8192, 'not a database ')
     const leftovers: Record<string, string[]> = {
       'a damaged store': ['moorage.db'],

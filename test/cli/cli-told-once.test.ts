@@ -39,7 +39,7 @@ describe('a secret is shown once, on stdout', () => {
     toldOnce(enrolled, new RegExp(secret))
   })
 
-  test('the key that a command uses is never told', async () => {
+  test('the key that a command uses is never printed', async () => {
     for (const args of [
       ['whoami'],
       ['doctor'],

@@ -67,7 +67,7 @@ describe('moorage, from an empty folder', () => {
     assert.match(refused.stderr, /Version v1 of again already exists with different content/)
   })
 
-  test('what is taken out of the file is taken out of the agent', async () => {
+  test('removing something from the file removes it from the agent', async () => {
     const file = join(shell().folder, 'shrinking.yaml')
     writeFileSync(file, 'name: shrinking\ndescription: long\ntemperature: 1\n')
     await ok('deploy', '--file', 'shrinking.yaml')
@@ -119,7 +119,7 @@ describe('moorage, from an empty folder', () => {
     assert.match((await ok('memory', 'clear', 'clerk', '--yes')).stderr, /Deleted 3 memories/)
   })
 
-  test('logs -f prints each entry once as it comes, until Ctrl-C: exit code 130', async () => {
+  test('logs -f prints each entry once as it arrives, until Ctrl-C: exit code 130', async () => {
     await ok('agents', 'create', 'noisy')
     await ok('invoke', 'noisy', 'before')
     const linesOf = (stdout: string) => stdout.trim().split('\n')

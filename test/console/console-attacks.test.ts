@@ -56,7 +56,7 @@ onAnyEngine(
       assert.equal((await attacker.tab.ask('GET', '/v1/keys/self')).status, 401)
     })
 
-    test('a cookie that is there twice counts as none, whichever comes first', async () => {
+    test('a cookie that is sent twice is ignored, whichever comes first', async () => {
       const { tab } = await signedIn()
       const name = tab.cookie.split('=')[0]
       for (const Cookie of [`${tab.cookie}; ${name}=${newSecret()}`, `${name}=${newSecret()}; ${tab.cookie}`]) {
@@ -360,7 +360,7 @@ describe('the console over TLS', () => {
     assert.match(told.getSetCookie()[0] ?? '', /^__Host-moorage=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/)
   })
 
-  test('a cookie without the prefix, as a plain page or a neighbouring name could set it, does not count', async () => {
+  test('a cookie without the prefix, which a plain HTTP page or a sibling domain could set, is not accepted', async () => {
     const Cookie = ((await signIn()).headers.getSetCookie()[0] ?? '').split(';')[0] as string
     const ask = async (value: string) =>
       (await tlsCall(service.url, 'GET', '/v1/agents', { headers: { ...headers, Cookie: value } })).status
@@ -383,7 +383,7 @@ describe('the console behind a proxy that has TLS', () => {
   after(() => service.stop())
   const proxied = { Host: 'agents.example.com', 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'https' }
 
-  test('its public name counts, and so does its word for TLS', async () => {
+  test('its public name is accepted, and so is its header for TLS', async () => {
     const tab = new ConsoleTab(() => service, proxied)
     await tab.signIn(service.admin)
     assert.match(tab.setCookie, /^__Host-moorage=.*; Secure$/)
@@ -428,7 +428,7 @@ describe('console.allowInsecure', () => {
 })
 
 describe('the console beside security.cors', () => {
-  test('a page of a listed origin may use a key, and never the cookie of whoever sits before it', async () => {
+  test("a page of a listed origin can use a key, but never the person's cookie", async () => {
     const Origin = 'https://app.example'
     const service = await startService('sqlite', { MOORAGE_SECURITY__CORS__ORIGINS: Origin })
     try {

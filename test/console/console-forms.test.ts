@@ -106,7 +106,7 @@ describe('the parameters of a tool in rows', () => {
     assert.ok(shown > 20, `${shown}`)
   })
 
-  test('a change of one leaves the rest of the schema', () => {
+  test('changing one part keeps the rest of the schema', () => {
     const given = {
       type: 'object' as const,
       properties: { q: { type: 'string' }, n: { type: 'integer', description: 'How many' } },

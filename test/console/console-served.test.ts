@@ -26,7 +26,7 @@ describe('the console is served', () => {
   const browser = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'Sec-Fetch-Site': 'none' }
   const open = (path: string, headers: Record<string, string> = browser) => fetch(service.url + path, { headers })
 
-  test('at / and on every path of its own, with nothing to run but its own files', async () => {
+  test('is served at / and on every path of its own, and can run only its own files', async () => {
     const paths = ['/', '/agents/hello', '/agents/hello/logs', '/activity', '/activity/req_1', '/approvals']
     for (const path of [...paths, '/webhooks/whk_1/dlv_1', '/keys', '/system?tab=audit']) {
       const reply = await open(path)
@@ -127,7 +127,7 @@ describe('the files of the console', () => {
 })
 
 describe('without the console', () => {
-  test('console.enabled: false leaves the API and nothing else', async () => {
+  test('with console.enabled: false, only the API is served', async () => {
     const service = await startService('sqlite', { MOORAGE_CONSOLE__ENABLED: 'false' })
     try {
       const tab = new ConsoleTab(() => service)

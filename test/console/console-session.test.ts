@@ -123,7 +123,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.match(text, /event: done/)
   })
 
-  test('what was done by the console is audited as such, with the key that did it', async () => {
+  test('changes made in the console are audited as such, with the key that made them', async () => {
     const { key, tab } = await signedIn()
     const made = await tab.ask('POST', '/v1/agents', { body: { name: `by-console-${engine}` } })
     assert.equal(made.status, 201, made.text)

@@ -6,7 +6,7 @@ import { readYaml, YamlError } from '../../console/lib/yaml/read-yaml.ts'
 import { yamlText } from '../../console/lib/yaml/yaml-text.ts'
 
 describe('YAML in the console', () => {
-  test('what it writes it reads again', () => {
+  test('reads what it has written', () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme' }),
       fc.stringMatching(/^[ \n#:\-"'{}[\],|>&*!?a-c0-9.~]{0,12}$/),

@@ -191,7 +191,7 @@ onAnyEngine(
       assert.deepEqual(body.data, [], 'a callback is no webhook of the service')
     })
 
-    test('one that is set when the task has ended is reported at once; it goes with the task', async (t) => {
+    test('a configuration set after the task has ended is notified immediately, and is deleted with the task', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: taskId } = (await client.sendMessage(saying('ahoy'))) as Task
@@ -215,7 +215,7 @@ onAnyEngine(
       assert.deepEqual(configs, [])
     })
 
-    test('one that is created in the moment in which its task ends is notified by the next sweep, once', async (t) => {
+    test('a configuration created at the moment in which its task ends is notified once, by the next sweep', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: request_id } = (await client.sendMessage(saying('ahoy'))) as Task

@@ -64,7 +64,7 @@ onAnyEngine(
       }
     })
 
-    test('the card says what the agent is for and where it is; without a key it does not exist', async () => {
+    test("the card contains the agent's description and URL; without a key it does not exist", async () => {
       const client = await connectA2a(service(), 'pilot')
       const card = await client.getAgentCard()
       const { body: pilot } = await service().call('GET', '/v1/agents/pilot')
@@ -76,7 +76,7 @@ onAnyEngine(
       }
     })
 
-    test('an agent may show its card to everybody, and nothing else', async () => {
+    test('an agent can make its card public, and nothing else', async () => {
       const addresses = ['192.0.2.1']
       await createAgent(service(), 'beacon', { security: { publicCard: true } })
       await createAgent(service(), 'walled', {
@@ -93,7 +93,7 @@ onAnyEngine(
       assert.equal(wrong.status, 401)
     })
 
-    test('strangers who read a public card use up nothing of the limit that its callers have', async () => {
+    test("reading a public card does not use up the callers' limit", async () => {
       const rateLimit = { enabled: true, requests: 2, window: '1h' }
       await createAgent(service(), 'busy', { security: { publicCard: true, rateLimit } })
       const path = '/v1/agents/busy/.well-known/agent-card.json'

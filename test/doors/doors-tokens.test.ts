@@ -109,7 +109,7 @@ onOneEngine(
 onOneEngine(
   'many bodies of clients that no one knows',
   (service) => {
-    test('only a few are read at once: 503 for more, until they have ended', async () => {
+    test('only a few are read at the same time: 503 for more, until those have ended', async () => {
       await createAgent(service(), 'shop', { auth: { type: 'jwt', secret: SECRET } })
       const forged = await signJwt({}, { secret: 'another secret that is just as long' })
       const { hostname, port } = new URL(service().url)

@@ -174,7 +174,7 @@ onAnyEngine(
       }
     })
 
-    test('revision 2026-07-28 has no tasks, and is not told of them', async (t) => {
+    test('revision 2026-07-28 has no tasks, and clients that use it are offered none', async (t) => {
       const client = await connectMcp(t, service(), '2026-07-28')
       assert.equal(client.getServerCapabilities()?.tasks, undefined)
       const { tools } = await client.listTools()

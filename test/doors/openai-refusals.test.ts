@@ -164,7 +164,7 @@ onAnyEngine(
       await assert.rejects(async () => client.models.list(), { status: 429 })
     })
 
-    test('400 for more of earlier responses than one run takes up', async () => {
+    test('400 if there is more in earlier responses than one run can load', async () => {
       await createAgent(service(), 'long')
       const client = openaiClient(service())
       const long = { role: 'assistant', content: 'x'.repeat(1_000_000) } as const

@@ -281,7 +281,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await client.responses.retrieve(response.id)).output_text, 'Because.')
     })
 
-    test('a response that is deleted is not told again under its key', async () => {
+    test('a deleted response is not repeated for its Idempotency-Key', async () => {
       const client = openaiClient(service)
       const headers = { 'Idempotency-Key': 'to-be-deleted' }
       const ask = () => client.responses.create({ model: 'echo', input: 'psst' }, { headers })
@@ -310,7 +310,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('a conversation that continues does not show the model what was deleted of it', async () => {
+    test('a continued conversation does not show the model its deleted responses', async () => {
       model.reset()
       const calls = [
         { name: 'stock', arguments: {} },

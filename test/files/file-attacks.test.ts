@@ -204,7 +204,7 @@ onOneEngine(
         }
         assert.match(await text(socket), /^HTTP\/1\.1 413 .*Files can be at most 102400 bytes/s)
       })
-      test('a client without a key that never ends is heard for a moment only', () =>
+      test('a client without a key whose body never ends is disconnected after a moment', () =>
         inTime(15_000, async () => {
           const socket = await begin({ ...service(), admin: 'wrong' }, 'Content-Length: 90000000')
           socket.on('error', () => {}).resume()
@@ -261,7 +261,7 @@ onOneEngine(
         })
       }
 
-      test('If-Range gives the whole if it is another file, If-None-Match 304 if it is the same', async () => {
+      test('If-Range returns the whole file if it has changed, If-None-Match returns 304 if it has not', async () => {
         const id = await uploaded(service(), WHOLE)
         const { headers } = await download(service(), id)
         const etag = headers.get('etag') as string
@@ -301,7 +301,7 @@ onOneEngine(
       await service().call('DELETE', `/v1/files/${id}`)
     })
 
-    test('nothing of a file is in a log', async () => {
+    test('no part of a file is logged', async () => {
       await uploaded(service(), 'the-words-inside', { query: '?name=named.txt' })
       assert.doesNotMatch(service().log(), /the-words-inside/)
     })
@@ -317,7 +317,7 @@ onOneEngine(
 onOneEngine(
   'uploads of which nothing comes for a second',
   (service) => {
-    test('408 for one that falls silent, and it leaves nothing', async () => {
+    test('408 for an upload that stalls, and nothing is stored', async () => {
       const socket = await begin(service(), 'Content-Length: 90000')
       socket.write(Buffer.alloc(10, 7))
       assert.match(await text(socket), /^HTTP\/1.1 408 [\s\S]*The request (body )?didn't arrive in time/)

@@ -86,7 +86,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('because the bucket refuses it: the others go, however many are refused', async () => {
+    test('if the bucket refuses to remove some, all others are removed', async () => {
       const service = await startService(engine, s3.settings)
       try {
         const refused = []

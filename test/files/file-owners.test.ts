@@ -147,7 +147,7 @@ onBothEngines(
       assert.deepEqual(await countsOf('many', 'ida'), [14, 0])
     })
 
-    test('what has expired takes no room, before it is swept', async () => {
+    test('expired files do not count against the limits, even before they are removed', async () => {
       const brief = await makeProject('brief', { file_bytes: 1_000 })
       const query = '?user_id=joy&expires_in_seconds=60'
       for (let i = 0; i < 6; i++) await uploaded(brief, `${i}`, { query })
@@ -179,7 +179,7 @@ onBothEngines(
       await untilStored(service(), before + 1)
     })
 
-    test('the same bytes come and go at once: no two wait for each other, and nothing is left', async () => {
+    test('uploading and deleting the same bytes at the same time never deadlocks, and leaves nothing behind', async () => {
       const busy = await makeProject('busy')
       await untilSettled(service())
       const before = (await storedBytes(service())).length
@@ -195,7 +195,7 @@ onBothEngines(
       assert.deepEqual(await countsOf('busy', 'user-0'), [0, 0])
     })
 
-    test('what the runs of an agent brought goes with it to another project; bytes that others share stay', async () => {
+    test("files created by an agent's runs move with it to another project; shared bytes stay", async () => {
       const [old, fresh] = [await makeProject('left'), await makeProject('entered')]
       await untilSettled(service())
       const before = (await storedBytes(service())).length

@@ -45,7 +45,7 @@ for (const engine of ANY_ENGINE) {
       await until('the object is gone', () => s3.objects.size === 0)
     })
 
-    test('503 while it is away, no row without bytes, and no word of the secret', async () => {
+    test('503 while it is unavailable, no row without bytes, and the secret appears nowhere', async () => {
       const id = await uploaded(service, 'before')
       s3.failures = 1_000
       const reply = await upload(service, 'in vain')

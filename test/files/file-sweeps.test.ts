@@ -57,7 +57,7 @@ onBothEngines(
       assert.equal(await storage.transaction((db) => keep(db, late)), undefined)
     })
 
-    test('what a tool made goes if its process died before the step was stored, and stays if a receipt names it', async () => {
+    test("a tool's file is removed if the process died before the step was stored, and stays if a receipt names it", async () => {
       const parts = partsOf(service())
       const { body } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } })
       const { request_id } = body.data

@@ -23,7 +23,7 @@ async function openFiles({ data }: Service): Promise<string[]> {
 
 onBothEngines('files', (service) => {
   describe('POST /v1/files', () => {
-    test('stores the body as it is, and says what it is', async () => {
+    test('stores the body unchanged, and returns its type', async () => {
       const { status, body, headers } = await upload(service(), PNG, { type: 'image/png', query: '?name=dot.png' })
       assert.equal(status, 201)
       const { id, created_by, created_at, ...rest } = body.data
@@ -66,7 +66,7 @@ onBothEngines('files', (service) => {
       }
     })
 
-    test('an Idempotency-Key makes one file of the same bytes sent twice, and refuses others', async () => {
+    test('with an Idempotency-Key, the same bytes sent twice become one file, and other bytes are refused', async () => {
       const headers = { 'Idempotency-Key': `upload-${service().engine}` }
       const first = await upload(service(), 'the same', { headers })
       const again = await upload(service(), 'the same', { headers })

@@ -105,7 +105,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await found(service, agent, { query: 'dogs', context: { user_id: 'ben' } }), ['My hound is old'])
     })
 
-    test('what is forgotten leaves no vector', async () => {
+    test('a forgotten memory leaves no vector behind', async () => {
       const db = storeOf(service)
       const count = async () => (await db.selectFrom('memory_vectors').select('memory_seq').execute()).length
       const agent = await newAgent(service)
@@ -164,7 +164,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('DELETE', `/v1/agents/${agent}/memory`)
     })
 
-    test('a memory that changes while it is embedded is found by what it says now', async () => {
+    test('a memory that changes while it is embedded is found by its new text', async () => {
       const agent = await newAgent(service)
       const db = storeOf(service)
       const vectors = (id: string) =>
@@ -221,7 +221,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('DELETE', `/v1/agents/${agent}/memory`)
     })
 
-    test('another model catches up with what was remembered before it', async () => {
+    test('after a change of model, older memories are embedded again', async () => {
       const agent = await newAgent(service)
       await writeMemory(service, agent, [{ content: 'An old automobile' }])
       await embedded(service, 'concepts-1:5')

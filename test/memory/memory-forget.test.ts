@@ -110,7 +110,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
   })
 
   describe('a deleted agent', () => {
-    test('its memory is gone at once, and removed in the background', async () => {
+    test('its memory is hidden immediately, and removed in the background', async () => {
       const agent = await newAgent(service(), { name: 'shortlived' })
       const keeper = await newAgent(service())
       const { seq } = await agents.get(storeOf(service()), agent)
@@ -129,7 +129,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
     })
   })
 
-  test('what was rolled back is not found, what committed beside it is', async () => {
+  test('a rolled back memory is not found, and others of the same commit are', async () => {
     const agent = await newAgent(service())
     const storage = storageOf(service())
     const { newId } = partsOf(service())

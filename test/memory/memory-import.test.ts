@@ -145,7 +145,7 @@ describe('moorage memory import and rebuild', () => {
     assert.match(stderr, /other\.json is not a Moorage, Letta or mem0 export/)
   })
 
-  test('rebuild counts again, on the store itself', async () => {
+  test('rebuild recounts, directly on the store', async () => {
     const agent = await newAgent(service)
     await writeMemory(service, agent, [{ content: 'one', context: { user_id: 'vera' } }])
     const storage = storageOf(service)

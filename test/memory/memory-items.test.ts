@@ -96,7 +96,7 @@ onEveryEngine('memories one by one', (service, engine) => {
       assert.equal((await call('PATCH', path, { content: 'x' })).status, 404)
     })
 
-    test('400 for what a memory cannot be, 404 for one of another agent', async () => {
+    test("400 for an invalid memory, 404 for another agent's memory", async () => {
       const [agent, other] = [await newAgent(service()), await newAgent(service())]
       const [note] = await writeMemory(service(), agent, [{ content: 'a note' }])
       const wrong = [{}, { content: '' }, { kind: 'turn' }, { context: { user_id: 'ben' } }, { user_id: 'ben' }]

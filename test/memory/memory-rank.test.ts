@@ -432,7 +432,7 @@ describe('termsOf', () => {
   })
 })
 
-test('no query holds the event loop: rare words are looked up first, of common ones the newest memories', () => {
+test('no query blocks the event loop: rare words are looked up first, and of common words the newest memories', () => {
   const words = Array.from({ length: 100 }, (_, i) => `word${i}`)
   const postings = new Postings()
   const row = { kind: 'turn', role: 'user', user_id: 'anna', session_id: 's1', length: 60 }
@@ -449,7 +449,7 @@ test('no query holds the event loop: rare words are looked up first, of common o
   assert.ok(bestOf(postings, scorer, { top: 20_000 }).hits.some(({ seq }) => seq === 5))
 })
 
-test('what is scored in part is what the whole scores best, also when its words are everywhere', () => {
+test('scoring only a part finds the same best memories, even if their words are everywhere', () => {
   const rows: SpokenRow[] = Array.from({ length: 3000 }, (_, i) => ({
     said: `${i % 3 === 0 ? 'river' : 'meadow'} ${i % 7 === 0 ? 'stone' : 'brick'} ${i % 401 === 0 ? 'lantern' : 'lamp'} today`,
     session_id: `s${Math.floor(i / 10)}`,
@@ -468,7 +468,7 @@ test('what is scored in part is what the whole scores best, also when its words 
   }
 })
 
-test('what was said in a stretch of time is found, in whatever order it came', () => {
+test('memories of a time range are found, in whatever order they were added', () => {
   const times = [5, 1, 9, 3, 3, 7, 2, 8, 3, 0]
   const postings = new Postings()
   for (const [i, created_at] of times.entries()) {

@@ -50,7 +50,7 @@ async function fill(storage: Storage, agent_seq: number, user_id: string, count:
 }
 
 onBothStores('vectors', (store) => {
-  test('the nearest of the scope are found, and what was given, with its cosine', async () => {
+  test('finds the nearest memories of the scope, and the given ones, with their cosines', async () => {
     const { storage } = store()
     const seqs = await fill(storage, 1, 'anna', 60)
     await fill(storage, 1, 'ben', 20)

@@ -170,7 +170,7 @@ describe('a run of another node', () => {
     assert.deepEqual(heard, ['start', 'delta', 'restart'])
   })
 
-  test('is cancelled once it has really stopped, not as soon as its node is told', async () => {
+  test('has the status cancelled only once it has really stopped, not when its node is notified', async () => {
     const { request_id, runner, follower } = await begin()
     const storage = storageOf(runner)
     const { live } = partsOf(runner)

@@ -9,7 +9,7 @@ import { type Service, startService, withService } from '../support/service/serv
 import { createAgent } from '../support/slices/resources.ts'
 
 describe('a service that is stopped', () => {
-  test('finishes what runs, takes nothing new, and then is gone, without waiting for clients to hang up', (t) => {
+  test('finishes active runs, accepts nothing new, and then exits, without waiting for clients to disconnect', (t) => {
     const story = async (service: Service) => {
       const held = await holdRuns(t, 'at last')
       await createAgent(service, 'slow', held.agent)
@@ -31,7 +31,7 @@ describe('a service that is stopped', () => {
     return withService('sqlite', story, { ...LOCAL_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '30s' })
   })
 
-  test('resets no one: clients that keep their connection hear in a reply that it is the last', async (t) => {
+  test('resets no connection: a reply tells clients that keep their connection that it is the last', async (t) => {
     // A connection is cut only after nobody has asked on it for so long.
     const service = await startService('sqlite', {}, {}, { lingerMs: 30_000 })
     const { hostname, port } = new URL(service.url)

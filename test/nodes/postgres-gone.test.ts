@@ -30,8 +30,8 @@ describe('a PostgreSQL that restarts', () => {
   })
 })
 
-describe('a PostgreSQL that takes connections and says nothing', () => {
-  test('is given up after five seconds, also by whoever waits for a connection that is taken', async (t) => {
+describe('a PostgreSQL that accepts connections but never answers', () => {
+  test('is given up after five seconds, also by requests that wait for a busy connection', async (t) => {
     const { port } = await receiveRaw(t, (socket) => socket.resume())
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const pool = openPool({ url: `postgres://moorage@127.0.0.1:${port}/moorage`, poolSize: 1 })

@@ -85,7 +85,7 @@ for (const engine of ANY_ENGINE) {
         assert.deepEqual(model.requests[0]?.body['response_format'], { type: 'json_object' })
       })
 
-      test('the schema of the agent counts where the caller wants none', async () => {
+      test("the agent's schema applies if the caller sends none", async () => {
         model.reset()
         model.reply(FITS)
         const completion = await openaiClient(service).chat.completions.create({ model: 'clerk', messages })

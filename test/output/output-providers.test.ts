@@ -127,7 +127,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([status, body.error.code, model.requests.length], [500, 'server_error', 1])
     })
 
-    test('Anthropic gets output_config with a schema that it takes', async () => {
+    test('Anthropic gets output_config with a schema that it accepts', async () => {
       asked.length = 0
       const { body } = await invoke('claude', CLOSED)
       assert.deepEqual(body.data.output, { total: 3 })

@@ -76,7 +76,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('an answer after the tools that fits already is taken', async () => {
+    test('an answer after tool calls that already fits is accepted', async () => {
       model.reset()
       model.reply(CALL, { text: ['{"stock":7}'] })
       const { body } = await invoke()
@@ -99,7 +99,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(JSON.stringify(model.requests[2]?.body.messages).includes('tool_calls'), false)
     })
 
-    test('asks for JSON count for the limits of the run, and are in the ledger', async () => {
+    test("requests for JSON are counted in the run's limits, and are in the ledger", async () => {
       model.reset()
       const limits = { max_tokens_per_run: 20 }
       await createAgent(service, 'short', { model: 'local/tiny', limits, output: { schema: SCHEMA } })

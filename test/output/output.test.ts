@@ -54,7 +54,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(remembered, ['read it', FITS])
     })
 
-    test('an invocation that wants no value has none, and asks its provider for nothing', async () => {
+    test('an invocation without a schema returns no value, and sends its provider no schema', async () => {
       model.reset()
       const { body } = await invoke('talker')
       assert.deepEqual(Object.keys(body.data), ['response', 'request_id', 'tokens_used', 'duration_ms'])
@@ -62,7 +62,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(Object.keys(model.requests[0]?.body ?? {}), ['model', 'messages', 'stream', 'stream_options'])
     })
 
-    test('what one invocation wants counts instead of what the agent says', async () => {
+    test("an invocation's own output settings replace the agent's", async () => {
       model.reply({ text: ['[1, 2]'] }, { text: ['null'] })
       const list = await invoke('clerk', { output: { schema: { type: 'array', items: { type: 'integer' } } } })
       assert.deepEqual([list.body.data.output, list.body.data.response], [[1, 2], '[1, 2]'])
@@ -180,7 +180,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(stepsOf(erased), [{ kind: 'model', unfit: { answer: '', problems: [], asked: true } }, 'model'])
     })
 
-    test('a stream has the answer as it comes, then the one that fits, and the value at the end', async () => {
+    test('a stream contains each answer as it is written, then the one that fits, and finally the value', async () => {
       model.reset()
       model.reply({ text: ['{"shop":', '7}'] }, { text: ['{"shop":"Chandler",', '"total":12.5}'] })
       const response = await fetch(`${service.url}/v1/agents/clerk/invoke`, {

@@ -170,7 +170,7 @@ onAnyEngine(
       ])
     })
 
-    test('a stream that breaks off is taken up, and what was said is not said again', async () => {
+    test('an interrupted stream is resumed, and nothing is said twice', async () => {
       const agent = await agentAt(`${server.url}/card`)
       card = honest
       const methods: string[] = []

@@ -173,7 +173,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('a question is asked of a person here, and the task continues with the answer', async () => {
+    test("the agent's question is asked to a person here, and the task continues with the answer", async () => {
       const agent = await agentAt(far.card, { approvals: { self: true } })
       far.answer((task) => {
         if (task.turn === 1) {
@@ -199,7 +199,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(far.methods(), ['card', 'SendStreamingMessage', 'card', 'GetTask', 'SendStreamingMessage'])
     })
 
-    test('what the agent gives up is a failed run, in our words, and only a task that has not ended is cancelled', async () => {
+    test('if the agent fails its task, the run fails with our own message, and only an active task is cancelled', async () => {
       const agent = await agentAt(far.card)
       const messages = []
       const ends = [

@@ -120,7 +120,7 @@ onAnyEngine(
       )
     })
 
-    test('an agent that says nothing is left when its time is over', async () => {
+    test('a silent agent is disconnected when its time is over', async () => {
       answer = () => {}
       const remote = { url: server.url, secret: 'REMOTE', timeout_ms: 100 }
       const { status, body } = await invoke(await newRemoteAgent(service(), server.url, { remote }))
@@ -139,7 +139,7 @@ onAnyEngine(
       await until('the call is closed', () => isClosed)
     })
 
-    test('an agent that does not end its stream is left after its answer', async () => {
+    test('an agent that does not end its stream is disconnected after its answer', async () => {
       const open = new Set<ServerResponse>()
       answer = (response) => {
         open.add(response)
@@ -167,7 +167,7 @@ onAnyEngine(
       assert.deepEqual(JSON.parse(drafts.at(-1)?.[1] ?? ''), { text: '{"a":1}', answer: 2, at: 0 }, streamed.text)
     })
 
-    test('an answer and steps after the cancellation count for nothing', async () => {
+    test('an answer and steps after the cancellation are ignored', async () => {
       let late = 0
       const answered = Promise.withResolvers<void>()
       let request_id = ''

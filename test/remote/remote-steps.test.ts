@@ -152,7 +152,7 @@ for (const engine of STORY_ENGINES) {
       await until('it is awake', async () => (await receiptOf(agent, request_id)).response === 'Good morning.')
     })
 
-    test('what a model step has used counts, also if its result is one too many', async () => {
+    test('the usage of a model step is counted, even if its result exceeds the limit', async () => {
       const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
       const usage = { prompt_tokens: 10, completion_tokens: 5 }
       model.replyBy(() => ({ text: ['x'.repeat(900_000)], usage }))

@@ -65,7 +65,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('places that were set aside are free again, however the runs ended', async () => {
+    test('reserved places are free again, however the runs ended', async () => {
       const failing = await newAgent(service, {
         model: 'builtin/script',
         script: { rules: [{ fail: 'no coal left' }] },

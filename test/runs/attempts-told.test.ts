@@ -62,7 +62,7 @@ onBothEngines(
       for (const run of [path, first.path]) await service().call('POST', `${run}/cancel`)
     })
 
-    test('one that people have approved was resumed by them', async (t) => {
+    test('a run that people have approved was resumed by their decision', async (t) => {
       const till = await startTill()
       t.after(() => till.close())
       const agent = await newAgent(service(), refundingAgent(till))
@@ -76,7 +76,7 @@ onBothEngines(
       assert.match(await printed(agent, request_id), /^Resumed after approval by Ada, \d+ m?s$/m)
     })
 
-    test('one that has called an agent was resumed by its end', async () => {
+    test('a run that has called an agent was resumed when that run ended', async () => {
       await named(service(), 'harbour', answering(0))
       const agent = await newAgent(service(), callerOf('harbour'))
       const { request_id, path } = await begin(agent)

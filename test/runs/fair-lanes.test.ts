@@ -63,7 +63,7 @@ describe('fair lanes', () => {
     )
   })
 
-  test('a project that has nothing in progress begins at once, although another has all places', () => {
+  test('a project without active work starts immediately, even if another project has all slots', () => {
     const lanes = new FairLanes({ total: 8, ofLane: () => 8 })
     const many = Array.from({ length: 20 }, (_, n) => `noisy/${n}`)
     begin(lanes, many)
@@ -132,7 +132,7 @@ describe('fair lanes', () => {
     assert.deepEqual(begin(flaky, ['a']), [{ key: 'a', places: 3 }])
   })
 
-  test('what comes during a turn is not missed, and a lane has one turn at a time', () => {
+  test('work that arrives during a turn is not missed, and a lane has one turn at a time', () => {
     const lanes = new FairLanes(share)
     lanes.wake('a', 5)
     assert.deepEqual([lanes.turns(4), lanes.nextTurn(4)], [[], 5])

@@ -6,7 +6,7 @@ import { FairRoom, type Portion } from '../../src/lib/work/fair-room.ts'
 const NOW = 1
 
 describe('a room that projects share', () => {
-  test('a project alone gets half of it, and one that holds nothing finds room at once', async () => {
+  test('a single project gets half of it, and a project that uses none gets room immediately', async () => {
     const room = new FairRoom(8)
     const ofAlpha = []
     for (let i = 0; i < 8; i++) ofAlpha.push(await room.take('alpha/a', 1, NOW))
@@ -33,7 +33,7 @@ describe('a room that projects share', () => {
     assert.deepEqual(order, ['alpha/a', 'beta/c', 'gamma/d', 'alpha/b', 'beta/c', 'alpha/a', 'alpha/a'])
   })
 
-  test('what is left is saved for a project that holds nothing and needs much', async () => {
+  test('the rest is saved for a project that uses none and needs a lot', async () => {
     const room = new FairRoom(10)
     const held = await room.take('alpha/a', 5, NOW)
     const order: string[] = []

@@ -33,7 +33,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
     return { agent_id, request_id, receipt, events }
   }
 
-  test('because what it runs cannot be read', async () => {
+  test('because its definition cannot be read', async () => {
     const agent_id = await newAgent(service())
     const path = `/v1/agents/${agent_id}`
     const deployment = { environment: 'production', version: 'v1' }

@@ -49,7 +49,7 @@ onAnyEngine(
       }
     })
 
-    test('whatever is asked around a pause, nothing runs after it', async () => {
+    test('whatever is requested around a pause, nothing runs after it', async () => {
       const agent = await newAgent(service(), slow(60_000))
       const asked = Array.from({ length: 10 }, () => invoke(service(), agent))
       const paused = service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
@@ -63,7 +63,7 @@ onAnyEngine(
     })
 
     describe('GET …/stream', () => {
-      test('begins at once, before there is anything to say', async () => {
+      test('begins immediately, before there is any output', async () => {
         const agent = await newAgent(service(), slow(60_000))
         const { body } = await invoke(service(), agent, { Prefer: 'respond-async' })
         const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`

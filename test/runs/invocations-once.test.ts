@@ -129,7 +129,7 @@ onEveryEngine(
       }
     })
 
-    test('the answer to a key is given again whatever became of the agent, also by a node that knows nothing of it', async () => {
+    test('the answer for a key is repeated whatever happened to the agent, also by a node that never saw the request', async () => {
       const agent = await newAgent(service(), {})
       const headers = { 'Idempotency-Key': randomUUID() }
       const first = await invoke(service(), agent, headers)

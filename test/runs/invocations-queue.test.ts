@@ -78,7 +78,7 @@ onEveryEngine(
       await service().call('DELETE', `/v1/agents/${crowd}`)
     })
 
-    test('begin at once when a run that someone waits for gives its place back', (t) =>
+    test('begin immediately when a run that a client waits for frees its slot', (t) =>
       inOneAttempt(async () => {
         const held = await holdRuns(t)
         const agent = await newAgent(service(), { ...held.agent, ...oneAtATime })

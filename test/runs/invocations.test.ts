@@ -113,7 +113,7 @@ onAnyEngine(
         assert.deepEqual(fieldsOf(body), ['message'])
       })
 
-      test('everything it leaves is there when it has answered', async () => {
+      test('its receipt, logs, metrics and memories exist as soon as it has answered', async () => {
         const agent = await newAgent(service())
         const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
           body: { message: 'remember the lighthouse', context: { user_id: 'ada' } },
@@ -259,7 +259,7 @@ onAnyEngine(
     })
 
     describe('versions', () => {
-      test('a deployed environment serves its version whatever becomes of the working copy', async () => {
+      test('a deployed environment serves its version, however the draft changes', async () => {
         const say = (reply: string) => ({ model: 'builtin/script', script: { rules: [], fallback: reply } })
         const agent = await newAgent(service(), say('one'))
         await deploy(service(), agent, 'v1')
@@ -400,7 +400,7 @@ onAnyEngine(
     })
 
     describe('POST …/invocations/{request_id}/cancel', () => {
-      test('answers when the run has stopped; 409 for one that has completed', async () => {
+      test('replies once the run has stopped; 409 for a completed run', async () => {
         const { agent, request_id } = await startSlowRun(service())
         const { status, body } = await service().call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
         assert.equal(status, 200)

@@ -151,7 +151,7 @@ onBothStores('jobs', (store) => {
     assert.doesNotMatch(told, /abcdef/)
   })
 
-  test('a failed run gives way to the same work queued meanwhile', async () => {
+  test('a failed job is dropped if the same work was queued in the meantime', async () => {
     const release = Promise.withResolvers<void>()
     const { run, seen, reached } = calls(1, async (_signal, call) => {
       if (call > 1) return

@@ -49,7 +49,7 @@ describe('max_concurrency of an agent, on two nodes', () => {
   const invoke = (node: Service, agent: string, headers: Record<string, string> = {}) =>
     node.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
 
-  test('holds for both together, whatever comes at the same moment', async () => {
+  test('applies to both together, whatever arrives at the same time', async () => {
     const agent = await limited(3)
     for (let round = 0; round < 3; round++) {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -72,7 +72,7 @@ describe('max_concurrency of an agent, on two nodes', () => {
     for (let i = 0; i < 6; i++) assert.equal((await invoke(i % 2 ? first : second, agent)).status, 200)
   })
 
-  test('what is queued waits for a place, on whichever node, and all of it runs', async () => {
+  test('queued runs wait for a slot on any node, and all of them run', async () => {
     const agent = await limited(2)
     // Two are there at once, however slowly they come; a third would come soon.
     gate = until('two run', () => most >= 2).then(() => delay(200))
@@ -86,7 +86,7 @@ describe('max_concurrency of an agent, on two nodes', () => {
     assert.ok(most <= 2, `${most} at once`)
   })
 
-  test('what is queued begins when the run of another node has ended', async () => {
+  test("queued runs start when another node's run has ended", async () => {
     const agent = await limited(1)
     const { promise, resolve } = Promise.withResolvers<void>()
     gate = promise
@@ -105,7 +105,7 @@ describe('max_concurrency of an agent, on two nodes', () => {
     assert.deepEqual([calls, most], [3, 1])
   })
 
-  test('a higher limit lets begin what is queued, and each version has its own', async () => {
+  test('a higher limit starts queued runs, and each version has its own limit', async () => {
     const agent = await limited(1)
     const { promise, resolve } = Promise.withResolvers<void>()
     gate = promise

@@ -6,7 +6,7 @@ import { DEFAULT_PROJECT } from '../../src/storage/tables/project-tables.ts'
 import { partsOf, storageOf } from '../support/inside.ts'
 import { startService } from '../support/service/service.ts'
 
-test('a run that begins after the end of a pause is not stopped by a node that still reads of the pause', async (t) => {
+test('a run that starts after a pause has ended is not stopped by a node that still sees the pause', async (t) => {
   const service = await startService('sqlite')
   t.after(() => service.stop())
   assert.equal((await service.call('POST', '/v1/pause', { body: { reason: 'a loop' } })).status, 200)

@@ -163,7 +163,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('a task of an A2A client that is cut off still works, says why it stands still, and asks the client nothing', async () => {
+    test('an interrupted A2A task still shows as working, says why it waits, and asks the client nothing', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       const client = await connectA2a(service, agent)
       /** What a stream has told last of the state of its task. */
@@ -217,7 +217,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await invoke(agent)).status, 200)
     })
 
-    test('a retry of a request whose run waits learns that, and has the answer afterwards', async () => {
+    test('a retry of a request whose run waits gets 202, and the answer later', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       const headers = { 'Idempotency-Key': randomUUID() }
       model.reply({ breaks: 'silence' }, WHOLE)
@@ -383,7 +383,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('DELETE', `/v1/webhooks/${hook.body.data.id}`)
     })
 
-    test('a tick that comes meanwhile begins its run afterwards', async () => {
+    test('a tick during the pause starts its run afterwards', async () => {
       const agent = await newAgent(service)
       await pause()
       const { body } = await service.call('POST', `/v1/agents/${agent}/schedules`, {
@@ -398,7 +398,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await ended(agent, request_id)).status, 'completed')
     })
 
-    test('a service that starts while it is paused is paused', async () => {
+    test('a paused service is still paused after a restart', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       model.reply({ breaks: 'silence' }, WHOLE)
       const asked = model.nextRequest()

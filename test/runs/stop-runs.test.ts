@@ -133,7 +133,7 @@ for (const engine of MANY_NODES) {
       }),
     )
 
-    test('a client that follows a background run is told at once to come again; the run continues later', () =>
+    test('a client that follows a background run is immediately told to reconnect; the run continues later', () =>
       withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {
         const { body } = await reply
         const path = `/v1/agents/slow/invocations/${body.data.request_id}`

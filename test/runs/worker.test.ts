@@ -68,7 +68,7 @@ function openWorker({ total = 2 } = {}) {
 }
 
 describe('a worker', () => {
-  test('takes what it was woken for, never twice at once, and once more if it was woken meanwhile', async () => {
+  test('takes the work that it was woken for, never twice at the same time, and again if it was woken in between', async () => {
     const { turns, wake, take } = openWorker()
     await wake()
     await wake()
@@ -80,7 +80,7 @@ describe('a worker', () => {
     assert.equal(turns.length, 2)
   })
 
-  test('hands the results of a lane to its next turn, and takes more when a place is free', async () => {
+  test("passes a lane's results to its next turn, and takes more work when a slot is free", async () => {
     const { turns, running, wake, take, end } = openWorker()
     await wake()
     await take(['one', 'two'], 0)
@@ -90,7 +90,7 @@ describe('a worker', () => {
     assert.deepEqual({ key, places, results }, { key: 'a', places: 1, results: ['result of one'] })
   })
 
-  test('looks by itself when more is due, and at once if it is due already', async () => {
+  test('looks for work itself when more is due, immediately if it is already due', async () => {
     const { turns, clock, wake, take, elapse } = openWorker()
     await wake()
     await take([], clock.time + 2_500)
@@ -111,7 +111,7 @@ describe('a worker', () => {
     assert.equal(turns.length, 2)
   })
 
-  test('looks at a full lane when something of it ends, here or by word, and after a second', async () => {
+  test('checks a full lane when some of its work ends, here or on another node, and after a second', async () => {
     const { worker, turns, wake, take, end, elapse, rest } = openWorker()
     await wake()
     await take(['one'], 'full')
@@ -141,7 +141,7 @@ describe('a worker', () => {
     assert.equal(turns.length, 2)
   })
 
-  test('asks the store which lanes have work: when it is told, and every ten seconds', async () => {
+  test('asks the store which lanes have work when it is notified, and every ten seconds', async () => {
     const { worker, turns, surveys, errors, clock, take, elapse, rest } = openWorker()
     worker.survey()
     worker.survey()
@@ -171,7 +171,7 @@ describe('a worker', () => {
     assert.equal(surveys.length, 3)
   })
 
-  test('close lets nothing begin, and waits until what is in progress has ended and is stored', async () => {
+  test('close starts nothing new, and waits until work in progress has ended and is stored', async () => {
     const { worker, turns, running, clock, wake, take, end, elapse, rest } = openWorker()
     await wake()
     await take(['one'], clock.time + 500)

@@ -63,7 +63,7 @@ describe('what a run does next', () => {
     assert.deepEqual(doubts(2), [true])
   })
 
-  test('is in doubt about a call that people were asked about only if they have let it be made', () => {
+  test('a call that people were asked about is in doubt only if they approved it', () => {
     const doubts = (decided: Pick<Ruling, 'kind' | 'decision'>, attempt: number) => {
       const ruling = { call_id: 'call_0', tool: 'a', by: 'key_1', ...decided }
       const step = next([model('a'), { kind: 'approval', index: 0, decided: ruling, ...taken }], 8, attempt)

@@ -78,7 +78,7 @@ describe('a run that is followed', () => {
     assert.deepEqual(events, [{ id: '2.12.0', event: 'delta', data: { text: 'me see. ' } }])
   })
 
-  test('a follower that leaves gets no more events', () => {
+  test('a follower that has left gets no more events', () => {
     const run = liveRun()
     const events: StreamEvent[] = []
     const leave = run.follow(START, (event) => events.push(event))

@@ -253,7 +253,7 @@ describe('what comes of a tick', () => {
     )
   })
 
-  test('the one that is in time begins a run, and those before it are missed', async () => {
+  test('the tick that is on time starts a run, and earlier ones are missed', async () => {
     const { after, runs_for } = await decide(20 * MINUTE + 5)
     assert.deepEqual([runs_for, after.next_at, after.missed, after.last_missed_at], [at(30), at(40), 2, at(20)])
   })
@@ -270,7 +270,7 @@ describe('what comes of a tick', () => {
     assert.equal((await decide(0, { overlap: 'queue' }, { isBusy: true })).runs_for, at(10))
   })
 
-  test('a paused agent holds it up; what passed meanwhile is not made up for', async () => {
+  test("a paused agent's ticks are missed, and not made up for later", async () => {
     const parked = await decide(0, {}, { isAgentPaused: true })
     assert.deepEqual([parked.runs_for, parked.after.parked, parked.after.next_at], [undefined, true, at(10)])
     const resumed = await decide(21 * MINUTE, { parked: true, catch_up: 'one' })

@@ -188,7 +188,7 @@ onAnyEngine('schedules', (service, engine) => {
     assert.equal(listed.pagination.total, 1)
   })
 
-  test('one at a time comes once, and is done', async () => {
+  test('a schedule at one time runs once, and is then done', async () => {
     await createAgent(service(), 'once')
     const at = new Date(service().now() + HOUR).toISOString()
     const { id } = await createSchedule(service(), 'once', { at })
@@ -218,7 +218,7 @@ onAnyEngine('schedules', (service, engine) => {
     await pause('slow', 'paused')
   })
 
-  test('a change that comes while a tick is taken is not undone by it', async () => {
+  test('a change made while a tick is taken is not undone by the tick', async () => {
     await createAgent(service(), 'changed')
     const made = await Promise.all(
       Array.from({ length: 20 }, () => createSchedule(service(), 'changed', { every: '1h', catch_up: 'one' })),
@@ -371,7 +371,7 @@ onAnyEngine('schedules', (service, engine) => {
     assert.equal(foreign.status, 404, 'the schedule of another agent')
   })
 
-  test('go with their agent, and with the user that they ask for', async () => {
+  test('are deleted with their agent, and with the user that they run for', async () => {
     await createAgent(service(), 'passing')
     await createSchedule(service(), 'passing', { every: '1h' })
     await service().call('DELETE', '/v1/agents/passing')

@@ -217,7 +217,7 @@ describe('the SDK and a service that is not well', () => {
     assert.deepEqual(await client.secrets.delete('TOKEN'), { name: 'TOKEN', deleted: true })
   })
 
-  test('a DELETE that was not done is never told as done', async () => {
+  test('a DELETE that was not done is never reported as done', async () => {
     const gone = status(404, '{"success":false,"error":{"code":"not_found","message":"Not found: a"}}')
     const refused = { code: 'not_found', status: 404 }
     given(gone)
@@ -238,7 +238,7 @@ describe('the SDK and a service that is not well', () => {
     }
   })
 
-  test('a DELETE that no one took at first is not told as done', async () => {
+  test('a DELETE that was refused at first is not reported as done', async () => {
     given(status(404, '{"success":false,"error":{"code":"not_found","message":"Agent not found: a"}}'))
     let tries = 0
     const closed = await startLocalServer(() => {})
@@ -258,7 +258,7 @@ describe('the SDK and a service that is not well', () => {
     assert.ok((second?.time ?? 0) - (first?.time ?? 0) >= 999)
   })
 
-  test('a wait that no one would sit out is reported at once', async () => {
+  test('a very long wait is reported immediately', async () => {
     given(status(429, '{"success":false,"error":{"code":"rate_limited","message":"slow","retry_after":3600}}'))
     await assert.rejects(client.agents.get('a'), { code: 'rate_limited', retry_after: 3600 })
     assert.equal(requests.length, 1)
@@ -341,7 +341,7 @@ describe('the SDK and a service that is not well', () => {
     })
   })
 
-  test('a reply that begins in time and does not end in time: tried again, then told', async () => {
+  test('a reply that starts in time but does not end in time is retried, then reported', async () => {
     const stall: Answer = (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' })
       response.write('{"success":true,"da')

@@ -52,7 +52,7 @@ describe('redact', () => {
   ]
   for (const text of kept) test(`leaves "${text}" alone`, () => assert.equal(redact(text), text))
 
-  test('no key survives, whatever stands around it', () => {
+  test('no key survives, whatever text surrounds it', () => {
     const around = fc.string({ maxLength: 30 })
     fc.assert(
       fc.property(around, around, fc.uint8Array({ minLength: 32, maxLength: 32 }), (before, after, bytes) => {

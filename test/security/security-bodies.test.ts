@@ -145,7 +145,7 @@ describe('bodies on the wire', () => {
     assert.equal(full.body.error.code, 'invalid_request')
   })
 
-  test('none of it was taken for an error of the service', () => {
+  test('nothing of it was treated as an error of the service', () => {
     assert.doesNotMatch(service.log(), /"level":"(error|fatal)".*/)
   })
 })

@@ -59,7 +59,7 @@ onOneEngine(
         assert.ok(sent.has('x-stainless-lang') && sent.has('user-agent'), [...sent].join())
       })
 
-      test('no other origin, however alike, and nothing that is no preflight', async () => {
+      test('refuses every other origin, however similar, and any request that is not a preflight', async () => {
         for (const origin of [
           'https://evil.example.com',
           'http://app.example.com',
@@ -165,7 +165,7 @@ onOneEngine(
         assert.equal((await from('10.0.0.1')).status, 200)
       })
 
-      test('a change counts at once', async () => {
+      test('a change takes effect immediately', async () => {
         const set = (origins: string[]) =>
           service().call('PATCH', '/v1/agents/widget', { body: { security: { cors: { origins } } } })
         assert.equal((await set([LOCAL])).status, 200)
@@ -204,7 +204,7 @@ onOneEngine(
 )
 
 onOneEngine('CORS that no one configured', (service) => {
-  test('is off: no preflight is answered, and no reply says a word of it', async () => {
+  test('is off: preflights are not answered, and no reply has CORS headers', async () => {
     const headers = { Origin: APP, ...PREFLIGHT }
     const preflight = await service().call('OPTIONS', '/v1/agents', { key: null, headers })
     assert.equal(preflight.status, 401)

@@ -131,7 +131,7 @@ describe('the HTTP layer', () => {
       )
     })
 
-    test('a request that cannot be read leaves a line in the log', async () => {
+    test('an unreadable request is logged', async () => {
       const { status, headers } = await sendOne('not HTTP\r\n\r\n')
       const line = service
         .log()

@@ -116,7 +116,7 @@ onEveryEngine('idempotency', (service, engine) => {
     })
   })
 
-  describe('a request that failed leaves its key free', () => {
+  describe('a failed request frees its key', () => {
     test('400, then right', async () => {
       assert.equal((await createAgent('corrected', { name: 'WRONG' })).status, 400)
       assert.equal((await createAgent('corrected', { name: 'right' })).status, 201)

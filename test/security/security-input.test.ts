@@ -15,7 +15,7 @@ onOneEngine(
   (service) => {
     const post = (body: string | Buffer) => postBytes(service(), '/v1/agents', body)
 
-    describe('bodies that are no object of JSON: 400 on every operation that takes one', () => {
+    describe('400 for a body that is not a JSON object, on every operation with a body', () => {
       const bodies: Record<string, string | Buffer> = {
         nothing: '',
         null: 'null',
@@ -144,7 +144,7 @@ onOneEngine(
         }
       })
 
-      test('what is kept comes back as it was', async () => {
+      test('stored text is returned unchanged', async () => {
         const kept = [
           0, -0.5, 9007199254740991, -9007199254740991, 2.5066282746310002, 1e21, 1.5e300, 5e-324, 1e-7, 100,
         ]

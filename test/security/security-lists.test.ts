@@ -120,7 +120,7 @@ onBothEngines(
       })
     })
 
-    test('a change of the gate counts at once', async () => {
+    test('a change of the gate takes effect immediately', async () => {
       const set = (addresses: string[]) =>
         service().call('PATCH', '/v1/agents/vault', {
           body: { security: { ipWhitelist: { enabled: true, addresses } } },

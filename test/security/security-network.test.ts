@@ -33,7 +33,7 @@ describe('security.ipWhitelist of the service, clients come directly', () => {
     }
   })
 
-  test('it comes before the key: who is not listed learns nothing about keys', async () => {
+  test('it is checked before the key: a client that is not listed learns nothing about keys', async () => {
     assert.deepEqual(await get({}, '/v1/agents', { key: null }), FORBIDDEN)
     assert.deepEqual(await get({}, '/v1/agents', { key: 'wrong' }), FORBIDDEN)
   })
@@ -52,7 +52,7 @@ describe('security.ipWhitelist of the service, clients come through trusted prox
     MOORAGE_SECURITY__IP_WHITELIST__ADDRESSES: '192.0.2.7,2001:db8::/32',
   })
 
-  test('the address behind the proxies counts', async () => {
+  test('the address behind the proxies is used', async () => {
     assert.equal(await get(from('192.0.2.7')), 200)
     assert.equal(await get(from('192.0.2.7, 10.9.0.1, 10.9.0.2')), 200)
     assert.equal(await get(from('::ffff:192.0.2.7')), 200)

@@ -33,7 +33,7 @@ describe('rate limits', () => {
   after(() => service.stop())
   const self = (key: string) => service.call('GET', '/v1/keys/self', { key })
 
-  test('a free key: 100 at once, then 429 until the time that it is told', async () => {
+  test('a free key: 100 requests at once, then 429 until the time in the reply', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
     const { replies } = await burst(130, () => self(secret))
     assert.equal(replies.filter(({ status }) => status === 200).length, 100)
@@ -58,7 +58,7 @@ describe('rate limits', () => {
     assert.ok(remaining.every((left, i) => i === 0 || left <= (remaining[i - 1] as number) + 1))
   })
 
-  test('what is refused costs nothing', async () => {
+  test('refused requests cost nothing', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'brief' })
     await burst(11, () => self(secret))
     const { replies } = await burst(20, () => self(secret))
@@ -85,7 +85,7 @@ describe('rate limits', () => {
     assert.equal(replies.filter(({ status }) => status === 404).length, 10)
   })
 
-  test('tiers: pro has 2000 at once', async () => {
+  test('tiers: pro can send 2000 requests at once', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'pro' })
     const { replies } = await burst(150, () => self(secret))
     assert.ok(replies.every(({ status }) => status === 200))

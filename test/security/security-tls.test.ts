@@ -299,7 +299,7 @@ describe('mutual TLS of agents', () => {
     assert.equal((await call('GET', '/v1/agents/resumed', { session })).status, 403)
   })
 
-  test('an authority whose file changes or goes takes its clients with it', async () => {
+  test("changing or removing an authority's file disconnects its clients", async () => {
     const file = join(directory, 'changing.pem')
     await copyFile(tlsFile('ca.pem'), file)
     assert.equal((await create('changing', { caCert: 'changing.pem' })).status, 201)

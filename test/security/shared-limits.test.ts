@@ -28,7 +28,7 @@ describe('two installations that use one Redis', () => {
   const ask = async (service: Service, key: string) => (await service.call('GET', '/v1/keys/self', { key })).status
   const bucketsOf = (key_id: string) => client.keys(`moorage:*${key_id}*`)
 
-  test('wrong keys at one do not count at the other', async () => {
+  test('wrong keys sent to one are not counted by the other', async () => {
     const wrong = 'mk_wrong'
     const failures = []
     for (let i = 0; i < 40; i++) failures.push(await ask(first, wrong))
@@ -36,7 +36,7 @@ describe('two installations that use one Redis', () => {
     assert.equal(await ask(second, wrong), 401)
   })
 
-  test('a bucket that is far in the future counts as none, as after a clock that was set back', async () => {
+  test('a bucket far in the future is ignored, as after a clock was set back', async () => {
     const { id, secret } = await createKey(first, { role: 'viewer', tier: 'tiny' })
     assert.equal(await ask(first, secret), 200)
     const [bucket = '', another] = await bucketsOf(id)

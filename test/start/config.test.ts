@@ -207,7 +207,7 @@ describe('configuration by environment', () => {
     assert.equal(config.initKey, KEY)
   })
 
-  test('a MOORAGE_ name wins over the plain one; empty counts as unset', (t) => {
+  test('a MOORAGE_ name takes precedence over the plain one; empty means unset', (t) => {
     const folder = configFolder(t)
     const loaded = folder.load({ HOST: '10.0.0.1', MOORAGE_SERVER__HOST: '10.0.0.2', PORT: '', MOORAGE_DATA: '' })
     assert.equal(loaded.config.server.host, '10.0.0.2')

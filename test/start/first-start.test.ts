@@ -41,7 +41,7 @@ for (const engine of ANY_ENGINE) {
       return secret
     }
 
-    test('makes one admin key where there is none, and none at the second start', () =>
+    test('creates an admin key if there is none, and none at the second start', () =>
       withFreshStore(async (env) => {
         const first = await start(env)
         const keys = createClient({ url: first.url, key: first.adminKey }).keys
@@ -52,7 +52,7 @@ for (const engine of ANY_ENGINE) {
         await second.stop()
       }))
 
-    test('makes no admin key where a key exists already, whatever MOORAGE_INIT_KEY says', () =>
+    test('creates no admin key if a key already exists, whatever MOORAGE_INIT_KEY says', () =>
       withFreshStore(async (env) => {
         const existing = await createOnHost(env)
         const unwanted = newKey(randomBytes)
@@ -87,7 +87,7 @@ for (const engine of ANY_ENGINE) {
         await second.stop()
       }))
 
-    test('takes the default project for the one that is named', () =>
+    test('MOORAGE_INIT_PROJECT may name the default project', () =>
       withFreshStore(async (env) => {
         const app = await start({ ...env, MOORAGE_INIT_PROJECT: 'default' })
         const { pagination } = await createClient({ url: app.url, key: app.adminKey }).projects.list()

@@ -10,7 +10,7 @@ onEveryEngine('a stored item that does not fit its shape', (service) => {
     await db.updateTable('invocations').set({ status: 'sunk', error: null }).where('id', '=', id).execute()
   }
 
-  test('is left out of lists, which show all others, and the log names it', async () => {
+  test('is left out of lists, which show all others, and is named in the log', async () => {
     const agent = await newAgent(service())
     const ids: string[] = []
     for (const message of ['one', 'two', 'three']) {

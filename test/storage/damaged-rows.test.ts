@@ -50,7 +50,7 @@ onEveryEngine(
     const message = (thing: string, id: string, column: string) =>
       `The stored ${thing} ${id} is damaged: its ${column} cannot be read`
 
-    test('an agent: every request for it is 500, and all other agents continue', async () => {
+    test('an agent: every request for it returns 500, and all other agents keep working', async () => {
       const [one, other] = [await newAgent(service()), await newAgent(service())]
       await damage('agents', 'definition', one)
       const problem = message('agent', one, 'definition')
@@ -63,7 +63,7 @@ onEveryEngine(
       assert.equal(body.data.response, 'hello')
     })
 
-    test('the security settings of an agent: no client gets in, and lists of all agents have nothing of it', async () => {
+    test("an agent's security settings: no client gets in, and lists of all agents leave the agent out", async () => {
       const [one, other] = [await newAgent(service(), { security: { publicCard: false } }), await newAgent(service())]
       for (const agent of [one, other]) {
         await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'hello' } })
@@ -87,7 +87,7 @@ onEveryEngine(
       told(problem)
     })
 
-    test('a receipt: it is 500 and left out of lists; a queued one ends, and those behind it run', async () => {
+    test('a receipt: reading it returns 500, lists leave it out; a queued run ends, and those behind it run', async () => {
       const agent = await newAgent(service(), { limits: { max_concurrency: 1 } })
       const ids: string[] = []
       for (const text of ['one', 'two']) {
@@ -119,7 +119,7 @@ onEveryEngine(
       assert.deepEqual(ended, [{ status: 'failed' }])
     })
 
-    test('an approval and the steps of its run: each is 500 and left out of lists', async () => {
+    test('an approval and the steps of its run: reading one returns 500, and lists leave it out', async () => {
       const agent = await newAgent(service(), refundingAgent(till))
       const { path: one } = await startWaiting(service(), agent, 'damaged-1')
       const { path: two } = await startWaiting(service(), agent, 'damaged-2')
@@ -136,7 +136,7 @@ onEveryEngine(
       assert.deepEqual(await shown(`/v1/agents/${agent}/invocations`, [id, other], 'request_id'), [other])
     })
 
-    test('a webhook and a delivery: each is 500 and left out, and other webhooks receive their events', async (t) => {
+    test('a webhook and a delivery: reading one returns 500, lists leave it out, and other webhooks receive their events', async (t) => {
       const inbox = await openInbox(t)
       const agent = await newAgent(service())
       const webhook = (name: string) =>
@@ -163,7 +163,7 @@ onEveryEngine(
       told(problem)
     })
 
-    test('a schedule: it is 500 and left out, and the ticks of others come', async () => {
+    test('a schedule: reading it returns 500, lists leave it out, and the others keep running', async () => {
       const agent = await newAgent(service())
       const create = async () => {
         const body = { message: 'tick', cron: '* * * * *', timezone: 'UTC' }
@@ -189,7 +189,7 @@ onEveryEngine(
       told(problem)
     })
 
-    test('a memory: it is 500 and left out, and the run that would recall it continues', async () => {
+    test('a memory: reading it returns 500, lists leave it out, and a run that would recall it continues', async () => {
       const agent = await newAgent(service())
       const context = { user_id: 'anna' }
       const [one, other] = await writeMemory(service(), agent, [
@@ -233,7 +233,7 @@ onEveryEngine(
       assert.deepEqual(await shown('/v1/audit-log', [audited.id, next.id]), [next.id])
     })
 
-    test('neither clients nor the log see what is in the row', () => {
+    test("neither clients nor the log show the row's content", () => {
       assert.ok(!service().log().includes(WORDS))
     })
   },

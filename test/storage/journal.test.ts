@@ -35,14 +35,14 @@ onBothStores('the journal', (opened) => {
     assert.ok(commits >= 1 && commits <= 3, `${commits} commits for 300 entries`)
   })
 
-  test('what comes one after the other is committed one after the other, without delay', async () => {
+  test('entries that arrive one after the other are committed one after the other, without delay', async () => {
     const journal = open()
     const count = await countingCommits(opened())
     for (let i = 0; i < 10; i++) await journal.commit(entry(`single-${i}`))
     assert.equal(await count('single-'), 10)
   })
 
-  test('what comes while others are written is committed together after them', async () => {
+  test('entries that arrive during a commit are committed together after it', async () => {
     const { storage, engine } = opened()
     // In SQLite the thread that writes takes what waits there.
     if (engine === 'sqlite') return
@@ -83,7 +83,7 @@ onBothStores('the journal', (opened) => {
     assert.deepEqual(await written('beside-'), ['beside-entry', 'beside-one', 'beside-two'])
   })
 
-  test('what a transaction writes instead is written with its other changes, or not at all', async () => {
+  test('rows that a transaction writes itself are committed with its other changes, or not at all', async () => {
     const { transaction } = opened().storage
     const put = (name: string) => (db: Database) => writeRows(db, entry(name).writes)
     await transaction(put('within-kept'))
@@ -154,7 +154,7 @@ onBothStores('the journal', (opened) => {
       assert.deepEqual(await written('both-'), ['both-a'])
     })
 
-    test('leaves nothing when the lease was lost, and takes no other with it', async () => {
+    test('writes nothing when the lease was lost, and does not affect other entries', async () => {
       const journal = open()
       await plant('lost-1', 'lost-2')
       const results = await Promise.all([
@@ -167,7 +167,7 @@ onBothStores('the journal', (opened) => {
       assert.deepEqual(await written('lost-'), ['lost-1', 'lost-3'])
     })
 
-    test('adds to the sums of those that share its commit only if it is written', async () => {
+    test('adds to sums that other entries of its commit change only if it is written itself', async () => {
       const journal = open()
       await plant('sum-1', 'sum-2', 'sum-3')
       const counted = {
@@ -203,7 +203,7 @@ onBothStores('the journal', (opened) => {
     assert.deepEqual(await written('bad-'), ['bad-neighbour-1', 'bad-neighbour-2', 'bad-neighbour-3', 'bad-taken'])
   })
 
-  test('beyond its backlog it refuses, and takes more once that is written', async () => {
+  test('refuses entries beyond its backlog, and accepts more once those are written', async () => {
     const journal = open(5)
     const results = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => journal.commit(entry(`full-${i}`))))
     const refused = results.filter((result) => result.status === 'rejected')
@@ -225,7 +225,7 @@ onBothStores('the journal', (opened) => {
 })
 
 onBothStores('transactions', (opened) => {
-  test('of many at once those that fail leave nothing, and the others stay', async () => {
+  test('of many simultaneous transactions, failing ones write nothing, and the others are committed', async () => {
     const { storage } = opened()
     const count = await countingCommits(opened())
     const results = await Promise.allSettled(
@@ -246,7 +246,7 @@ onBothStores('transactions', (opened) => {
     if (opened().engine === 'sqlite') assert.ok((await count('tx-')) <= 3, 'they share commits')
   })
 
-  test('of many statements at once those that fail leave nothing, and the others stay', async () => {
+  test('of many simultaneous statements, failing ones write nothing, and the others are committed', async () => {
     const { storage, engine } = opened()
     const insert = (name: string) => storage.db.insertInto('settings').values({ name, value: '' }).execute()
     await insert('statement-taken')
@@ -281,7 +281,7 @@ onBothStores('transactions', (opened) => {
     assert.deepEqual(rows, ['beside-entry', 'beside-statement'])
   })
 
-  test('a read within one sees what it wrote, a read beside it does not', async () => {
+  test('a read inside the transaction sees its writes, a read outside does not', async () => {
     const { storage } = opened()
     await storage.transaction(async (db) => {
       await db.insertInto('settings').values({ name: 'seen', value: '' }).execute()

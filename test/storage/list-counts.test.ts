@@ -98,7 +98,7 @@ const STEPS = {
 }
 
 onBothStores('the counts of an agent', (opened) => {
-  test('are how many rows it has, whatever was written, changed and removed', async () => {
+  test('equal the number of rows, whatever was written, changed and removed', async () => {
     const world = await openWorld(opened())
     const steps = fc.array(fc.tuple(fc.constantFrom(...Object.keys(STEPS)), fc.nat(1000)), {
       minLength: 5,

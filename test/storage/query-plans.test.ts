@@ -70,7 +70,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     assert.doesNotMatch(plan, READS_ALL)
   })
 
-  test('what dead nodes have not cancelled is found by indexes that have little in them', async () => {
+  test('small indexes find the runs that dead nodes have not cancelled', async () => {
     const called = await planOf((db) => listEndedCallers(db, 100))
     assert.match(called, /runs_by_parent/)
     assert.match(called, CALLER_BY_ID)
@@ -96,7 +96,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  test('which runs are below one, and which budgets runs wait for, is read while another transaction writes', async () => {
+  test("another transaction's writes do not block looking up a run's children, or the budgets that runs wait for", async () => {
     const { storage } = opened()
     await storage.transaction(async (held) => {
       await held.updateTable('projects').set({ updated_at: 1 }).execute()

@@ -39,7 +39,7 @@ describe('what every run writes to PostgreSQL', () => {
     }))
 
   // What the plans do not show: triggers, the transactions of keys, and what is looked up beside the journal.
-  test('touches few pages of what runs are looked up in, however many have come and gone', (t) =>
+  test('reads few pages of the indexes of active runs, however many runs have ended', (t) =>
     withService('postgres', async (service) => {
       await entriesOf(service)
       await leaveDead(service)

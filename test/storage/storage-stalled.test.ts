@@ -19,7 +19,7 @@ const LIMIT = { timeout: 240_000 * PATIENCE }
 
 for (const engine of ENGINES) {
   describe(`a transaction that stands still, on ${engine}`, () => {
-    test('is rolled back, and whoever waits for what it holds continues', LIMIT, () =>
+    test('is rolled back, and others that wait for its locks continue', LIMIT, () =>
       withStorage(engine, async (storage) => {
         const wrote = Promise.withResolvers<void>()
         const wakeUp = Promise.withResolvers<void>()

@@ -197,7 +197,7 @@ describe('SQLite that another process changes', () => {
 })
 
 describe('the SQLite store', () => {
-  test('has what was answered on disk: every commit is synced', () =>
+  test('everything that was answered is on disk: every commit is synced', () =>
     withService('sqlite', async (node) => {
       const db = storeOf(node)
       const pragma = async (name: string) =>
@@ -211,7 +211,7 @@ describe('a disk that is full', () => {
   const PAYLOAD = 'words that take room '.repeat(150)
   const isWritten = (reply: Reply | undefined) => reply?.status === 200 || reply?.status === 201
 
-  test('503 for whatever must be written, reads continue, and it recovers by itself', () =>
+  test('503 for writes, while reads continue, and it recovers by itself', () =>
     withService('sqlite', async (service) => {
       const db = storeOf(service)
       const limitTo = (pages: number) => sql`pragma max_page_count = ${sql.lit(pages)}`.execute(db)

@@ -62,7 +62,7 @@ onEveryEngine('the chain of the audit log', (service) => {
     for (let i = 0; i < 8; i++) await service().call('POST', '/v1/agents', { body: { name: `chained-${i}` } })
   })
 
-  test('verifyChain finds what was altered, removed, put in or cut off', async () => {
+  test('verifyChain finds altered, removed, inserted or truncated entries', async () => {
     const rows = await sealed()
     const middle = rows[Math.floor(rows.length / 2)] as (typeof rows)[number]
     const seq = middle.seq as number
@@ -202,7 +202,7 @@ onEveryEngine('the chain of the audit log', (service) => {
     assert.deepEqual(told, problem(1, 'the entry was altered'))
   })
 
-  test('what retention removes leaves a chain that verifies from there on', async () => {
+  test('after retention, the rest of the chain still verifies', async () => {
     const rows = await sealed()
     const old = rows.slice(0, 3)
     const time = Math.max(...old.map(({ created_at }) => created_at)) + 1

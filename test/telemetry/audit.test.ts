@@ -35,7 +35,7 @@ onBothEngines('audit log', (service) => {
   const adminId = async () => (await service().call('GET', '/v1/keys/self')).body.data.id
 
   describe('changes', () => {
-    test('every one leaves an entry: who, what, to which, with which fields, from where', async () => {
+    test('every change adds an entry: who, what, to which object, with which fields, from where', async () => {
       const secretWords = 'nobody may read this in the log'
       const { body, headers } = await service().call('POST', '/v1/agents', {
         body: { name: 'audited', instructions: secretWords, metadata: { note: secretWords } },
@@ -84,7 +84,7 @@ onBothEngines('audit log', (service) => {
       }
     })
 
-    test('a change that fails leaves none, and neither does a repeated answer', async () => {
+    test('a failed change adds no entry, and neither does a repeated answer', async () => {
       await service().call('POST', '/v1/agents', { body: { name: 'once' } })
       const failed = await service().call('POST', '/v1/agents', { body: { name: 'once' } })
       assert.equal(failed.status, 409)
@@ -98,7 +98,7 @@ onBothEngines('audit log', (service) => {
       assert.equal(ids.has(second.headers.get('x-request-id') as string), false)
     })
 
-    test('reading, searching and invoking leave none: invocations have receipts', async () => {
+    test('reading, searching and invoking add no entry: invocations have receipts', async () => {
       const replies = [
         await service().call('GET', '/v1/agents'),
         await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } }),
@@ -237,7 +237,7 @@ onBothEngines('audit log', (service) => {
       })
     })
 
-    test('what was counted is not lost when the service stops', async () => {
+    test('counted refusals are not lost when the service stops', async () => {
       beginMinute()
       for (let i = 0; i < 3; i++) await service().call('GET', '/v1/keys', { key: 'before the stop' })
       const counted = async () => (await list(service(), '&outcome=refused')).filter(({ times }) => Number(times) === 2)
@@ -294,7 +294,7 @@ onBothEngines('audit log', (service) => {
       return entries.filter(({ seq }) => seq !== null).toSorted((a, b) => Number(a.seq) - Number(b.seq))
     }
 
-    test('can be computed by anybody from what the API shows', async () => {
+    test('can be computed by anyone from what the API shows', async () => {
       // The refusals of the test before may come late.
       const { chain, head } = await until('nothing is added while it is read', async () => {
         await sealed()
@@ -350,7 +350,7 @@ onBothEngines('audit log', (service) => {
       assert.equal((await verify()).ok, true)
     })
 
-    test('an entry that a crash left without its place gets it at the next start', async () => {
+    test('an entry left unlinked by a crash is linked at the next start', async () => {
       const storage = storageOf(service())
       const { now } = service()
       const { newId } = partsOf(service())

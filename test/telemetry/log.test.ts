@@ -31,7 +31,7 @@ describe('the log of a process that continues', () => {
     assert.deepEqual(messages(), ['alone'])
   })
 
-  test('shows an error at once, and all that came before it', async (t) => {
+  test('shows an error immediately, with everything before it', async (t) => {
     // From then on the process stands still: what it has not written, it does not write.
     const standStill = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
     const messages = logging(t, `log.info('first'); log.warn('second'); log.error('third'); ${standStill}`)
@@ -68,7 +68,7 @@ describe('a line of the log', () => {
     assert.match((err as Error).stack ?? '', /log\.test/)
   })
 
-  test('never holds what is named a secret', () => {
+  test('never contains a value that is named a secret', () => {
     const secrets = {
       authorization: 'x1',
       nested: { secret: 'x2' },
@@ -77,14 +77,14 @@ describe('a line of the log', () => {
     assert.doesNotMatch(JSON.stringify(said((log) => log.info(secrets, 'shown'))), /x[123]/)
   })
 
-  test('never holds what was sent to Redis, such as its password', () => {
+  test('never contains what was sent to Redis, such as its password', () => {
     const err = Object.assign(new Error('WRONGPASS'), { command: { name: 'hello', args: ['3', 'AUTH', 'me', 'x4'] } })
     const line = JSON.stringify(said((log) => log.warn({ err }, 'refused')))
     assert.match(line, /WRONGPASS/)
     assert.doesNotMatch(line, /x4/)
   })
 
-  test('fails no one, whatever it is given', () => {
+  test('never fails its caller, whatever it is given', () => {
     const circle: Record<string, unknown> = {}
     circle['itself'] = circle
     const line = said((log) => log.info({ circle, big: 2n ** 64n, nan: Number.NaN }, 'told'))

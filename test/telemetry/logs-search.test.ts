@@ -122,7 +122,7 @@ onEveryEngine('a search of more entries than are looked through at once', (servi
       return { found: JSON.parse(stdout).map(({ message }: LogEntry) => message), stderr }
     }
 
-    test('finds what is far back', async () => {
+    test('finds old entries', async () => {
       const { found, stderr } = await logs('--search', 'at first')
       assert.deepEqual(found, expected({ search: 'at first', sort: 'timestamp' }))
       assert.equal(stderr, '')

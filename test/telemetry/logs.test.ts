@@ -170,7 +170,7 @@ onBothEngines('logs', (service) => {
         for (const [search, expected] of hits) assert.deepEqual(await messages(agent.id, { search }), expected, search)
       })
 
-      test('no character has a meaning of its own', async () => {
+      test('no character has a special meaning', async () => {
         const special = [
           '%',
           '_',

@@ -79,7 +79,7 @@ describe('a migration that breaks older nodes', () => {
     assert.deepEqual([again.code, /Nothing to allow/.test(again.stderr)], [0, true])
   })
 
-  test('waits until the last older node has stopped, also one that was killed', async (t) => {
+  test('waits until the last older node has stopped or was killed', async (t) => {
     const { older, starting } = await startBoth(t)
     // Its row is all that a killed node leaves. It told last some seconds ago.
     const state = { version: '0.1.0', commit: null, runs_live: 0, busy_percent: 0, memory_bytes: 0, started_at: 0 }

@@ -90,7 +90,7 @@ for (const release of RELEASES) {
         await assert.rejects(placed.start(), { message: STRANGER })
       })
 
-      test('goes on where it stood: runs, keys, secrets, second factors and the audit log', async (t) => {
+      test('runs, keys, secrets, second factors and the audit log keep working', async (t) => {
         const placed = await place(t)
         const { kept } = placed.told
         const service = await placed.start()

@@ -151,7 +151,7 @@ for (const engine of ENGINES) {
       assert.equal((await service.call('GET', '/v1/agents')).status, 200)
     })
 
-    test('tells newer stores that this version can use from those that it cannot', async (t) => {
+    test('distinguishes newer stores that this version can use from those that it cannot', async (t) => {
       const { check, change } = await place(t, engine)
       await change("insert into migrations values ('9009-later', 0, 9e12)")
       const newer = await check()
@@ -203,7 +203,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('a migration tells of every table whose rows it goes through', async (t) => {
+test('a migration lists every table whose rows it reads or writes', async (t) => {
   assert.deepEqual(await untold(t, MIGRATIONS.slice(1)), [])
   assert.deepEqual(await untold(t, [addsColumn, addsIndex, rewrites]), [])
   const silent = [addsIndex, rewrites].map(({ name, run }) => ({ name, run }))

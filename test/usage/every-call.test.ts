@@ -147,7 +147,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(embeddings.requests.length > (earlier[1] ?? 0))
     })
 
-    test('erasing a user leaves what it cost, and not whose it was', async () => {
+    test('erasing a user keeps the costs, but not whose they were', async () => {
       const known = await usageOf()
       assert.ok((await usageOf('user_id=ada')).totals.calls > 0)
       await service.call('DELETE', '/v1/users/ada')

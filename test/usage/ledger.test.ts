@@ -41,7 +41,7 @@ for (const engine of STORY_ENGINES) {
         output_tokens,
       }))
 
-    test('has a line of each call, with all that is known of who made it, and the sums of its hour and its day', async () => {
+    test('has a line for each call, with everything known about its caller, and sums by hour and day', async () => {
       const agent = await newAgent(service, { model: MODEL })
       model.reply({ text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } })
       const { request_id } = await invoke(agent, { user_id: 'ada' })
@@ -89,7 +89,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(await sumsOf(agent), [{ ...known, version: '', hours: 0, start, ...summed, ...sums }])
     })
 
-    test('has a line of each try, also of those that failed', async () => {
+    test('has a line for each try, including failed ones', async () => {
       const agent = await newAgent(service, { model: [MODEL, 'builtin/echo'] })
       model.reply({ status: 500 }, { text: ['Rough.'], usage: { prompt_tokens: 7, completion_tokens: 2 } })
       const { request_id } = await invoke(agent)
@@ -120,7 +120,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await receiptOf(agent, request_id)).tokens_used, 9)
     })
 
-    test('has what was spent before a run waits, and the receipt counts it too', async () => {
+    test('includes what a run spent before it waited, and so does the receipt', async () => {
       const agent = await newAgent(service, { model: MODEL })
       const busy = { status: 429, headers: { 'retry-after': '1' } }
       model.reply({ status: 500 }, busy, busy, busy, busy, { usage: { prompt_tokens: 7, completion_tokens: 2 } })

@@ -105,7 +105,7 @@ for (const engine of ENGINES) {
       assert.notEqual((await priceOf(MODEL))?.source, 'api')
     })
 
-    test('it takes manage in the whole project, and the audit log has it', async () => {
+    test('it requires manage in the whole project, and is in the audit log', async () => {
       const agent_id = await newAgent(service, { model: MODEL })
       for (const body of [{ role: 'developer' }, { role: 'admin', agent_id }]) {
         const { secret } = await createKey(service, body)

@@ -7,7 +7,7 @@ import { onAnyEngine } from '../support/service/service.ts'
 const unknown = { input: null, cached_input: null, cache_write: null, output: null, reasoning: null, request: null }
 const free = { input: 0, cached_input: 0, cache_write: 0, output: 0, reasoning: 0, request: 0 }
 
-test('a price for some hours of the day holds in them, also over midnight, and from its first to before its last', () => {
+test('a price for certain hours applies from the first to before the last, also across midnight', () => {
   const between = (start_time: string, end_time: string, input_mtok: number) => {
     return { constraint: { type: 'time_of_date' as const, start_time, end_time }, prices: { input_mtok } }
   }

@@ -270,7 +270,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(await reprice(), { changed: 0, priced: 0, change_usd: 0, next: null })
     })
 
-    test('takes an agent by its name; 404 if there is none', async () => {
+    test("accepts an agent's name; 404 if it does not exist", async () => {
       const agent = await newAgent(service, { model: 'builtin/echo' })
       await ask(agent)
       const { name } = (await service.call('GET', `/v1/agents/${agent}`)).body.data
@@ -284,7 +284,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('400 for what it does not know', async () => {
+    test('400 for an unknown value', async () => {
       for (const query of [
         'group_by=model,color',
         'timezone=Mars/Base',

@@ -29,7 +29,7 @@ async function assertNoWordStored(service: Service): Promise<void> {
   for (const word of ['xylander', 'quixote']) assert.equal(stored.split(word).length - 1, 0, word)
 }
 
-test('the files of a running service have no word of a user who was erased, and none after a clean stop', async () => {
+test("an erased user's words are in no file of the service, neither while it runs nor after a clean stop", async () => {
   const service = await startService('sqlite')
   try {
     await sayMuch(service)

@@ -173,7 +173,7 @@ for (const engine of ANY_ENGINE) {
         { numRuns: 5 },
       ))
 
-    test('nor when the other is erased: nothing of theirs is left, and everything of the user’s stays', () =>
+    test('nor when the other is erased: all their data is removed, and all of the user’s stays', () =>
       fc.assert(
         fc.asyncProperty(stories, async ({ users, items }) => {
           const agent = await remember(users, items)

@@ -110,7 +110,7 @@ onAnyEngine(
         assert.deepEqual(agentsOf(await exported(anna.user_id)), [one])
       })
 
-      test('more than one page comes whole', async () => {
+      test('more than one page is exported completely', async () => {
         const agent = await newAgent(service())
         const { user_id } = stranger()
         const items = Array.from({ length: 1_100 }, (_, i) => ({ content: `note ${i}`, context: { user_id } }))
@@ -269,7 +269,7 @@ onAnyEngine(
         assert.deepEqual(await tablesWith(db, word), [])
       })
 
-      test('what runs is left, and told', async () => {
+      test('active runs are kept, and reported', async () => {
         const slow = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
         const anna = stranger()
         const runs: { agent_id: string; request_id: string }[] = []

@@ -150,7 +150,7 @@ onManyNodes('listeners', (service, engine) => {
       assert.deepEqual(await db.selectFrom('deliveries').selectAll().where('webhook_id', '=', id).execute(), [])
     })
 
-    test('what it heard stays while it lives, and goes with it', async () => {
+    test('its events stay as long as it exists, and are deleted with it', async () => {
       const { id } = (await create(service(), { agent_id: 'hello' })).body.data
       await invoke(service(), 'hello')
       const db = storeOf(service())

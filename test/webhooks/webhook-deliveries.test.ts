@@ -105,7 +105,7 @@ onAnyEngine(
         assert.equal(headers['x-service-attempt'], '1')
       })
 
-      test('is sent to those who asked for it and to no one else', async (t) => {
+      test('is sent only to the webhooks that asked for it', async (t) => {
         const inbox = await openInbox(t)
         const [own, other] = [await createAgent(service()), await createAgent(service())]
         const at = (name: string) => `${inbox.url}${name}`

@@ -66,7 +66,7 @@ onAnyEngine(
       assert.equal(gate.arrivals.length, 12)
     })
 
-    test('and at most so many in all; everybody gets a turn', async (t) => {
+    test('and at most a fixed number in total; every webhook gets a turn', async (t) => {
       const gate = await openGate(t)
       const ids: string[] = []
       for (let n = 0; n < 4; n++) {
@@ -203,7 +203,7 @@ onAnyEngine(
       assert.equal(gate.arrivals[1]?.body, gate.arrivals[0]?.body)
     })
 
-    test('a late answer overwrites nothing, whatever it says', async (t) => {
+    test('a late answer never overwrites anything', async (t) => {
       const answers: ((status: number) => void)[] = []
       const inbox = await openInbox(t, async (_arrival, _request, response) => {
         const status = await new Promise<number>((resolve) => answers.push(resolve))

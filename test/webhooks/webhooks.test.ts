@@ -213,7 +213,7 @@ onAnyEngine('webhooks', (service) => {
       assert.equal((await service().call('DELETE', `/v1/webhooks/${id}`)).status, 404)
     })
 
-    test('an agent takes its webhooks with it', async () => {
+    test('deleting an agent deletes its webhooks', async () => {
       const agent_id = await createAgent(service())
       const { id } = await createWebhook(service(), { agent_id, url: URL })
       await service().call('DELETE', `/v1/agents/${agent_id}`)
@@ -338,7 +338,7 @@ onAnyEngine(
 onAnyEngine(
   'the number of webhooks',
   (service) => {
-    test('409 once there are as many as webhooks.maxPerAgent allows, however many come at once', async () => {
+    test('409 beyond webhooks.maxPerAgent, even for simultaneous requests', async () => {
       const agent_id = await createAgent(service())
       for (const scope of [{ agent_id }, {}]) {
         const create = () => service().call('POST', '/v1/webhooks', { body: { ...scope, url: URL, events: ['*'] } })

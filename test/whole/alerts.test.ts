@@ -179,7 +179,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(look, 'MoorageRestarts')
   })
 
-  test('an event loop that stands still', async (t) => {
+  test('an event loop that is blocked', async (t) => {
     const { look } = await watched(t, 'sqlite')
     const goOn = async () => {
       await standStill(300)

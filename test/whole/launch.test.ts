@@ -119,7 +119,7 @@ describe('scripts/launch.mjs on a fresh clone', () => {
     const said = 'npm error code ENOTFOUND\\nnpm error network request to https://registry.example.com failed'
     await writeProgram(join(folder, 'tools/npm'), `#!/bin/sh\nprintf '${said}' >&2\nexit 1\n`)
     const { code, errors } = await finished(launch(folder, ['0']))
-    const sentence = `Dependencies cannot be installed: npm does not reach its registry (ENOTFOUND); connect this machine, or set npm's registry or proxy`
+    const sentence = `Dependencies cannot be installed: npm cannot reach its registry (ENOTFOUND); connect this machine, or set npm's registry or proxy`
     assert.deepEqual({ code, errors }, { code: 1, errors: `Installing dependencies (npm ci) …\n${sentence}\n` })
     await writeProgram(join(folder, 'tools/npm'), NPM)
   })

@@ -111,7 +111,7 @@ const languages = [
 
 for (const { name, command, skip } of languages) {
   describe(`examples/webhook-receiver/${name}`, { skip }, () => {
-    test('takes what the service sends, once, and nothing else', async (t) => {
+    test('accepts each message of the service once, and nothing else', async (t) => {
       const service = await startService('sqlite', LOCAL_RECEIVERS)
       t.after(() => service.stop())
       const url = 'https://hooks.example.com/'

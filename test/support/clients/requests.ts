@@ -128,7 +128,7 @@ async function makeParams(service: Service, path: string): Promise<Params> {
   const params: Params = {}
   for (const name of namesIn(path)) {
     const make = MAKERS[name]
-    assert.ok(make, `test/support/clients/requests.ts does not know how to make a {${name}}`)
+    assert.ok(make, `test/support/clients/requests.ts needs a value for {${name}}`)
     params[name] = await make(service, params)
   }
   return params

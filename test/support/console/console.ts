@@ -6,7 +6,7 @@ import { type Visit, type VisitOptions, visit } from './console-visit.ts'
 
 /** For `describe(…, { skip: withoutChromium() }, …)`. */
 export function withoutChromium(): string | false {
-  return chromiumPath() ? false : 'there is no chromium here'
+  return chromiumPath() ? false : 'Chromium is not installed'
 }
 
 export type ConsoleBrowser = {
@@ -82,7 +82,7 @@ export async function openBrowser(): Promise<ConsoleBrowser> {
 
 function launch(): Promise<Browser> {
   const executablePath = chromiumPath()
-  if (!executablePath) throw new Error('there is no chromium here')
+  if (!executablePath) throw new Error('Chromium is not installed')
   const launched = chromium.launch({ executablePath, args: CHROMIUM_FLAGS })
   // Whoever comes after a crash gets another one.
   const forget = () => {

@@ -93,7 +93,7 @@ export class PersonTab extends ConsoleTab {
       if (!next) return { at, text }
       at = new URL(next, at).href
     }
-    throw new Error(`no way back from ${url}`)
+    throw new Error(`the identity provider did not redirect back from ${url}`)
   }
 
   /** Comes back from the provider. */

@@ -52,7 +52,7 @@ export async function startByCommand(
     if (output.includes('-d \'{"message"')) break
   }
   const url = /^ {2}URL +(\S+)$/m.exec(output)?.[1]
-  if (!url) throw new Error(`the service did not say its address: ${output}`)
+  if (!url) throw new Error(`the service did not print its URL: ${output}`)
   child.stdout.on('data', (chunk) => {
     output += chunk
   })

@@ -26,7 +26,7 @@ export type Replacement = readonly [found: RegExp, name: string]
  */
 export function approve(t: TestContext, name: string, text: string): void {
   const path = resolve(FOLDER, name)
-  if (!isApproved(t, path, text)) assert.fail(`${name} is not what was approved:\n${differences(path, text)}`)
+  if (!isApproved(t, path, text)) assert.fail(`${name} differs from the approved text:\n${differences(path, text)}`)
 }
 
 function isApproved(t: TestContext, path: string, text: string): boolean {

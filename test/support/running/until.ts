@@ -11,7 +11,7 @@ export async function until<T>(what: string, look: () => T | Promise<T>, within 
     const asked = performance.now()
     const found = await look()
     if (found) return found
-    if (performance.now() > deadline) throw new Error(`${what} did not come about within ${within} ms`)
+    if (performance.now() > deadline) throw new Error(`${what} did not happen within ${within} ms`)
     await delay(pauseAfter(asked))
   }
 }
@@ -32,7 +32,7 @@ export async function untilCounted(what: string, goal: number, count: () => numb
     const next = await count()
     if (next !== reached) deadline = performance.now() + WITHIN_MS * PATIENCE
     reached = next
-    if (performance.now() > deadline) throw new Error(`${what}: stands still at ${reached} of ${goal}`)
+    if (performance.now() > deadline) throw new Error(`${what}: stuck at ${reached} of ${goal}`)
   }
 }
 

@@ -142,6 +142,6 @@ function saidUrl(child: ChildProcess): Promise<string> {
     child.stdout?.on('data', hear)
     child.stderr?.on('data', hear)
     child.once('exit', (code, signal) => reject(new Error(`the service ended with ${signal ?? code}:\n${said}`)))
-    setTimeout(() => reject(new Error(`the service is not up after ${START_MS} ms:\n${said}`)), START_MS).unref()
+    setTimeout(() => reject(new Error(`the service has not started within ${START_MS} ms:\n${said}`)), START_MS).unref()
   })
 }

@@ -49,11 +49,11 @@ function readStory(name: string, text: string): Story {
 function readSession(name: string, text: string): StoryMemory[] {
   const [began = '', ...lines] = text.trimEnd().split('\n')
   const start = Date.parse(`${began.replace(' ', 'T')}:00Z`)
-  assert.ok(Number.isFinite(start), `${name}: ${began} is no time`)
+  assert.ok(Number.isFinite(start), `${name}: ${began} is not a time`)
   const speakers: string[] = []
   return lines.map((line, i) => {
     const [, mark = '', words = ''] = /^([^:：]+)[:：]\s*(.*)$/.exec(line) ?? []
-    assert.ok(words, `${name}: who says ${line}`)
+    assert.ok(words, `${name}: this line has no speaker: ${line}`)
     const at = { session: `${name} ${began}`, created_at: start + i * MINUTE }
     if (mark === 'note' || mark === 'fact') return { ...at, content: words, kind: mark, role: null }
     if (mark === 'user' || mark === 'assistant') return { ...at, content: words, kind: 'turn', role: mark }

@@ -156,7 +156,8 @@ async function preparedHome(account: Account): Promise<string> {
     }
   }
   const found = await stat(home)
-  if (found.uid !== owner || (found.mode & 0o022) !== 0) throw new Error(`${home} is not ours: remove it`)
+  if (found.uid !== owner || (found.mode & 0o022) !== 0)
+    throw new Error(`${home} belongs to another user, or others can write to it: remove it`)
   return home
 }
 

@@ -41,7 +41,7 @@ describe('the API reference', () => {
     }
   })
 
-  describe('in a browser', { skip: chromium ? false : 'there is no chromium here' }, () => {
+  describe('in a browser', { skip: chromium ? false : 'Chromium is not installed' }, () => {
     let browser: Browser
     before(async () => {
       browser = await startBrowser(chromium ?? '')

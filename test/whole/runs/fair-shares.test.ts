@@ -19,7 +19,7 @@ const invoke = (project: Service, agent: string, body: object) =>
 onAnyEngine(
   'what a process has a fixed number of',
   (service) => {
-    test('conversations of one project that hang do not take the room of all others', async (t) => {
+    test('hanging conversations of one project do not use up the space for all others', async (t) => {
       const held = await holdRuns(t)
       const [noisy, quiet] = [await newProject(service(), 'noisy'), await newProject(service(), 'quiet')]
       const long = 'x'.repeat(95_000)

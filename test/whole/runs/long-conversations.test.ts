@@ -44,7 +44,7 @@ onAnyEngine(
       return String(ids.at(-1))
     }
 
-    test('many short requests that continue with it delay no one, and take up a bounded part of it', async () => {
+    test('many short requests that continue it delay no one, and each loads a bounded part of it', async () => {
       const agent = await newAgent(service())
       const last = await conversation(agent, 8, 800_000)
       const ids: (string | undefined)[] = []
@@ -152,7 +152,7 @@ onAnyEngine(
   LOCAL_TOOLS,
 )
 
-test('texts that are smaller than the room kept for them leave the rest to others', async () => {
+test('texts that are smaller than the space reserved for them give back the rest', async () => {
   const texts = new EarlierTexts()
   const small = async () => ({ value: 'small', bytes: 10 })
   const held = []
