@@ -13,11 +13,11 @@ import { hasFormOfJwt } from './security/tokens/bearer-token.ts'
 import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifier.ts'
 
 /**
- * Who may come in, as `moorage.yaml` and the agents say. It is worked out once, and again when they or their files
+ * Who may connect, according to `moorage.yaml` and the agents. It is computed once, and again when they or their files
  * change.
  */
 export type Access = {
-  /** What the service asks of every request, with the present content of the files that its settings name. */
+  /** What the service requires of every request, with the current content of the files that its settings name. */
   service: { readonly gate: Gate }
   verifyToken: VerifyToken | undefined
   findAgent(project_id: string, ref: string): Promise<AgentAccess | undefined>
@@ -46,7 +46,7 @@ export function openAccess(parts: GateParts & Pick<Parts, 'findProject' | 'memo'
 
   return {
     service,
-    // The operator chose this provider, so it may be at any address.
+    // The operator chose this provider, so it can have any address.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
     async findAgent(project_id, ref) {
       const snapshot = await findSnapshotIn(project_id, ref, parts)
@@ -55,7 +55,7 @@ export function openAccess(parts: GateParts & Pick<Parts, 'findProject' | 'memo'
     async projectOf(agent_id) {
       return (await findSnapshot(agent_id, parts))?.project.id
     },
-    // Answered from memory, because a client that has shown no valid token must not cause a query.
+    // Answered from memory, because a client without a valid token must not cause a query.
     async mayBeOfAgent(token) {
       const forms = await memo('agents', '#token forms', () => loadForms(parts))
       return (hasFormOfJwt(token) ? forms?.jwt : forms?.opaque) ?? false
@@ -70,7 +70,7 @@ export function openAccess(parts: GateParts & Pick<Parts, 'findProject' | 'memo'
   }
 }
 
-/** Which forms of tokens agents accept. A provider is asked about opaque tokens only with a client secret. */
+/** Which forms of tokens agents accept. A provider is only asked about opaque tokens if there is a client secret. */
 async function loadForms({ storage, keyring }: Pick<Parts, 'storage' | 'keyring'>) {
   const own = await agents.listAuth(storage.db, keyring)
   return { jwt: own.length > 0, opaque: own.some((one) => one?.type === 'oauth2' && one.clientSecret !== undefined) }
@@ -88,13 +88,13 @@ type GuardedAgents = { all: readonly GuardedAgent[]; ofProject: ReadonlyMap<stri
 
 type GateParts = Pick<Parts, 'config' | 'fetch' | 'keyring' | 'log' | 'now'>
 
-/** The gates that agents have of their own. What is worked out from a record is kept as long as that record. */
+/** The agents' own gates. What is computed from a record is cached as long as that record. */
 class AgentGates {
-  /** What is known of agents by their snapshots. */
+  /** What is known about agents from their snapshots. */
   found = new WeakMap<AgentSnapshot, AgentAccess>()
   readonly #parts: GateParts
   #guarded = new WeakMap<object, GuardedAgents>()
-  /** By the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
+  /** By the encrypted `auth`: a change elsewhere must not make every agent load its provider's keys again. */
   readonly #verifiers = new LRUCache<string, VerifyToken>({ max: MAX_VERIFIERS })
 
   constructor(parts: GateParts) {
@@ -139,7 +139,7 @@ class AgentGates {
     try {
       return gateOf(own, readAuthority)
     } catch (err) {
-      // The file of its authority is gone or broken. Then no client gets in.
+      // The file of its authority is missing or broken. Then no client gets in.
       log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be read')
       const gate = gateOf({ ...own, mtls: { enabled: false } }, readAuthority)
       const nowhere = { https: false, addresses: undefined, ...gate.connection, certificate: () => false }

@@ -42,14 +42,14 @@ export type App = FirstStart & {
 }
 
 const HOUSEKEEPING_MS = 30_000
-/** How long a stop waits for requests that are on their way on idle connections. */
+/** How long a stop waits for requests that are arriving on idle connections. */
 const LINGER_MS = 1_000
-/** How long the service waits until the clients of cancelled runs have their replies. */
+/** How long the service waits for the clients of cancelled runs to get their replies. */
 const LAST_WORDS_MS = 1_000
 
 export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
   await using opened = new AsyncDisposableStack()
-  // Several services may share a PostgreSQL database. A SQLite store is served by one service only.
+  // Several services can share a PostgreSQL database, but only one can use a SQLite store.
   if (!config.database.url) opened.defer(lockFolder(config.data))
   const ownLog = overrides.log ?? createLog(config.log)
   const version = overrides.version ?? findVersion()
@@ -75,7 +75,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not store when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
   const idempotency = opened.adopt(new Idempotency(parts), (open) => open.close())
-  // A run may outlive its client's connection. It is cancelled and its record is written before the store closes.
+  // A run can outlive its client's connection. It is cancelled and its record is written before the store closes.
   opened.defer(() => parts.runtime.close().then(() => parts.live.idle()))
 
   const console = config.console.enabled ? new OpenConsole({ ...parts, noteUse: keys.noteUse }) : undefined
@@ -103,7 +103,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const metrics = await openMetrics(parts)
   opened.defer(() => metrics?.close())
 
-  // The only key is shown after the service answers, when nothing can go wrong any more.
+  // The only key is shown after the service answers, when nothing can fail any more.
   const url = server.open()
   await parts.nodes.join()
   const first = await firstStart(parts)
@@ -124,10 +124,10 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
 
 type RunningService = { server: Server; dispatcher: Dispatcher; background: Background; beginStop(): void }
 
-/** Lets what is in progress finish, and takes nothing new. */
+/** Lets work in progress finish, and accepts nothing new. */
 async function drain({ server, dispatcher, background, beginStop }: RunningService, parts: Parts, lingerMs: number) {
   const { drainDelay, drainTimeout } = parts.config.server
-  // Load balancers see first that they should send nothing more, while requests are still answered.
+  // Load balancers first see that they should send nothing more, while requests are still answered.
   server.beginClosing()
   await delay(drainDelay)
   beginStop()
@@ -149,7 +149,10 @@ async function openMetrics({ config, telemetry, log }: Parts) {
   return metrics
 }
 
-/** Returns a function that ends it. What is under way is awaited: a provider's answer that is not stored would be lost. */
+/**
+ * Returns a function that ends it and waits for active checks, because a provider's answer that isn't stored would be
+ * lost.
+ */
 function keepHouse(
   { audit, log }: Parts & { audit: OpenTrail },
   keys: KeyVerifier,

@@ -42,11 +42,11 @@ import * as deliveries from './webhooks/delivery/delivery-store.ts'
 import * as listeners from './webhooks/listen/listener-store.ts'
 
 const HOUR_MS = 3_600_000
-/** An administrator has this time to give a role to a person who has signed in. */
+/** How long an administrator has to give a role to a person who has signed in. */
 const STRANGERS_KEPT_MS = 7 * 24 * HOUR_MS
 /** Months are the longest periods. */
 const COUNTERS_KEPT_MS = 400 * 24 * HOUR_MS
-/** How often a node searches the store for work that dead nodes have left. */
+/** How often a node searches the store for work that dead nodes left behind. */
 const SEARCH_MS = 10_000
 
 export type Background = {
@@ -54,7 +54,7 @@ export type Background = {
   close(): Promise<void>
 }
 
-/** Everything a node does without being asked. */
+/** Everything that a node does without a request. */
 export function startBackground(parts: Parts): Background {
   const { errands, nodes, pauses, spending, storage } = parts
   const running = openJobs(parts, jobHandlers(parts))
@@ -72,7 +72,7 @@ export function startBackground(parts: Parts): Background {
       stopPaused()
       queue.survey()
     }
-    // A run may wait for the budget that has changed.
+    // A run may be waiting for the budget that has changed.
     if (change === 'budgets') queue.survey()
     if (change === 'cancellations') errands.begin('stopping cancelled runs', () => stopCancelled(parts, id))
   })
@@ -109,8 +109,8 @@ export function startBackground(parts: Parts): Background {
 }
 
 /**
- * Frees what the last service of a SQLite store held when it died: there is one at a time, and this is the next. On
- * PostgreSQL other nodes notice that it has died.
+ * Frees what the last service of a SQLite store had locked when it died: there is one at a time, and this is the next.
+ * On PostgreSQL other nodes notice its death.
  */
 export async function freeLeases(parts: Pick<Parts, 'log' | 'now' | 'storage' | 'telemetry'>): Promise<void> {
   if (parts.storage.engine !== 'sqlite') return
@@ -121,7 +121,7 @@ export async function freeLeases(parts: Pick<Parts, 'log' | 'now' | 'storage' | 
   }
 }
 
-/** Other nodes learn that there is work. Runs are counted and told one by one when they are taken up. */
+/** Other nodes are notified of work. Runs are counted and reported one by one when they are taken up. */
 async function endLeasesOf(
   node: string,
   { storage, now, telemetry }: Pick<Parts, 'storage' | 'now' | 'telemetry'>,
@@ -139,7 +139,7 @@ async function endLeasesOf(
   for (const [kind, count] of Object.entries(ended)) telemetry.takeovers.add(count, kind)
 }
 
-/** Roles of groups end when their provider is gone, or was not asked about the person for `keepRoles`. */
+/** Roles from groups end when their provider is removed, or wasn't asked about the person for `keepRoles`. */
 function staleRoles({ audit, config, newId, storage, now }: Parts): Sweepable[] {
   const { oidc } = config.console
   const occasion = () => ({ audit, request_id: newId('req', now()), address: null, now: now() })

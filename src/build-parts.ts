@@ -54,7 +54,7 @@ import { DELIVERIES } from './webhooks/delivery/delivery-store.ts'
 import { openEvents } from './webhooks/emit-events.ts'
 import { newWebhookSecret, signDelivery } from './webhooks/signature.ts'
 
-/** What a test may replace: the clock, the log and the outside world. */
+/** What a test can replace: the clock, the log and the outside world. */
 export type Overrides = {
   /** The kind of this process. Other processes that use the same store see it. */
   kind?: 'service' | 'cli'
@@ -68,20 +68,20 @@ export type Overrides = {
   consoleFolder?: string
   /** The operations of the API. */
   operations?: readonly Operation[]
-  /** The migrations that this program knows. */
+  /** The migrations that this version knows. */
   migrations?: readonly Migration[]
-  /** Is told how far they are. */
+  /** Receives their progress. */
   watch?: MigrationWatch
-  /** Where the settings came from, if that is known. */
+  /** Where the settings came from, if known. */
   settings?: readonly ShownSetting[]
 }
 
-/** Everything below HTTP: what the command line on the host needs too. */
+/** Everything below HTTP, which the command line on the host also needs. */
 export async function buildParts(
   config: Config,
   overrides: Overrides = {},
 ): Promise<{ parts: Parts & { audit: OpenTrail }; probe: WriteProbe; beginStop(): void; close(): Promise<void> }> {
-  // If something fails, this closes in reverse what was opened before.
+  // If something fails, what was opened before is closed in reverse order.
   await using opened = new AsyncDisposableStack()
   const clock = overrides.now ?? Date.now
   const ownLog = overrides.log ?? createLog(config.log)
@@ -105,7 +105,7 @@ export async function buildParts(
     }),
     (store) => store.close(),
   )
-  // All nodes go by one clock, the database's: leases mean the same on each of them. SQLite has one node.
+  // All nodes use one clock, the database's, so leases mean the same on each of them. SQLite has one node.
   const now = storage.engine === 'sqlite' ? clock : () => clock() + storage.skew()
   const probe = new WriteProbe(storage, now)
   const log = outageLog(ownLog, now, probe)
@@ -238,7 +238,8 @@ export async function buildParts(
 }
 
 /**
- * The key that seals secrets in this database. A start with another key is refused, because it could open none of them.
+ * The key that encrypts secrets in this database. A start with another key is refused, because it couldn't decrypt any
+ * of them.
  */
 async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['storage']): Promise<Buffer> {
   const isNew = (await findSetting(db, 'master_key')) === undefined
@@ -250,7 +251,7 @@ async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['stor
   )
 }
 
-/** What runs say travels between nodes over Redis where there is one, because that costs the database nothing. */
+/** The output of runs travels between nodes over Redis if there is one, because that doesn't load the database. */
 async function openWire({ redis }: Config, { db, wire }: Storage, ring: Keyring, log: Logger) {
   if (!wire || !redis.url) return undefined
   const channel = `moorage:runs:${await nameInRedis(db)}`

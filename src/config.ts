@@ -22,7 +22,7 @@ import { firstFound } from './lib/lazily.ts'
 
 export type { Config } from './config/shape.ts'
 
-/** Settings from the command line, at their paths in the configuration. Texts are read like environment variables. */
+/** Settings from the command line, by their paths in the configuration. Texts are read like environment variables. */
 export type Flags = { config?: string | undefined } & Partially<ConfigInput>
 
 type Partially<T> = T extends readonly unknown[]
@@ -52,8 +52,8 @@ export class ConfigError extends Error {
 const DEFAULT_FILE = 'moorage.yaml'
 
 /**
- * A flag wins over the environment, that over the file, and that over the default. Throws a ConfigError that names
- * every mistake.
+ * A flag takes precedence over the environment, the environment over the file, and the file over the default. Throws a
+ * ConfigError that names every mistake.
  */
 export function loadConfig(options: { flags?: Flags; env?: EnvironmentVariables; cwd?: string } = {}): LoadedConfig {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options
@@ -78,13 +78,13 @@ export function loadConfig(options: { flags?: Flags; env?: EnvironmentVariables;
   return { config, settings: settings.flatMap((setting) => show(setting, config, sources, schema)) }
 }
 
-/** The settings of a configuration whose sources are not known any more. */
+/** The settings of a configuration whose sources are no longer known. */
 export function shownSettings(config: Config): ShownSetting[] {
   const { schema, settings } = knownSettings()
   return settings.flatMap((setting) => show(setting, config, undefined, schema))
 }
 
-/** To list them takes longer than to load a configuration. */
+/** Listing them takes longer than loading a configuration. */
 const knownSettings = firstFound(() => {
   const schema = configSchema()
   return { schema, settings: listSettings(schema) }
@@ -130,7 +130,10 @@ function show(setting: Setting, config: Config, sources: Sources | undefined, sc
   return setting.variable === undefined ? [] : leaves(valueAt(config, setting.path), setting.path)
 }
 
-/** How a person calls the command line. The way in which they started us works in any folder, unless npm has chosen the folder. */
+/**
+ * How a person calls the command line. The way in which they started it works in any folder, unless npm has chosen the
+ * folder.
+ */
 export function commandOf(script: string, main: string, { npm_command, npm_lifecycle_event } = process.env): string {
   const isCommandLine = /[\\/](?:cli[\\/]main\.ts|cli\.js)$/.test(script)
   if (npm_command === 'exec') return 'npx moorage'

@@ -28,7 +28,7 @@ export type ErrorCode = keyof typeof STATUS_OF
 
 export type ErrorDetail = { field: string; error: string }
 
-/** A reply repeats only the beginning of what the client has sent. */
+/** A reply repeats only the beginning of what the client sent. */
 const MAX_MESSAGE = 2_000
 const MAX_FIELD = 200
 const MAX_PROBLEM = 1_000
@@ -70,7 +70,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What a run has ended with. Any other error says nothing about a run: there may be none. */
+/** The end of a run. Any other error says nothing about a run: there may be none. */
 export class RunFailure extends ApiError {
   readonly run_id: string
   constructor(run_id: string, code: ErrorCode, message: string, extras: Extras) {
@@ -79,7 +79,7 @@ export class RunFailure extends ApiError {
   }
 }
 
-/** The work continues without this request. A later one with the same Idempotency-Key gets its answer. */
+/** The work continues without this request. A later request with the same Idempotency-Key gets its answer. */
 export class StillRunning extends ApiError {
   constructor(message: string, cause?: unknown) {
     super('unavailable', message, { retry_after: 1, cause })
@@ -91,7 +91,7 @@ export function invalid(...details: ErrorDetail[]): ApiError {
   return new ApiError('invalid_request', 'Validation failed', { details })
 }
 
-/** The request cannot be read, or cannot be meant. No field of it is wrong. */
+/** The request can't be read, or makes no sense. No single field of it is wrong. */
 export function badRequest(message: string): ApiError {
   return new ApiError('invalid_request', message)
 }
@@ -116,7 +116,7 @@ export function unavailable(message: string, retryAfterMs = 1000, cause?: unknow
   return new ApiError('unavailable', message, { retry_after: Math.max(1, Math.ceil(retryAfterMs / 1000)), cause })
 }
 
-/** How many old secrets may be in their grace periods at the same time. */
+/** How many old secrets can be in their grace periods at the same time. */
 const MOST_OLD_SECRETS = 5
 
 export function requireFewSecrets(inGrace: number): void {

@@ -23,8 +23,8 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /**
- * `agent_id` is null when the event concerns no single agent. `data` makes the content of the event and is called only
- * if a webhook or a listener wants it. Its fields are part of the API.
+ * `agent_id` is null if the event isn't about a single agent. `data` creates the content of the event and is called
+ * only if a webhook or a listener wants it. Its fields are part of the API.
  */
 export type NewEvent = {
   type: EventType
@@ -38,19 +38,18 @@ export type NewEvent = {
 
 export type Events = {
   /**
-   * The rows of the event, for the journal: they commit with what caused the event. There are none when no webhook
-   * wants it.
+   * The rows of the event, for the journal: they commit with the event's cause. There are none if no webhook wants it.
    */
   writes(event: NewEvent): Promise<Write[]>
   /**
-   * Call this after the rows are committed: their deliveries are then sent at once. Without them, everything that is
-   * due is sent.
+   * Call this after the rows are committed: their deliveries are then sent immediately. Without rows, everything that
+   * is due is sent.
    */
   wake(writes?: readonly Write[]): void
   /** Writes the event inside the caller's transaction. The commit wakes the senders by itself. */
   emit(db: Database, event: NewEvent): Promise<void>
   /** Writes the event for these webhooks only. */
   emitTo(db: Database, event: NewEvent, webhook_ids: readonly string[]): Promise<void>
-  /** The listener hears the lanes of webhooks that have something to send. Undefined means that any may have. */
+  /** The listener receives the lanes of webhooks that have something to send. Undefined means that any may have. */
   onWake(listener: (lanes: ReadonlySet<string> | undefined) => void): void
 }

@@ -16,10 +16,10 @@ import { writeOnce } from './storage/stored-settings.ts'
 import { DEFAULT_PROJECT } from './storage/tables/project-tables.ts'
 
 export const DEMO_AGENT = 'hello'
-/** How long the first administrator has time to sign in. Their address alone is enough, so it is not long. */
+/** How long the first administrator has to sign in. Their email address alone is enough, so the time is short. */
 const FIRST_PERSON_MS = 7 * 24 * 3_600_000
 
-/** The new admin key, if this start made one. It is shown once and never again. */
+/** The new admin key, if this start created one. It is shown only once. */
 export type FirstStart = { adminKey: string | undefined }
 
 type FirstParts = Pick<Parts, 'audit' | 'config' | 'newId' | 'now' | 'storage'>
@@ -83,7 +83,9 @@ async function insertProject(db: Database, { config, newId, now }: FirstParts): 
   await projects.insert(db, { id, name, description: null, limits, stored_bytes: null, ...times })
 }
 
-/** The person with this address becomes an administrator when they first sign in. Their verified address is enough. */
+/**
+ * The person with this email address becomes an administrator at their first sign-in. Their verified address is enough.
+ */
 async function invitePerson(db: Database, { config, newId, now }: FirstParts): Promise<void> {
   if (config.initPerson === undefined) return
   const time = now()

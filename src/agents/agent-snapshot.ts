@@ -9,14 +9,17 @@ import type { Agent, presentAgent } from './agent.ts'
 import type { Definition } from './definition.ts'
 import * as agents from './store.ts'
 
-/** What an environment serves. The version and the deployment are null while it serves the working copy. */
+/** What an environment serves. The version and the deployment are null while it serves the draft. */
 export type ServedAgent = { version: string | null; deployment_id: string | null; definition: Definition }
 
-/** All that a request needs to know of an agent and its project. It is forgotten as a whole when any of it changes. */
+/**
+ * Everything that a request needs to know about an agent and its project. It is dropped as a whole when any of it
+ * changes.
+ */
 export class AgentSnapshot {
   readonly agent: Agent
   readonly project: ProjectSnapshot
-  /** What its environments serve, as far as they were asked for: `deployments/serving.ts` fills it. */
+  /** What its environments serve, if already requested: `deployments/serving.ts` fills it. */
   readonly served = new Map<string, ServedAgent>()
   /** As clients see it, once one has asked. */
   shown: KnownAnswer<ReturnType<typeof presentAgent>> | undefined
@@ -31,26 +34,26 @@ export type SnapshotParts = Pick<Parts, 'findProject' | 'memo' | 'storage'>
 
 const subjectsOf = ({ agent, project }: AgentSnapshot) => [agent.id, project.id]
 
-/** Finds an agent, from memory until something of it changes. */
+/** Finds an agent, from memory until any of its data changes. */
 export function findSnapshot(id: string, parts: SnapshotParts): Lookup<AgentSnapshot> {
   const load = () => snapshotOf(agents.find(parts.storage.db, id), parts)
   return parts.memo('snapshots', `agent ${id}`, load, subjectsOf)
 }
 
-/** What the request was let in with, unless something of it has changed since. */
+/** The snapshot that the request was admitted with, unless any of it has changed since. */
 export function findEntered(id: string, context: SnapshotParts & Needs<'entered'>): Lookup<AgentSnapshot> {
   const { entered, memo } = context
   const isPresent = entered instanceof AgentSnapshot && entered.agent.id === id && memo.holds('snapshots', entered)
   return isPresent ? entered : findSnapshot(id, context)
 }
 
-/** Finds an agent of a project by id or name, from memory until something of it changes. */
+/** Finds an agent of a project by ID or name, from memory until any of its data changes. */
 export function findSnapshotIn(project_id: string, ref: string, parts: SnapshotParts): Lookup<AgentSnapshot> {
   const load = () => snapshotOf(agents.findIn(parts.storage.db, project_id, ref), parts)
   return parts.memo('snapshots', `agent of ${project_id} ${ref}`, load, subjectsOf)
 }
 
-/** Finds an agent by its number, from memory until something of it changes. */
+/** Finds an agent by its number, from memory until any of its data changes. */
 export function findSnapshotBySeq(seq: number, parts: SnapshotParts): Lookup<AgentSnapshot> {
   const load = () => snapshotOf(agents.findBySeq(parts.storage.db, seq), parts)
   return parts.memo('snapshots', `agent ${seq}`, load, subjectsOf)
@@ -62,7 +65,7 @@ async function snapshotOf(found: Promise<Agent | undefined>, { findProject }: Sn
   return project && new AgentSnapshot(agent, project)
 }
 
-/** Refuses new messages for an agent that is paused, alone or with its project or the service. */
+/** Refuses new messages for an agent that is paused, itself or with its project or the service. */
 export function requireRunning({ name, status }: Agent, pause: Pause | undefined): void {
   if (pause) throw new ApiError('agent_paused', pausedMessage(pause))
   if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused and doesn't accept messages.`)

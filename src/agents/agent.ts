@@ -8,12 +8,12 @@ import { type Definition, DefinitionFields, digestOf } from './definition.ts'
 
 export const AgentStatus = z.enum(['running', 'paused'])
 
-/** Names may not begin with `agt_`, which is kept for ids: a reference is either a name or an id, never both. */
+/** Names can't begin with `agt_`, which is reserved for IDs: a reference is either a name or an ID, never both. */
 const AgentName = z
   .string()
   .regex(/^(?!agt_)[a-z0-9][a-z0-9-]{0,62}$/, 'must be 1 to 63 of a-z, 0-9 and -, starting with a letter or digit')
 
-/** Who may reach the agent. A change takes effect at once, for every version. */
+/** Who may reach the agent. A change takes effect immediately, for every version. */
 const Access = z.strictObject({
   security: AgentSecurity.nullable().describe('Who can reach the agent, and how').default(null),
   auth: AuthSettings.nullable().describe('Tokens that are accepted for this agent in addition to keys').default(null),
@@ -72,7 +72,7 @@ export const AgentReply = z
   })
   .meta({ id: 'Agent' })
 
-/** An agent as the service holds it. */
+/** An agent as the service stores it. */
 export type Agent = Definition & {
   seq: number
   id: string
@@ -80,13 +80,13 @@ export type Agent = Definition & {
   name: string
   status: z.output<typeof AgentStatus>
   security: z.output<typeof AgentSecurity> | null
-  /** Sealed, because it holds secrets. */
+  /** Encrypted, because it contains secrets. */
   auth: string | null
   created_at: number
   updated_at: number
 }
 
-/** An agent that a model answers for. */
+/** An agent with a model. */
 export type ModelAgent = Agent & { kind: 'model' }
 
 export const AUTH_PURPOSE = 'agent.auth'
@@ -112,7 +112,7 @@ export function presentAgent(agent: Agent, keyring: Keyring): z.input<typeof Age
   return { ...agent, auth: maskSecrets(openAuth(agent, keyring)), digest: digestOf(agent) }
 }
 
-/** Refuses a change of an agent that is not what the client knows. The agent is locked, so that it stays what it is. */
+/** Refuses a change if the agent isn't what the client knows. The agent is locked, so that it stays the same. */
 export function requireDigest(agent: Agent, known: string | undefined): void {
   if (known !== undefined && digestOf(agent) !== known)
     throw conflict(`Agent "${agent.name}" has changed since you read it. Read it again and retry.`)
@@ -130,7 +130,7 @@ function maskSecrets(settings: z.output<typeof AuthSettings> | null): Record<str
 
 const HINTED_LENGTH = 16
 
-/** Four characters of a long secret reveal nothing; of a short one they would. */
+/** Four characters of a long secret reveal nothing, but four of a short one would. */
 function hintOf(secret: string): string {
   return secret.length < HINTED_LENGTH ? '…' : `…${secret.slice(-4)}`
 }

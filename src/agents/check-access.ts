@@ -15,9 +15,7 @@ type AccessFields = {
   auth?: z.output<typeof AuthSettings> | null | undefined
 }
 
-/**
- * Checks what the shapes of `security` and `auth` cannot know: who sets them, and whether this service can apply them.
- */
+/** Checks what the shapes of `security` and `auth` can't: who sets them, and whether this service can apply them. */
 export function checkAccess({ security, auth }: AccessFields, actor: Actor, config: Config): void {
   if (security === undefined && auth === undefined) return
   requirePermission(actor, 'manage')
@@ -30,7 +28,7 @@ export function checkAccess({ security, auth }: AccessFields, actor: Actor, conf
 }
 
 /**
- * The actor who sets the issuer of tokens decides what the tokens may do and for how long. An actor cannot grant more
+ * The actor who sets the issuer of tokens decides what the tokens may do and for how long. An actor can't grant more
  * than it has.
  */
 function requireGrantOfTokens(actor: Actor): void {
@@ -63,7 +61,7 @@ function securityProblems({ enforceHttps, mtls }: SecuritySettings, { server }: 
   return problems
 }
 
-/** The answer is the same for every file that cannot be used: a client must not learn what else is on the host. */
+/** The reply is the same for every unusable file: a client must not learn what else is on the host. */
 function isAuthority(caCert: string, directory: string | undefined): boolean {
   try {
     certificateCheck(readAgentAuthority(caCert, directory))

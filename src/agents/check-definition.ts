@@ -14,7 +14,7 @@ import type { Definition } from './definition.ts'
 
 type DefinitionPart = { model?: ModelNames | undefined; tools?: readonly Tool[] | undefined }
 
-/** Only an agent that runs elsewhere has an address. */
+/** Only an agent that runs elsewhere has a URL. */
 export function checkKind({ kind, remote }: Pick<Definition, 'kind' | 'remote'>): void {
   if (kind === 'remote' && remote === null)
     throw invalid({ field: 'remote', error: 'is required for agents of kind `remote`' })
@@ -23,14 +23,12 @@ export function checkKind({ kind, remote }: Pick<Definition, 'kind' | 'remote'>)
   }
 }
 
-/**
- * Checks what a shape cannot know: whether the model's provider is configured here, and whether the tools can be used.
- */
+/** Checks what a shape can't: whether the model's provider is configured here, and whether the tools can be used. */
 export async function checkDefinition(
   { model, tools = [] }: DefinitionPart,
   { db, config, project_id }: Pick<Context, 'db' | 'config'> & { project_id: string },
 ): Promise<void> {
-  // Uses the transaction's own connection. To wait for another connection could be a deadlock.
+  // Uses the transaction's own connection, because waiting for another could cause a deadlock.
   const named = model === undefined ? [] : [...config.providers, ...(await providers.listAll(db, project_id))]
   const known = new Set(named.map(({ name }) => name))
   const problems = [...(model === undefined ? [] : modelProblems(model, known)), ...toolProblems(tools)]

@@ -9,7 +9,10 @@ import { Metadata, parseStored, Text } from '../shapes.ts'
 const DEFAULT_MODEL = 'builtin/echo'
 const MAX_MODELS = 5
 
-/** What clients write and read of a definition: the fields of every kind. What answers for each kind stands in `runtime/runners.ts`. */
+/**
+ * What clients write and read of a definition: the fields of every kind of agent. `runtime/runners.ts` says what runs
+ * each kind.
+ */
 export const DefinitionFields = z.strictObject({
   kind: z
     .enum(['model', 'remote'])
@@ -42,9 +45,9 @@ export const DefinitionFields = z.strictObject({
 })
 
 /**
- * What an agent is made of; a version is a snapshot of it. Definitions are read, written, picked and
- * compared only by this file. A new field needs a default, because stored agents and versions lack it. A new rule
- * belongs into check-definition.ts, because definitions that were stored before it must still be shown.
+ * What an agent is made of; a version is a snapshot of it. Only this file reads, writes, picks and compares
+ * definitions. A new field needs a default, because stored agents and versions lack it. A new rule belongs in
+ * check-definition.ts, because older stored definitions must still be shown.
  */
 export type Definition = z.output<typeof DefinitionFields>
 
@@ -69,7 +72,7 @@ export function writeDefinition(agent: Definition): string {
   return JSON.stringify(definitionOf(agent))
 }
 
-/** The columns of a definition in the tables of agents and versions. Lists read what stands beside the whole text. */
+/** The columns of a definition in the tables of agents and versions. Lists read the columns beside the full text. */
 export function definitionColumns(definition: Definition) {
   const { output, tools } = definition
   const calls = tools.flatMap((tool) => (tool.type === 'agent' ? [[tool.agent, tool.environment]] : []))

@@ -19,8 +19,7 @@ export const deleteAgent = operation({
   async run({ params }, { db, newId, now }) {
     await agents.lock(db, params.agent_id)
     await agents.remove(db, params.agent_id)
-    // Its logs, metrics and memory cannot be reached any more. There may be many, so they are removed in the
-    // background.
+    // Its logs, metrics and memory can no longer be reached. There may be many, so they are removed in the background.
     await enqueue(db, { id: newId('job', now()), kind: 'purge', run_at: now() })
     return { id: params.agent_id, deleted: true as const }
   },

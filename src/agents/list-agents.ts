@@ -18,7 +18,7 @@ export const listAgents = operation({
   async run({ query }, { memo, shownAgents, storage }) {
     const shown = await shownAgents()
     const read = () => agents.list(storage.db, query, shown)
-    // There are few first pages, and they are asked for often. The actor's scope is part of the key.
+    // First pages are few and often requested. The actor's scope is part of the key.
     if (query.offset > 0 || shown.except.length > 0) return read()
     const key = `#page ${JSON.stringify([query, shown.project_id, shown.only])}`
     return (await memo('agents', key, async () => new KnownAnswer(await read()))) ?? read()

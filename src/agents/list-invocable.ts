@@ -20,7 +20,7 @@ export const listInvocable = operation({
     'Returns each agent with its description. Agents whose own `security` refuses this request are left out; paused agents are included. A page can contain fewer agents than `limit` if their output schemas are large.',
   access: { permission: 'invoke', userTokens: true },
   input: {
-    // Clients that know no pages want all of them at once.
+    // Clients that don't support pages need all of them at once.
     query: listQuery(['created_at', 'name', 'id'], {
       limit: z.int().min(1).max(1000).default(10),
       agent_id: z.string().optional().describe('Only the agent with this ID or name'),
@@ -31,7 +31,7 @@ export const listInvocable = operation({
   async run({ query }, { memo, newId, now, shownAgents, storage }) {
     const shown = await shownAgents()
     const read = () => listDescribed(storage.db, query, { shown, ref: query.agent_id })
-    // Clients ask for the first page again and again. The actor's scope is part of the key.
+    // Clients request the first page again and again. The actor's scope is part of the key.
     if (query.offset > 0 || query.agent_id !== undefined || shown.except.length > 0) return read()
     // What an agent answers with changes with its deployments, too.
     const since = await memo('deployments', '#any', async () => newId('req', now()))
@@ -42,17 +42,17 @@ export const listInvocable = operation({
 
 type DescribedAgent = ListedAgent & Pick<Agent, 'description'> & { output_schema: WantedOutput['schema'] | null }
 
-/** A page ends early if what it shows of the agents is larger than this, because a reply is written as a whole. */
+/** A page ends early if its agents are larger than this together, because a reply is written as a whole. */
 const PAGE_BYTES = 1024 * 1024
 
-/** The schema of what an agent answers with where clients ask who name no environment. */
+/** The output schema of what an agent serves to clients that name no environment. */
 const SERVED_SCHEMA = sql<string>`coalesce(
   (select versions.output_schema from deployments
     join versions on versions.agent_id = deployments.agent_id and versions.version = deployments.version
     where deployments.agent_id = agents.id and environment = 'production' and deployments.status = 'active'),
   agents.output_schema)`
 
-/** The agents with what each is for, and what it answers with: as many as one page may have, and at least one. */
+/** The agents with their descriptions and output schemas: as many as one page can contain, and at least one. */
 async function listDescribed(
   db: Database,
   query: PageQuery,

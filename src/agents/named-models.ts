@@ -5,7 +5,7 @@ import { type Database, engineOf } from '../storage/database.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Agent } from './agent.ts'
 
-/** The models that agents name in their working copies, each once. Of an agent with several it is the list of them. */
+/** The models named in agents' drafts, each once. For an agent with several models, it is the list of them. */
 export async function listNamedModels(db: Database, shown: ShownAgents): Promise<ModelNames[]> {
   const model =
     engineOf(db) === 'postgres'
@@ -21,19 +21,20 @@ export async function listNamedModels(db: Database, shown: ShownAgents): Promise
   return rows.flatMap((row) => (row.model === null ? [] : [JSON.parse(row.model) as ModelNames]))
 }
 
-/** What an agent with a model says about its calls. */
+/** What an agent's definition says about its model calls. */
 export type ModelUser = Pick<Agent, 'project_id' | 'name'> & {
   model: ModelNames
   instructions?: string | null | undefined
   limits?: { max_output_tokens?: number | null; cut_to_budget?: boolean } | undefined
 }
 
-/** More agents are not looked at in one request. */
+/** The most agents that one request looks at. */
 const MOST_LOOKED_AT = 200
 
 /**
- * The latest agents with a model that a request may see: one agent, those of a project, or with null those of all
- * projects. Which gates the request passes is known in its own project, so elsewhere agents with a gate are left out.
+ * The latest agents with a model that a request may see: one agent, those of a project, or (null) those of all
+ * projects. Which gates the request passes is only known in its own project, so in other projects agents with a gate
+ * are left out.
  */
 export async function listModelUsers(
   db: Database,

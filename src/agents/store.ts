@@ -35,7 +35,7 @@ export async function find(db: Database, id: string): Promise<Agent | undefined>
   return row && fromRow(row)
 }
 
-/** Finds an agent of a project by id or name. */
+/** Finds an agent of a project by ID or name. */
 export async function findIn(db: Database, project_id: string, ref: string): Promise<Agent | undefined> {
   const row = await db
     .selectFrom('agents')
@@ -71,7 +71,7 @@ export async function lock(db: Database, id: string): Promise<Agent> {
 
 type GuardedRow = Pick<Agent, 'id' | 'project_id' | 'name'> & { security: AgentSecurity }
 
-/** What counts for an agent whose security settings cannot be read: no client gets in. */
+/** What applies to an agent with unreadable security settings: no client gets in. */
 const CLOSED = AgentSecurity.parse({ ipWhitelist: { enabled: true, addresses: [] } })
 
 /** The agents with security settings of their own. */
@@ -88,7 +88,7 @@ async function listGuarded(db: Database): Promise<GuardedRow[]> {
   })
 }
 
-/** The same list as long as nothing of an agent has changed. */
+/** The same list until any agent's data changes. */
 export async function listKnownGuarded({ memo, storage }: { memo: Memo; storage: Storage }): Promise<GuardedRow[]> {
   return (await memo('agents', '#guarded', () => listGuarded(storage.db))) ?? []
 }
@@ -117,7 +117,7 @@ export async function list(
 /** Reading this many definitions takes a few milliseconds, and requests wait for it. */
 const DEFINITIONS_AT_ONCE = 50
 
-/** The wanted ones of the agents whose memory needs work in the background. */
+/** The requested ones among the agents whose memory needs background work. */
 export async function listWithMemory(db: Database, isWanted: (agent: Agent) => boolean): Promise<Agent[]> {
   const wanted: Agent[] = []
   for (let after = 0; ; ) {
@@ -187,7 +187,7 @@ export async function move(db: Database, agent: Agent, project_id: string): Prom
   }
 }
 
-/** The database removes its deployments, webhooks and scoped keys by their foreign keys. */
+/** The database removes its deployments, webhooks and scoped keys, by foreign keys. */
 export async function remove(db: Database, id: string): Promise<void> {
   const [removed] = await db.deleteFrom('agents').where('id', '=', id).returning('project_id').execute()
   for (const change of ['agents', 'keys', 'deployments'] as const) await announce(db, change, id)
@@ -196,7 +196,7 @@ export async function remove(db: Database, id: string): Promise<void> {
   await announceIn(db, { id, ...removed })
 }
 
-/** Clients that stay connected hear what changes in their project, and nothing of others. */
+/** Connected clients are notified of changes in their project, and of nothing else. */
 function announceIn(db: Database, { id, project_id }: Pick<Agent, 'id' | 'project_id'>): Promise<void> {
   return announce(db, 'agents_of_projects', `${project_id}/${id}`)
 }

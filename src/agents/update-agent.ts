@@ -8,8 +8,8 @@ import * as agents from './store.ts'
 import { agentsCalled, checkAgentTools } from './tools/check-agent-tools.ts'
 
 /**
- * What a token that speaks for one user may change. Everything else decides who hears other users, what acts for them or
- * whether they are answered; a new field does so until it is listed here.
+ * What a token for one user may change. Any other field decides who sees other users' data, acts for them or answers
+ * them; so does a new field until it is listed here.
  */
 const OF_ONE_USER: ReadonlySet<string> = new Set(['description', 'temperature', 'metadata'])
 

@@ -57,7 +57,7 @@ export type AuditEntry = {
 
 export type Link = { seq: number; prev_hash: string; hash: string }
 
-/** The hash of `[seq, prev_hash, …]` as JSON. With the entries alone, anybody can check the chain without us. */
+/** The hash of `[seq, prev_hash, …]` as JSON. With the entries alone, anyone can check the chain without us. */
 export function hashOf(entry: AuditEntry, { seq, prev_hash }: Omit<Link, 'hash'>): string {
   const { id, created_at, actor_kind, actor, key_id, action, project_id, agent_id, target, outcome, code } = entry
   const { fields, times, request_id, address } = entry

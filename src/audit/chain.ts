@@ -31,12 +31,12 @@ async function link(db: Database, head: audit.ChainEnd, entries: AuditEntry[]): 
 
 type ChainBreak = { ok: false; seq: number; problem: string }
 
-/** `seq` of a broken chain is the first entry at which it is broken. */
+/** `seq` of a broken chain is the first broken entry. */
 export type Verdict = { ok: true; entries: number; head: audit.ChainEnd } | ChainBreak
 
 /**
- * Computes the whole chain again. Who can write to the database can compute a new chain too. Only a head that was
- * `pinned` elsewhere proves that the chain is the first one.
+ * Computes the whole chain again. Anyone who can write to the database can also compute a new chain. Only a head that
+ * was `pinned` elsewhere proves that the chain is the original.
  */
 export async function verifyChain(
   { db, keyring }: Pick<Parts, 'keyring'> & { db: Database },
@@ -46,7 +46,7 @@ export async function verifyChain(
   let last: audit.ChainEnd = tail
   let entries = 0
   for (;;) {
-    // The head is read before the entries. Those that are linked in between are seen in the next round.
+    // The head is read before the entries. Entries linked in between are checked in the next round.
     const head = await audit.getHead(db)
     const batch = await audit.listSealed(db, last.seq, BATCH_SIZE)
     if (batch.length === 0) {
@@ -72,7 +72,7 @@ export async function verifyChain(
   }
 }
 
-/** What is wrong with the beginning of the chain, if everything after `last` up to the tail was removed. */
+/** What is wrong with the beginning of the chain, if everything between `last` and the tail was removed. */
 function tailBreak(tail: Tail, last: audit.ChainEnd, pinned?: audit.ChainEnd): ChainBreak | undefined {
   if (tail.forged_at !== undefined) return broken(tail.forged_at, 'the entry was not written by retention')
   const isGone = pinned && pinned.seq > last.seq && pinned.seq <= tail.seq
@@ -80,7 +80,7 @@ function tailBreak(tail: Tail, last: audit.ChainEnd, pinned?: audit.ChainEnd): C
   return broken(pinned.seq, 'the pinned entry was removed by retention: pin a newer one')
 }
 
-/** What is wrong with the entry that comes after `last`. Undefined if nothing is. */
+/** What is wrong with the entry after `last`. Undefined if nothing is. */
 function breakAt(entry: audit.SealedEntry, last: audit.ChainEnd, pinned?: audit.ChainEnd): ChainBreak | undefined {
   const { seq, prev_hash, hash } = entry
   if (seq !== last.seq + 1) return broken(last.seq + 1, 'the entry is missing')
@@ -108,8 +108,8 @@ async function strayEntry(db: Database, tail: audit.ChainEnd): Promise<ChainBrea
 }
 
 /**
- * Removes entries from the beginning of the chain and appends an entry that says so. Only entries that hold are removed:
- * otherwise a person who changes the times of entries could let retention remove them.
+ * Removes entries from the beginning of the chain and appends an entry that says so. Only valid entries are removed:
+ * otherwise someone who changes the times of entries could let retention remove them.
  */
 export async function removeOldEntries(
   { keyring, log, newId, now, storage }: Pick<Parts, 'keyring' | 'log' | 'newId' | 'now' | 'storage'>,
@@ -124,7 +124,7 @@ export async function removeOldEntries(
     const young = oldest.findIndex(({ created_at }) => created_at >= before)
     const removed = oldest.slice(0, Math.min(limit, young < 0 ? limit : young))
     const last = removed.at(-1)
-    // Each removal leaves an entry. When those are all that is old, they stay until others are old too.
+    // Each removal adds an entry. If those are the only old ones, they stay until others are old too.
     if (!last || (removed.length < limit && removed.every(isTrim))) return 0
     const found = tailBreak(tail, tail) ?? firstBreak(oldest.slice(0, removed.length + 1), tail)
     if (found) {

@@ -46,7 +46,7 @@ export const listAuditLog = operation({
   },
 })
 
-/** A project that is there is named as in every other request: then its agents say who sees what is about them. */
+/** An existing project is named as in every other request: then its agents decide who sees the entries about them. */
 async function ofDeleted(db: Database, actor: Actor, project_id: string): Promise<ShownAgents> {
   requireService(actor)
   if (await projects.find(db, project_id)) {

@@ -12,9 +12,9 @@ const MINUTE_MS = 60_000
 const MAX_KINDS_PER_MINUTE = 300
 
 /**
- * Makes few entries from many refusals. The first of a kind is written at once, and the others of that minute together
- * when it is over. Unknown actors are distinguished by address only. After 300 kinds in a minute only the code counts.
- * An attacker can therefore decide neither the number of entries nor their content.
+ * Combines many refusals into few entries. The first of a kind is written immediately, and the others of that minute
+ * together at its end. Unknown actors are distinguished only by IP address. After 300 kinds in a minute, only the code
+ * is distinguished. So an attacker can decide neither the number of entries nor their content.
  */
 export function refusalTally(write: (tally: Tally) => void) {
   let minute = 0
@@ -44,7 +44,7 @@ export function refusalTally(write: (tally: Tally) => void) {
       kinds.set(kind, { refusal: told, time, times: 0 })
       write({ refusal: told, time, times: 1 })
     },
-    /** Writes what was counted in the minutes that are over. */
+    /** Writes the counts of the minutes that are over. */
     turnMinute,
     flush,
   }

@@ -57,7 +57,7 @@ export async function list(
     const value = wanted[column]
     if (value !== undefined) select = select.where(column, '=', value)
   }
-  // An id begins with the time of its entry.
+  // An ID begins with the time of its entry.
   if (since !== undefined) select = select.where('id', '>=', firstIdAt('aud', since))
   if (until !== undefined) select = select.where('id', '<', firstIdAt('aud', until))
   const { items, total } = await longPage(db, select, query, { order: 'created_at' })
@@ -80,7 +80,7 @@ export async function listUnsealed(db: Database, limit: number): Promise<AuditEn
   return readable(db, rows, fromRow)
 }
 
-/** The entries after a position in the chain, in its order. */
+/** The entries after a position in the chain, in the chain's order. */
 export async function listSealed(db: Database, after: number, limit: number): Promise<SealedEntry[]> {
   const rows = await db
     .selectFrom('audit_log')

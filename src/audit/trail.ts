@@ -9,7 +9,7 @@ import { refusalTally, type Tally } from './refusals.ts'
 import * as audit from './store.ts'
 
 export type OpenTrail = AuditTrail & {
-  /** Writes the refusals counted so far, and links entries that a dead node has left. */
+  /** Writes the refusals counted so far, and links entries that a dead node left unlinked. */
   tidy(): Promise<void>
   close(): Promise<void>
 }
@@ -26,7 +26,7 @@ const SEAL_TRIES = 4
 export function openTrail({ storage, journal, newId, now, log }: TrailParts): OpenTrail {
   let timer: NodeJS.Timeout | undefined
   let sealing = Promise.resolve()
-  /** How many of our entries may still wait for their link, or for the end of their transaction. */
+  /** How many of our entries may still wait to be linked, or for the end of their transaction. */
   let expected = 0
 
   const sealAll = async () => {

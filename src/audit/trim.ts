@@ -12,12 +12,12 @@ const PURPOSE = 'audit tail'
 /** The tail of a chain from which nothing was removed. */
 export const WHOLE: Tail = { seq: 0, hash: GENESIS }
 
-/** `forged_at` is the entry that says so, if it was not written by this service. */
+/** `forged_at` is the entry that records a removal, if this service didn't write it. */
 export type Tail = audit.ChainEnd & { forged_at?: number }
 
 /**
- * The entry with which retention says up to where it removed entries. Its target is `SEQ:HASH:PROOF`. The proof takes
- * the master key, so a person who can only write to the database cannot make one.
+ * The entry in which retention records how far it removed entries. Its target is `SEQ:HASH:PROOF`. The proof requires
+ * the master key, so someone who can only write to the database can't make one.
  */
 export function trimEntry(
   tail: audit.ChainEnd,
@@ -47,7 +47,7 @@ export function isTrim({ action }: Pick<AuditEntry, 'action'>): boolean {
   return action === ACTION
 }
 
-/** The last entry that retention removed, as the latest of its own entries says. */
+/** The last entry that retention removed, according to the latest of its own entries. */
 export async function findTail(db: Database, keyring: Keyring): Promise<Tail> {
   const latest = await audit.findLatest(db, { project_id: DEFAULT_PROJECT, action: ACTION })
   if (!latest) return WHOLE

@@ -8,7 +8,7 @@ export type ConfigFile = {
   /** What the file sets. Empty when it cannot be read. */
   value: Record<string, unknown>
   problems: Problem[]
-  /** Whether `value` has everything that the file says. */
+  /** Whether `value` contains everything in the file. */
   readable: boolean
   /**
    * The position of a setting, or of the nearest one above it. It is the position of the key if that is asked for, or

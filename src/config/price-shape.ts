@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const perMillion = (what: string) => z.number().min(0).max(1_000_000).describe(`${what}, in USD per million tokens`)
 
-/** The rates that a price may name. Those that it does not name follow from the others. */
+/** The rates that a price can contain. Missing rates follow from the others. */
 export const GivenRates = {
   input: perMillion('Input'),
   cached_input: perMillion('Cached input').optional(),
@@ -12,7 +12,7 @@ export const GivenRates = {
   request: z.number().min(0).max(1_000).optional().describe('Per request, in USD'),
 }
 
-/** What one model costs. */
+/** The price of one model. */
 const ModelPrice = z.strictObject({
   model: z
     .string()
@@ -34,7 +34,7 @@ export const ModelPrices = z.array(ModelPrice).superRefine(
   { when: ({ value }) => Array.isArray(value) },
 )
 
-/** How budgets count what models cost. */
+/** How budgets count the cost of models. */
 export const Budgets = z.strictObject({
   outputTokens: z
     .int()

@@ -6,7 +6,7 @@ import type { Path } from './settings.ts'
 /** One mistake, ready to print. It has a line and a column if it is in the file. */
 export type Problem = { text: string; line?: number; column?: number }
 
-/** The message for a value that does not fit. It never has the value itself, which may be a secret. */
+/** The message for an invalid value. It never contains the value itself, which may be a secret. */
 export function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'unrecognized_keys' && issue.input === undefined) return 'is required'
   if (issue.input === null) return 'is empty; give it a value or remove the key'
@@ -28,8 +28,7 @@ export function unknownKey(key: string, known: readonly string[], what: 'setting
 const MAX_PROBLEMS = 100
 
 /**
- * The first mistakes as problems. Hundreds of mistakes usually have one cause, and to find all their positions takes
- * long.
+ * The first mistakes as problems. Hundreds of mistakes usually have one cause, and finding all positions takes long.
  */
 export function tellFirst<T>(mistakes: readonly T[], tell: (mistake: T) => Problem[]): Problem[] {
   const left = mistakes.length - MAX_PROBLEMS

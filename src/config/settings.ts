@@ -25,7 +25,7 @@ export function listSettings(schema: SettingsSchema, path: readonly string[] = [
   return found.filter((setting, index) => index === found.findIndex((other) => isSamePath(other.path, setting.path)))
 }
 
-/** The keys that may stand at a path. */
+/** The possible keys at a path. */
 export function keysAt(schema: SettingsSchema, path: Path): string[] {
   return schemasAt(schema, path).flatMap((found) => Object.keys(found.properties ?? {}))
 }
@@ -34,7 +34,7 @@ export function isSecretAt(schema: SettingsSchema, path: Path): boolean {
   return schemasAt(schema, path).some((found) => found.writeOnly === true)
 }
 
-/** What stands at a path if nothing is set. */
+/** The value at a path if nothing is set. */
 export function defaultAt(schema: SettingsSchema, path: Path): unknown {
   return schemasAt(schema, path).find((found) => found.default !== undefined)?.default
 }

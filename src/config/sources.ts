@@ -7,7 +7,7 @@ import { isSamePath, type Path, pathText, startsWith } from './settings.ts'
 /** The values of all sources together, and where each one came from. */
 export type Sources = { input: Record<string, unknown>; entries: readonly SourcedValue[]; file: ConfigFile }
 
-/** Later entries win over earlier ones, and all of them over the file. */
+/** Later entries take precedence over earlier ones, and all of them over the file. */
 export function mergeSources(
   file: ConfigFile,
   given: readonly SourcedValue[],
@@ -80,7 +80,8 @@ function addProviders(
   input.providers ??= []
   const list = input.providers
   if (!Array.isArray(list)) return []
-  // The environment wins over the file. A list that is itself a variable or a flag is more specific than these.
+  // The environment takes precedence over the file. A list that is itself a variable or a flag is more specific than
+  // these.
   const isFromFile = entryFor(['providers'], entries) === undefined
   return variables.flatMap(({ name, field, value, origin }): SourcedValue[] => {
     const known = list.findIndex((provider) => valueAt(provider, ['name']) === name)

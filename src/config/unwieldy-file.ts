@@ -34,7 +34,7 @@ function readAtMost(path: string, size: number): Buffer {
   }
 }
 
-/** The parser takes very long for a file with many keys or deep nesting. To count its tokens takes a moment. */
+/** The parser takes very long for a file with many keys or deep nesting. Counting its tokens is fast. */
 function unwieldiness(text: string): string | undefined {
   const { CST, Lexer } = yaml()
   let tokens = 0

@@ -17,11 +17,11 @@ import type { ConsoleSession } from './console-session.ts'
 import type { Issuers } from './issuers.ts'
 import * as sessions from './store.ts'
 
-/** The provider is asked before that, so that a slow answer makes no request wait. */
+/** The provider is asked earlier than necessary, so that a slow answer delays no request. */
 export const CONFIRM_EARLY_MS = 5 * 60_000
-/** A node that asks and dies leaves the session to others after this time. */
+/** If a node dies while asking, others can take the session after this time. */
 const ASKING_MS = 30_000
-/** A provider that did not answer is asked again after this time. */
+/** A provider that didn't answer is asked again after this time. */
 const PAUSE_MS = 15_000
 
 const TOKENS_PURPOSE = 'console.issuer_tokens'
@@ -34,7 +34,7 @@ export function sealTokens(tokens: IssuerTokens, keyring: Keyring): string {
   return keyring.encrypt(JSON.stringify(tokens), TOKENS_PURPOSE)
 }
 
-/** Undefined if what is stored is damaged, or was sealed with a key that is gone. */
+/** Undefined if what is stored is damaged, or was encrypted with a lost key. */
 export function openTokens(sealed: string, keyring: Keyring): IssuerTokens | undefined {
   try {
     return JSON.parse(keyring.decrypt(sealed, TOKENS_PURPOSE)) as IssuerTokens
@@ -43,7 +43,7 @@ export function openTokens(sealed: string, keyring: Keyring): IssuerTokens | und
   }
 }
 
-/** Whether the session waits for the word of a provider that can be asked: it has not ended, and does not count now. */
+/** Whether the session waits for a provider that can be asked: it hasn't ended, but isn't valid now. */
 export function isUnconfirmed({ confirm_before, can_confirm }: ConsoleSession, now: number): boolean {
   return can_confirm === 1 && confirm_before !== null && confirm_before <= now
 }
@@ -70,7 +70,7 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
   }
   // Nothing can be asked: the session ends in time, and the browser goes to the provider again.
   if (can_confirm === 0) return
-  // A refresh token counts once at many providers, so one node asks.
+  // Many providers accept a refresh token only once, so only one node asks.
   const read = await sessions.find(storage.db, id)
   if (!read || read.confirm_before !== session.confirm_before) return
   if (!(await sessions.lease(storage.db, read, now(), now() + ASKING_MS))) return
@@ -136,7 +136,7 @@ async function remove(
 
 type SessionEnd = 'signOutByIssuer' | 'endDamagedSession'
 
-/** Tells the audit log that a session has ended without a request of its person. */
+/** Records in the audit log that a session has ended without a request of its person. */
 export async function recordEnd(
   db: Database,
   { id, person_id }: ConsoleSession,

@@ -38,7 +38,7 @@ export function endOf(session: ConsoleSession, key: Key | undefined, idle_ms: nu
   return Math.min(...ends.filter((end) => typeof end === 'number'))
 }
 
-/** Whether the secret with this hash counts now. The one before it counts until the browser has shown the new one. */
+/** Whether the secret with this hash is valid now. The previous one is valid until the browser has used the new one. */
 export function isSecretInForce({ hash, confirmed_at }: ConsoleSession, shown: string, now: number): boolean {
   return shown === hash || confirmed_at === null || now < confirmed_at + GRACE_MS
 }
@@ -56,7 +56,7 @@ export function useOf(session: ConsoleSession, shown: string, now: number, renew
     if (confirmed_at === null) return { confirmed_at: now, last_used_at: now }
     if (now - rotated_at >= ROTATE_MS) return { ...replaced(), previous_hash: hash }
   } else if (confirmed_at === null && now - rotated_at >= GRACE_MS) {
-    // The reply that had the new secret was lost: the browser still shows the one before.
+    // The reply with the new secret was lost: the browser still sends the previous one.
     return replaced()
   }
   return now - last_used_at >= TOUCH_MS ? { last_used_at: now } : undefined

@@ -52,7 +52,7 @@ export const createConsoleLink = operation({
   },
 })
 
-/** A link acts for a key. A key makes links for itself only; a person who may open the store makes them for any key. */
+/** A link acts for a key. A key makes links only for itself; a person who can open the store makes them for any key. */
 async function keyOf(db: Database, actor: Context['actor'], wanted: string | undefined, now: number): Promise<Key> {
   if (actor.console_session !== undefined) {
     throw forbidden("A console session can't create sign-in links. Use the API key itself.")
@@ -79,7 +79,7 @@ async function insertLink(db: Database, { id: key_id, hash: key_hash }: Key, now
   return { token, key_id, expires_at }
 }
 
-/** A link for the person who starts the service. Undefined when no key may do everything. */
+/** A link for the person who starts the service. Undefined if no key has all permissions. */
 export async function createFirstLink(db: Database, now: number): Promise<string | undefined> {
   const key = await keys.findAdmin(db, now)
   return key && (await insertLink(db, key, now)).token

@@ -36,7 +36,7 @@ type Origin = { request_id: string; address: string }
 /** A session with the key that it was opened with, or with the roles of its person. */
 type CachedSession = { session: ConsoleSession; key: Key | undefined; roles: readonly Role[] }
 
-/** A session is forgotten when it changes, when its key or its person does, and when the key's agent does. */
+/** A session is dropped when it changes, when its key or its person does, and when the key's agent does. */
 function subjectsOf({ session: { id, key_id, person_id }, key }: CachedSession): string[] {
   return [id, key_id, person_id, key?.agent_id].filter((subject) => typeof subject === 'string')
 }
@@ -52,7 +52,7 @@ function actorOfSession({ session, key, roles }: CachedSession, now: number): Ac
 type ConsoleParts = SignInParts &
   Pick<Parts, 'errands' | 'keyring' | 'log' | 'memo'> & { noteUse(key_id: string): void }
 
-/** Who is signed in to the console. Sessions in use are kept in memory, as keys are. */
+/** Who is signed in to the console. Sessions in use are cached, like keys. */
 export class OpenConsole {
   readonly #parts: ConsoleParts & { issuers: Issuers }
   readonly #idleTimeout: number
@@ -66,7 +66,7 @@ export class OpenConsole {
     return signIn(this.#parts, credential, from)
   }
 
-  /** The actor of a cookie's secret. `fresh` is the secret that the browser must have from now on. */
+  /** The actor of a cookie's secret. `fresh` is the secret that the browser must get from now on. */
   async use(
     secret: string,
     from: Origin & { secure: boolean },
@@ -79,10 +79,10 @@ export class OpenConsole {
     const time = now()
     const actor = actorOfSession(found, time)
     if (!actor || endOf(session, key, this.#idleTimeout) <= time) return undefined
-    // What was sent over TLS once may have been read on its way if it comes in plain text.
+    // A secret that was once sent over TLS may have been intercepted if it arrives over plain HTTP.
     if (session.secure === 1 && !from.secure) return undefined
     if (!isSecretInForce(session, hash, time)) {
-      // Two browsers have the cookie, and one of them has stolen it.
+      // Two browsers have the cookie, so one of them has stolen it.
       await this.#end(actor, from, 'endStolenSession')
       return undefined
     }
@@ -94,7 +94,7 @@ export class OpenConsole {
     return { actor, fresh: isWritten ? fresh : undefined }
   }
 
-  /** What the console shows of the session that it runs in. */
+  /** What the console shows about its own session. */
   async describe(actor: Actor) {
     const { id, person_id = '', console_session = '' } = actor
     const { db } = this.#parts.storage
@@ -249,7 +249,7 @@ export class OpenConsole {
     return maySee ? projects.listToChoose(this.#parts.storage.db) : []
   }
 
-  /** Ends a session at once, on every node. */
+  /** Ends a session immediately, on every node. */
   async #end(actor: Actor, { request_id, address }: Origin, action: 'signOut' | 'endStolenSession'): Promise<void> {
     const { storage, audit, now } = this.#parts
     const { console_session = '' } = actor

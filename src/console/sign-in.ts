@@ -13,7 +13,7 @@ export type Credential = { key: string } | { link_token: string }
 
 export type SignInFrom = { request_id: string; address: string; browser: string; secure: boolean }
 
-/** Browsers in which one key or one person may be signed in at the same time. A further one ends the oldest. */
+/** How many browsers one key or one person can be signed in with. A further one ends the oldest. */
 const MOST_PER_HOLDER = 20
 const MAX_BROWSER_CHARACTERS = 200
 
@@ -26,7 +26,7 @@ export type SignInParts = Pick<Parts, 'audit' | 'config' | 'newId' | 'now' | 'st
 /** The secret is returned only here. */
 export type OpenedSession = { actor: Actor; secret: string }
 
-/** A session with an id and a secret of its own, whatever the browser had before. */
+/** A session with its own ID and secret, whatever the browser had before. */
 export function newSession(
   { config, newId, now }: Pick<SignInParts, 'config' | 'newId' | 'now'>,
   from: SignInFrom,
@@ -62,7 +62,7 @@ export function newSession(
   return { session, secret }
 }
 
-/** Stores a new session, ends the oldest of the same key or person, and tells the audit log. */
+/** Stores a new session, ends the oldest of the same key or person, and adds an entry to the audit log. */
 export async function keepSession(
   db: Database,
   { audit }: Pick<SignInParts, 'audit'>,
@@ -84,14 +84,14 @@ export async function keepSession(
   })
 }
 
-/** Opens a session of a key. Undefined when the key or the link does not count. */
+/** Opens a session of a key. Undefined if the key or the link isn't valid. */
 export async function signIn(
   parts: SignInParts,
   credential: Credential,
   from: SignInFrom,
 ): Promise<OpenedSession | undefined> {
   const { storage, now } = parts
-  // Guesses are many and must not wait for the only writer of a database, or make others wait.
+  // There may be many guesses, and they must not wait for the only writer of a database, or make others wait.
   const isGuess = 'link_token' in credential && !(await sessions.hasLink(storage.db, sha256(credential.link_token)))
   if (isGuess) return undefined
   return storage.transaction(async (db) => {
@@ -119,7 +119,7 @@ export function actorOfKey(key: Key, { id: console_session, by_previous_secret_u
 
 type SignedBy = { key: Key; by_previous_secret_until: number | null }
 
-/** With a secret in its grace period the session ends when that does. */
+/** With a secret in its grace period, the session ends when the secret does. */
 async function ofKey(db: Database, secret: string, now: number): Promise<SignedBy | undefined> {
   const found = await keys.findBySecret(db, sha256(secret))
   if (!found || statusOf(found.key, now) !== 'active') return undefined

@@ -30,7 +30,7 @@ export type ShownSession = ConsoleSession & {
 
 export type SessionFilter = {
   shown: ShownAgents
-  /** Sessions of keys of all projects are shown to `service` only. */
+  /** Only actors with access to all projects see sessions of keys with the same access. */
   reach: 'project' | 'service'
   key_id?: string | undefined
   person_id?: string | undefined
@@ -40,7 +40,7 @@ export type SessionFilter = {
   idle_ms: number
 }
 
-/** The sessions that are in force. */
+/** The active sessions. */
 export async function list(db: Database, query: PageQuery, filter: SessionFilter): Promise<Page<ShownSession>> {
   const { shown, reach, key_id, person_id, own, now, idle_ms } = filter
   let select = db
@@ -74,7 +74,9 @@ export async function list(db: Database, query: PageQuery, filter: SessionFilter
   return page(db, select as never, query) as Promise<Page<ShownSession>>
 }
 
-/** A session is of a key that has the same secret still, or of a person: their role in the project shows it there. */
+/**
+ * A session belongs to a key that still has the same secret, or to a person whose role in the project shows it there.
+ */
 function isHolder(project_id: string) {
   return sql<SqlBool>`(s.key_id = keys.id and s.key_hash = keys.hash)
     or keys.id = (
@@ -87,7 +89,7 @@ export async function insert(db: Database, session: ConsoleSession): Promise<voi
   await db.insertInto('console_sessions').values(session).execute()
 }
 
-/** Changes a session if its secret is still the one that was read. Returns false when another request was faster. */
+/** Changes a session if its secret is still the one that was read. Returns false if another request was faster. */
 export async function update(db: Database, read: ConsoleSession, changes: Partial<ConsoleSession>): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('console_sessions')
@@ -164,7 +166,7 @@ export async function lease(db: Database, read: ConsoleSession, now: number, unt
   return numUpdatedRows > 0n
 }
 
-/** Writes what an identity provider has said about a session. */
+/** Stores what an identity provider has said about a session. */
 export async function updateIssuer(
   db: Database,
   id: string,

@@ -42,7 +42,7 @@ export const createDeployment = operation({
     const existing = await deployments.findVersion(db, agent.id, version)
     if (digest !== undefined) {
       requireDigest(agent, digest)
-      // The digest is computed again: a definition may have got a field since the version was made.
+      // The digest is computed again, because the definition may have gained a field since the version was made.
       if (existing && digestOf(existing.definition) !== digest) {
         throw conflict(`Version "${version}" already exists with different content. Use another label.`)
       }
@@ -86,7 +86,7 @@ export const createDeployment = operation({
   },
 })
 
-/** Uses the transaction's own connection. To wait for another connection could be a deadlock. */
+/** Uses the transaction's own connection, because waiting for another could cause a deadlock. */
 async function storedSecrets(db: Database, project_id: string): Promise<Secrets> {
   const stored = await secrets.listAll(db, project_id)
   return Object.fromEntries(stored.map(({ name, hosts }) => [name, { value: '', hosts }]))

@@ -37,7 +37,7 @@ export const rollbackDeployment = operation({
   async run({ params, body }, { db, actor, events, newId, now, shownAgents }) {
     const agent = await agents.lock(db, params.agent_id)
     const { active, target, to } = await findTarget(db, agent.id, params.deployment_id)
-    // The agents that it calls may lead back to it since.
+    // The agents that it calls may now lead back to it.
     await checkAgentTools(to.definition.tools, agent, db, { ...(await shownAgents()), only: null })
     if (body.dry_run) {
       const from = await deployments.getVersion(db, agent.id, active.version)
@@ -82,8 +82,8 @@ async function findTarget(db: Database, agent_id: string, deployment_id: string)
 }
 
 /**
- * The latest that was served before and was not rolled back. A rollback that is rolled back in turn has shown that its
- * version is bad as well, so an earlier deployment of that version is not returned to either.
+ * The latest version that was served before and wasn't rolled back. A rollback that is rolled back in turn shows that
+ * its version is bad as well, so earlier deployments of that version aren't restored either.
  */
 async function servedBefore(db: Database, active: Deployment): Promise<Deployment> {
   const bad = new Set([active.version])

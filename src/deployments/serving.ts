@@ -7,10 +7,10 @@ import * as deployments from './store.ts'
 
 type Active = { version: string; deployment_id: string; definition: Definition }
 
-/** Clients name environments as they like. Of more than this number, all are read again. */
+/** Clients choose the names of environments. Beyond this number, all are read again. */
 const MAX_SERVED = 100
 
-/** What an environment serves. One that was never deployed serves the agent's working copy. */
+/** What an environment serves. If it was never deployed, it serves the agent's draft. */
 export function serving(
   snapshot: AgentSnapshot,
   environment: string,
@@ -26,12 +26,12 @@ async function loadServed({ agent, served }: AgentSnapshot, environment: string,
   return found
 }
 
-/** What an environment serves at this moment, for a caller's transaction. */
+/** What an environment serves now, for a caller's transaction. */
 export async function servedNow(db: Database, agent: Agent, environment: string): Promise<ServedAgent> {
   return (await findActive(db, agent.id, environment)) ?? workingCopy(agent)
 }
 
-/** The definition of a version, or of the working copy where the version is null. */
+/** The definition of a version, or of the draft if the version is null. */
 export async function getDefinition(
   agent: Agent,
   version: string | null,

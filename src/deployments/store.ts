@@ -28,7 +28,7 @@ export async function findById(db: Database, id: string): Promise<(Deployment & 
   return row && { ...fromRow(row), project_id: row.project_id }
 }
 
-/** A deployment of another agent counts as not found. */
+/** A deployment of another agent is not found. */
 export async function get(db: Database, agent_id: string, id: string): Promise<Deployment> {
   const deployment = await find(db, agent_id, id)
   if (!deployment) throw notFound('Deployment', id)
@@ -46,10 +46,13 @@ export async function findActive(db: Database, agent_id: string, environment: st
   return row && fromRow(row)
 }
 
-/** As many as this are looked at to find what a rollback returns to. */
+/** At most this many are checked to find what a rollback restores. */
 const LOOK_BACK = 1000
 
-/** What was active before a deployment, the latest first. `replaces` orders them, because the clocks of nodes differ. */
+/**
+ * The deployments that were active before a deployment, latest first. `replaces` orders them, because nodes' clocks
+ * differ.
+ */
 export async function listBefore(db: Database, { replaces }: Deployment): Promise<Deployment[]> {
   if (replaces === null) return []
   const chain = db.withRecursive('chain', (recursive) =>
@@ -74,7 +77,7 @@ export async function listBefore(db: Database, { replaces }: Deployment): Promis
   return rows.map(fromRow)
 }
 
-/** What an environment of several agents serves. Those that were never deployed are left out. */
+/** What an environment of several agents serves. Agents that were never deployed there are left out. */
 export async function listActive(
   db: Database,
   agent_ids: string[],

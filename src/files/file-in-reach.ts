@@ -19,7 +19,7 @@ export function makerFor({ id, permissions, scope }: Actor, needed: FileAccess):
   return covers(permissions, needed) && scope.agent_id === null ? undefined : id
 }
 
-/** The answer for a file that the actor may not see is the same as for one that does not exist. */
+/** A file that the actor may not see gets the same reply as one that doesn't exist. */
 export async function getInReach(
   { db, actor, now, shownAgents }: ReachNeeds,
   needed: FileAccess,

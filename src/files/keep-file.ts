@@ -12,7 +12,7 @@ import { enqueue } from '../storage/jobs/jobs.ts'
 import { FileName, type StoredFile } from './file.ts'
 import * as files from './store.ts'
 
-/** What brought a file. All are null for one that a client uploaded. */
+/** What created a file. All are null for a file that a client uploaded. */
 export type FileOrigin = Pick<StoredFile, 'agent_id' | 'request_id' | 'schedule_id'>
 
 export type NewFile = FileOrigin &
@@ -26,8 +26,8 @@ export type NewFile = FileOrigin &
 type NewFileNeeds = { config: Config; newId: NewId; now(): number }
 
 /**
- * Makes a file of bytes that have come. It needs a transaction. The caller that took the bytes calls `bytes.release` after it,
- * whether it was committed or not.
+ * Makes a file from received bytes. It needs a transaction. The caller that received the bytes then calls
+ * `bytes.release`, whether it was committed or not.
  */
 export async function keepFile(
   db: Database,
@@ -57,11 +57,11 @@ function requireName(name: string): void {
 
 type Owner = { project_id: string; user_id: string | null; size: number }
 
-/** What one upload removes at most before it is refused: the sweep removes the rest. */
+/** How many expired files one upload removes at most before it is refused; the sweep removes the rest. */
 const MOST_REMOVED = 1_000
 
 /**
- * Files whose time is over count until they are removed, so an upload that meets a full limit removes them first. Returns
+ * Expired files are counted until they are removed, so an upload that reaches a limit removes them first. Returns
  * whether it removed any.
  */
 async function makeRoomFor(db: Database, owner: Owner, limits: Config['files'], now: number): Promise<boolean> {
@@ -76,7 +76,7 @@ async function makeRoomFor(db: Database, owner: Owner, limits: Config['files'], 
 /** The first limit that leaves no room, and whose files it counts. */
 type FullLimit = { problem: string; of: { project_id: string; user_id?: string } }
 
-/** The limits count the size of each file, also where two files share their bytes. */
+/** The limits count the full size of each file, even if two files share their bytes. */
 async function findFull(
   db: Database,
   { project_id, user_id, size }: Owner,

@@ -17,7 +17,7 @@ export type FileFilter = {
   user_id?: string | undefined
   created_by?: string | undefined
   media_type?: string | undefined
-  /** The id of the file before the first one. */
+  /** The ID before the first file's. */
   after?: string | undefined
 }
 
@@ -64,8 +64,8 @@ export async function list(
 }
 
 /**
- * The files of a user after the one with the id `after`, in the order in which they came. Of some agents only, those that
- * came with their runs.
+ * A user's files after the one with the ID `after`, in order of creation. For some agents only, the files created by
+ * their runs.
  */
 export async function listOfUser(
   db: Database,
@@ -85,7 +85,7 @@ export async function listOfUser(
     .execute()
 }
 
-/** How many files a project has, or one of its users, and how many bytes they have together. */
+/** How many files a project or one of its users has, and their total size. */
 export async function count(
   db: Database,
   { project_id, user_id = '' }: { project_id: string; user_id?: string },
@@ -100,8 +100,9 @@ export async function insert(db: Database, file: StoredFile): Promise<void> {
 }
 
 /**
- * What the runs and schedules of an agent brought goes to another project with it. The bytes stay where they are: other
- * files of the old project may share them, and they go with the last file that has them. It needs a transaction.
+ * Moves the files created by an agent's runs and schedules to another project with it. The bytes stay where they are:
+ * other files of the old project may share them, and they are removed with the last file that uses them. It needs a
+ * transaction.
  */
 export async function moveOfAgent(
   db: Database,
@@ -114,7 +115,7 @@ export async function moveOfAgent(
   await moved.where('agent_id', '=', id).execute()
 }
 
-/** Removes files, and drops the bytes that no other file has. It needs a transaction. Returns how many files. */
+/** Removes files, and drops the bytes that no other file uses. It needs a transaction. Returns how many files. */
 export async function remove(db: Database, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0
   await blobs.holdProjectsOf(db, 'id', ids)
@@ -145,7 +146,7 @@ export async function removeOfRequest(db: Database, request_id: string): Promise
   )
 }
 
-/** The files that came with an invocation, or that its tools made. */
+/** The files of an invocation's message, or that its tools made. */
 export function listOfRequest(db: Database, request_id: string): Promise<StoredFile[]> {
   return db.selectFrom('files').selectAll().where('request_id', '=', request_id).execute()
 }
@@ -158,8 +159,8 @@ export function removeOfMissingRequests(db: Database, before: number, limit: num
 }
 
 /**
- * Removes files that schedules brought and that no schedule names any more. What the schedules in `needed` brought stays.
- * A file is stored together with the schedule that names it.
+ * Removes files that schedules created and that no schedule names any more. Files of the schedules in `needed` stay. A
+ * file is stored together with the schedule that names it.
  */
 export function removeOfSchedules(db: Database, needed: Expression<unknown>, limit: number): Promise<number> {
   const isOver = sql`schedule_id is not null and schedule_id not in ${needed}`
@@ -187,7 +188,7 @@ export async function settleUnclaimed(db: Database, limit: number): Promise<numb
   return found.length
 }
 
-/** Removes files whose time is over: all, or those of a project or of one of its users. */
+/** Removes expired files: all, or those of a project or of one of its users. */
 export function removeExpired(
   db: Database,
   now: number,
@@ -204,7 +205,7 @@ export function removeOlder(db: Database, before: number, limit: number): Promis
   return removeSome(db, sql`id < ${firstIdAt('file', before)}`, limit)
 }
 
-/** Removes files that their project keeps no longer. */
+/** Removes files that are past their project's retention. */
 export async function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
   const days = projectLimit(db, 'retention_days')
   const { rows } = await sql<{ id: string; days: number }>`
@@ -221,7 +222,7 @@ export function removeOfMissingProjects(db: Database, limit: number): Promise<nu
   return removeSome(db, sql`not exists (select 1 from projects where projects.id = files.project_id)`, limit)
 }
 
-/** A file whose bytes are dropped is being erased: its row goes after the bytes. */
+/** A file whose bytes are dropped is being erased: its row is deleted after the bytes. */
 async function removeSome(db: Database, which: Expression<SqlBool>, limit: number): Promise<number> {
   const isErased = sql`exists (select 1 from blobs where blobs.id = files.blob_id and blobs.state = 'dropped')`
   const found = await db

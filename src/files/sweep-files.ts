@@ -4,12 +4,12 @@ import type { Database } from '../storage/database.ts'
 import type { Sweepable } from '../storage/jobs/sweep.ts'
 import * as files from './store.ts'
 
-/** Longer than an upload may take, from its first byte to its row. */
+/** Longer than an upload can take, from its first byte to its row. */
 const CUT_OFF_AFTER_MS = 7_200_000
 
 /**
- * What is removed of files: first those whose time is over, then bytes that no file has. `removeOfSchedules` knows which
- * files of schedules are needed.
+ * The files to remove: expired ones first, then bytes that no file uses. `removeOfSchedules` knows which files
+ * schedules need.
  */
 export function sweptFiles(
   { storage, bytes, config }: Pick<Parts, 'storage' | 'bytes' | 'config'>,

@@ -7,8 +7,8 @@ import type { EndedLine } from './reservation.ts'
 import { endedValues, LEASED_LINES, LEDGER, lineWrites, unsumWrites } from './store.ts'
 
 /**
- * Writes lines that have ended outside of any entry. They may have been written before: a commit of which no word came
- * may have succeeded. A line that was given up as lost is mended.
+ * Writes ended lines outside of any entry. They may already be written, if a commit with an unknown outcome succeeded.
+ * A line given up as lost is corrected.
  */
 export async function writeLate(db: Database, ended: readonly EndedLine[]): Promise<void> {
   const ids = ended.map(({ line }) => line.id)
@@ -28,14 +28,14 @@ export async function writeLate(db: Database, ended: readonly EndedLine[]): Prom
   await writeRows(db, writes)
 }
 
-/** A line whose call may begin now, and what it holds: its tokens and its cost are the most that the call may use. */
+/** A line whose call may begin now, with the most tokens and the highest cost that the call may use. */
 export type ReservedLine = LedgerLine & { status: 'reserved'; charges: string; owner: string; lease_until: number }
 
 export function reservedWrite(line: ReservedLine): Write {
   return { into: LEDGER, row: line }
 }
 
-/** Removes lines whose calls were not made: reserved ones, and those that another node has given up since. */
+/** Removes lines whose calls were not made: reserved ones, and those that another node has since given up. */
 export async function removeUncalled(db: Database, ids: readonly string[]): Promise<LedgerLine[]> {
   const uncalled = db.deleteFrom('ledger').where('id', 'in', ids).where('status', 'in', ['reserved', 'lost'])
   return (await uncalled.returningAll().execute()) as LedgerLine[]
@@ -49,9 +49,9 @@ export async function hasCalled(db: Database, request_id: string): Promise<boole
 }
 
 /**
- * Gives up at most `limit` lines whose nodes do not renew them: nothing tells whether their calls were answered, so they
- * count as if they had used all that they hold. `id`s in `except` are of this node, which still makes the calls. The caller
- * adds the lines to the sums, with all else that it writes: nodes lock shared rows in the order of one write.
+ * Gives up at most `limit` lines that their nodes no longer renew. Nobody knows whether their calls were answered, so
+ * everything that they reserved is counted as used. `except` are the IDs of this node's own calls in progress. The
+ * caller adds the lines to the sums in the same write, because nodes must lock shared rows in one order.
  */
 export async function takeLapsed(
   db: Database,

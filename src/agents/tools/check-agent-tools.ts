@@ -5,24 +5,24 @@ import { jsonOf } from '../../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import type { ShownAgents } from '../../storage/queries/shown-agents.ts'
 
-/** Runs call each other four deep, so a longer chain is a mistake. Writers wait while it is followed. */
+/** Runs call each other at most four levels deep, so a longer chain is a mistake. Writers wait while it is followed. */
 const MOST_DEEP = 8
 const MOST_CALLED = 500
 
-/** The agent that has the tools. One that is being created has no id yet. */
+/** The agent that has the tools. A new agent has no ID yet. */
 type Caller = { id?: string; name: string; project_id: string }
 
-/** The agents that tools call, by id or name as they name them. */
+/** The agents that tools call, by the ID or name that the tools use. */
 export function agentsCalled(tools: readonly Tool[] | undefined): string[] {
   return (tools ?? []).flatMap((tool) => (tool.type === 'agent' ? tool.agent : []))
 }
 
-/** A call on the way from the caller: whom it names, the field of the caller that led here, and the names in between. */
+/** A call on the way from the caller: the called agent, the caller's field that led here, and the names in between. */
 type CallEdge = { ref: string; environment: string; field: string; path: readonly string[] }
 
 /**
- * Refuses tools that call an agent which is not in the project, and those through which the agent would call itself,
- * however far around. The answer for an agent that is not shown to the request is the same as for one that does not exist.
+ * Refuses tools that call an agent which isn't in the project, and tools through which the agent would call itself, at
+ * any distance. The reply for an agent hidden from the request is the same as for a missing one.
  */
 export async function checkAgentTools(
   tools: readonly Tool[],
@@ -42,7 +42,7 @@ export async function checkAgentTools(
     const next: CallEdge[] = []
     for (const { ref, environment, field, path } of level) {
       const agent = found.get(placeOf(ref, environment))
-      // The caller is not stored yet as it will be, so it is known by its name too.
+      // The caller isn't stored yet as it will be, so it is also known by its name.
       if (ref === caller.name || ref === caller.id || (agent && agent.id === caller.id)) {
         problems.set(field, `creates a loop: ${[...path, caller.name].join(' → ')}`)
       } else if (depth === 1 && !(agent && isVisible(agent.id))) {
@@ -77,7 +77,7 @@ function placeOf(ref: string, environment: string): string {
 
 type CallNode = { id: string; name: string; calls: [ref: string, environment: string][] }
 
-/** The agents that are called, each with the calls of what the environment serves: a version, else the working copy. */
+/** The called agents, each with the calls of what the environment serves: a version, or else the draft. */
 async function listCalled(
   db: Database,
   project_id: string,

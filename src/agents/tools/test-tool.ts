@@ -64,7 +64,8 @@ export const testTool = operation({
     const cancellation = new Cancellation()
     onHangUp?.(() => cancellation.cancel())
     const started = now()
-    // The same request may have called the tool before its process died: the tool's server sees that by the key.
+    // The same request may have called the tool before its process died. The tool's server recognizes the call by its
+    // key.
     const key = repeatable?.earlier ?? request_id
     const tried = await runtime.tryTool(tool, call, { project_id: actor.scope.project_id, agent_id, key, cancellation })
     return { ...tried, duration_ms: now() - started }

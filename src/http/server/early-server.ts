@@ -14,7 +14,7 @@ export type EarlyServer = {
   server: HttpServer
   connections: Connections
   url: string
-  /** From now on `handle` answers. Returns the service's address. */
+  /** From now on, `handle` answers requests. Returns the service's URL. */
   handOver(handle: RequestListener): string
   close(): Promise<void>
 }
@@ -22,8 +22,8 @@ export type EarlyServer = {
 const RETRY_AFTER_MS = 5_000
 
 /**
- * Listens before the store is opened, because a migration may take an hour: health checks learn that the process lives
- * and how far it is. All other requests are refused.
+ * Listens before the store is opened, because a migration may take an hour. Health checks then see that the process is
+ * alive, and its progress. All other requests are refused.
  */
 export async function openEarly(config: Config['server'], migrations: MigrationWatch): Promise<EarlyServer> {
   const newId = idSource()
@@ -33,7 +33,8 @@ export async function openEarly(config: Config['server'], migrations: MigrationW
     const [path = ''] = (request.url ?? '/').split('?')
     const dialect = dialectOf(path)
     const request_id = newId('req', Date.now())
-    // The next request may find the service started. It comes on a connection that the service has seen from its beginning.
+    // The service may have started by the next request, which must use a connection that the service has known from its
+    // start.
     response.shouldKeepAlive = false
     const probe = probes[path === '/health' ? '/healthz' : path]
     const rendered = dialect.error(unavailable(`Not ready: ${doing()}`, RETRY_AFTER_MS), request_id)

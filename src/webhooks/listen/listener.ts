@@ -7,7 +7,7 @@ import { CreateWebhookBody } from '../webhook.ts'
 
 const { agent_id, events } = CreateWebhookBody.shape
 
-/** How long a listener lives after the last request for its events. */
+/** How long a listener exists after the last request for its events. */
 export const LISTENER_LIFE_MS = 120_000
 
 export const CreateListenerBody = z.strictObject({ agent_id, events }).meta({ id: 'CreateListener' })
@@ -30,7 +30,7 @@ export const ListenerReply = z
   .meta({ id: 'Listener' })
 
 /**
- * A listener receives events as a webhook does, but has no address: a client asks for them. It ends when no client has
+ * A listener receives events as a webhook does, but has no URL: a client requests them. It ends when no client has
  * asked for a while.
  */
 export type Listener = RowWith<Tables['listeners'], { events: (EventType | '*')[] }>

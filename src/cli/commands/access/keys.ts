@@ -9,7 +9,7 @@ import { addOperations } from '../../from-operations/operation-command.ts'
 import { note, print, printJson } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
-/** What the service knows of tiers and roles, for the message after a key is created. */
+/** What the service has configured for tiers and roles, for the message after a key is created. */
 const tiersOf = new WeakMap<object, Self['tiers']>()
 
 const SPECS: CommandSpecs = {

@@ -11,7 +11,7 @@ const CONTENT_SECURITY_POLICY = [
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  // Pictures are loaded by our script, which tells their type, and shown from there.
+  // Our script loads pictures, detects their type, and shows them from there.
   "img-src 'self' data: blob:",
   "font-src 'self'",
   "base-uri 'none'",
@@ -51,7 +51,7 @@ type Packings = { plain: Buffer; br?: Buffer; gzip?: Buffer }
 /** The files of the built console. */
 export class ConsoleFiles {
   readonly #folder: string
-  /** The name of an asset changes with its content, so each is read and packed once. */
+  /** The name of an asset changes with its content, so each is read and compressed once. */
   readonly #assets = new Map<string, Promise<Packings | undefined>>()
 
   constructor(folder: string) {
@@ -59,8 +59,8 @@ export class ConsoleFiles {
   }
 
   /**
-   * The page of the console, which is the same for every path. Its links are relative, so that it works behind any
-   * prefix that a proxy takes away; they are written for the depth of the path. Undefined when it is not built.
+   * The console's page, which is the same for every path. Its links are relative to the depth of the path, so it works
+   * behind any prefix that a proxy removes. Undefined if the console isn't built.
    */
   async page(path: string): Promise<ServedPage | undefined> {
     const html = await readIfThere(join(this.#folder, 'index.html'))
@@ -92,7 +92,7 @@ export class ConsoleFiles {
     const loading = this.#read(name, isPacked)
     this.#assets.set(name, loading)
     const forget = () => this.#assets.delete(name)
-    // A file that is not there may be built later, and must not take room meanwhile.
+    // A missing file may be built later, and must not take space in the cache until then.
     loading.then((found) => found ?? forget(), forget)
     return loading
   }

@@ -25,7 +25,7 @@ const SignIn = z.union([
   z.strictObject({ link_token: z.string().max(200) }),
 ])
 
-/** `/console/session`: signs a browser in, says who is signed in, and signs out. */
+/** `/console/session`: signs a browser in, returns who is signed in, and signs out. */
 export function sessionPages(front: Front, console: SignedIn): { method: string; endpoint: Endpoint }[] {
   const pages = new SessionPages(front, console)
   return [
@@ -69,7 +69,7 @@ class SessionPages {
     door.checkHost(arrived)
     if (!door.isOwnPage(arrived)) throw notOurPage()
     const found = await this.#findActor(arrived)
-    // This is the first question of every page that is opened. To be signed out is no error there.
+    // Every page that is opened asks this first. Being signed out is not an error here.
     if (!found) return this.#reply(arrived, response, 200, this.#signedOut())
     const actor = await this.#inChosenProject(arrived, found)
     arrived.trace.actor = actor
@@ -92,7 +92,9 @@ class SessionPages {
     return { signed_in: false, version, issuers: this.#console.sessions.issuers() }
   }
 
-  /** A page may name a project that is gone, or in which the person has no role any more: then it gets another one. */
+  /**
+   * A page may name a project that was deleted, or in which the person no longer has a role. Then it gets another one.
+   */
   async #inChosenProject(arrived: ArrivedRequest, actor: Actor): Promise<Actor> {
     try {
       return await inProject(arrived, actor, this.#front.edge.parts.findProject)
@@ -102,7 +104,7 @@ class SessionPages {
     }
   }
 
-  /** A key that is at its limit cannot open sessions either. */
+  /** A key that has reached its rate limit can't open sessions either. */
   async #countKey(arrived: ArrivedRequest, key: string): Promise<void> {
     const { edge } = this.#front
     const actor = isWellFormedKey(key) ? (await edge.keys.verify(sha256(key)))?.actor : undefined
@@ -115,7 +117,7 @@ class SessionPages {
     throw new ApiError('unauthorized', 'This key or link is invalid or has expired.')
   }
 
-  /** Secrets that are guessed count as failures, as guessed keys do. */
+  /** Guessed secrets are counted as failures, like guessed keys. */
   async #findActor(arrived: ArrivedRequest): Promise<Actor | undefined> {
     if (readCookie(arrived) === undefined) return undefined
     const actor = await actorOfCookie(arrived, this.#console)
@@ -123,7 +125,7 @@ class SessionPages {
     return actor
   }
 
-  /** Answers with the session that the console runs in, and what the console may show. */
+  /** Replies with the console's own session, and what the console may show. */
   async #describe(arrived: ArrivedRequest, response: ServerResponse, status: number, actor: Actor): Promise<void> {
     const { expires_at, has_factor, ...described } = await this.#console.sessions.describe(actor)
     this.#reply(arrived, response, status, {
@@ -157,7 +159,7 @@ function notOurPage(): ApiError {
   return forbidden('Only the console can call this endpoint.')
 }
 
-/** The operations that the key may call, by their ids: the console shows nothing else. */
+/** The IDs of the operations that the key may call. The console shows nothing else. */
 function featuresOf({ edge }: Front, actor: Actor): string[] {
   return edge.operations.filter((operation) => mayCall(actor, operation)).map(({ id }) => id)
 }

@@ -27,9 +27,9 @@ const Begin = z.strictObject({
   invitation: z.string().max(200).optional(),
 })
 
-/** No refusal: the provider was not there. */
+/** Not a refusal: the provider was unavailable. */
 const UNANSWERED = new Set(['issuer_unavailable'])
-/** Who it was is not known, or not proven. Otherwise the person is known, and may not come in. */
+/** The person is unknown, or not proven. For any other reason the person is known, but may not sign in. */
 const UNPROVEN = new Set(['expired', 'denied', 'refused'])
 
 /** A token has a few kilobytes. Parsing a form of a megabyte of small fields would block other requests. */
@@ -40,7 +40,10 @@ function logoutTokenIn(form: Buffer | undefined): string {
   return new URLSearchParams(form.toString('utf8')).get('logout_token') ?? ''
 }
 
-/** Signing in with an identity provider: the way there, the way back, and its word that a person has signed out. */
+/**
+ * Signing in with an identity provider: sending the browser there, receiving it back, and the provider's notice of a
+ * sign-out.
+ */
 export function issuerPages(front: Front, console: SignedIn): { method: string; path: string; endpoint: Endpoint }[] {
   const pages = new IssuerPages(front, console)
   return [
@@ -67,14 +70,14 @@ class IssuerPages {
     const bytes = await readBytes(arrived.message, parts.config)
     const { to, invitation } = validate(Begin, readBody({ input: { body: Begin } }, bytes))
     const issuer = this.#issuerOf(arrived)
-    // A stranger must not make us ask the provider without end.
+    // A stranger must not make us call the provider endlessly.
     await this.#front.steps.countFailure(addressBucket(arrived.address))
     const { url, checks } = await issuer.begin(this.#callback(arrived, issuer)).catch((error) => {
       if (!(error instanceof IssuerUnavailable)) throw error
       this.#tell(arrived, issuer, error)
       throw unavailable("The identity provider isn't responding. You can still sign in with a key or a link.", 5_000)
     })
-    // The browser does not bring the cookie of its session when it comes back from another site.
+    // The browser doesn't send its session's cookie when it comes back from another site.
     const attempt = { issuer: issuer.settings.name, checks, to, invitation, earlier: readCookie(arrived) }
     arrived.headers['Set-Cookie'] = attemptCookie(arrived, attempt, parts)
     this.#front.requests.count(arrived, 200)
@@ -85,14 +88,14 @@ class IssuerPages {
     })
   }
 
-  /** The browser comes back from the provider. Whatever is wrong, the console says it: here is no page of its own. */
+  /** The browser comes back from the provider. The console shows any error, because there is no separate page here. */
   async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { parts } = this.#front.edge
     arrived.trace.action = 'signIn'
     this.#console.door.checkHost(arrived)
     this.#console.door.checkSecrecy(arrived)
     const issuer = this.#issuerOf(arrived)
-    // Whether a code is made up, only the provider knows: it must not be asked without end.
+    // Only the provider knows whether a code is made up, so the number of calls to it must be limited.
     await this.#front.steps.countFailure(addressBucket(arrived.address))
     const state = new URLSearchParams(arrived.query).get('state') ?? ''
     const attempt = readAttempt(arrived, state, parts)
@@ -108,7 +111,7 @@ class IssuerPages {
     this.#redirect(arrived, response, attempt?.to ?? '/', cookies)
   }
 
-  /** Says why not, if the person is not signed in. The session that the browser had before ends. */
+  /** Returns the reason if the person isn't signed in. The browser's previous session ends. */
   async #signIn(
     arrived: ArrivedRequest,
     issuer: OidcIssuer,
@@ -136,7 +139,7 @@ class IssuerPages {
     }
   }
 
-  /** OpenID Connect Back-Channel Logout: the provider says that a person has signed out there. */
+  /** OpenID Connect Back-Channel Logout: the provider reports that a person has signed out there. */
   async logout(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { parts } = this.#front.edge
     arrived.trace.action = 'signOutByIssuer'
