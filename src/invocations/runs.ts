@@ -29,10 +29,9 @@ import { queueWaitingForBudgets } from './queue/waiting-store.ts'
 import * as rows from './rows/invocation-rows.ts'
 
 /*
- * The contract of a durable run: what may be done with one, and what holds when the process dies. A run that has not ended
- * is a row of `runs`, and a row that is running is leased to one node. The node that holds the lease decides; each of its
- * writes has the condition that it holds the lease, in the same statement. docs/ARCHITECTURE.md follows a run through the
- * verbs, under "A durable run":
+ * The contract of a durable run: what can be done with it, and what is guaranteed if the process dies. An active run is a
+ * row of `runs`, and a running one is leased to one node. Only the node that holds the lease decides; each of its writes
+ * has the condition that it holds the lease, in the same statement. docs/internals/runs.md explains the verbs:
  *
  *   admit ─► keep ─► … ─► finish       (ended: the run is deleted and its receipt inserted)
  *   enqueue ─► take ─► keep ─► finish  (waiting: it is kept without a lease, and taken again when its wait is over)

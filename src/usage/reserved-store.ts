@@ -49,7 +49,7 @@ export async function hasCalled(db: Database, request_id: string): Promise<boole
 }
 
 /**
- * Gives up at most `limit` lines that their nodes no longer renew. Nobody knows whether their calls were answered, so
+ * Gives up at most `limit` lines that their nodes no longer renew. It is unknown whether their calls were answered, so
  * everything that they reserved is counted as used. `except` are the IDs of this node's own calls in progress. The
  * caller adds the lines to the sums in the same write, because nodes must lock shared rows in one order.
  */
