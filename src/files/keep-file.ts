@@ -1,8 +1,7 @@
-import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { conflict, invalid, unavailable } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
-import { plainIssue } from '../lib/text/plain-issue.ts'
+import { problemIn } from '../lib/text/plain-issue.ts'
 import { requireRoom } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
 import * as blobs from '../storage/bytes/blobs.ts'
@@ -51,8 +50,8 @@ export async function keepFile(
 }
 
 function requireName(name: string): void {
-  const { error } = FileName.safeParse(name, { error: (issue) => plainIssue(issue) })
-  if (error) throw invalid({ field: 'name', error: z.flattenError(error).formErrors[0] ?? 'is not a valid name' })
+  const problem = problemIn(FileName, name)
+  if (problem !== undefined) throw invalid({ field: 'name', error: problem })
 }
 
 type Owner = { project_id: string; user_id: string | null; size: number }

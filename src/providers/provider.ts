@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { conflict, forbidden, invalid } from '../errors.ts'
-import { plainIssue } from '../lib/text/plain-issue.ts'
+import { problemIn } from '../lib/text/plain-issue.ts'
 import type { Actor } from '../operation/actor.ts'
 import { type Provider, urlOf } from '../runtime/providers/provider-source.ts'
 import type { Keyring } from '../security/keyring.ts'
@@ -146,8 +146,8 @@ export function presentConfigured(
 }
 
 export function requireName(name: string): void {
-  const { success, error } = PROVIDER_NAME.safeParse(name, { error: (issue) => plainIssue(issue) })
-  if (!success) throw invalid({ field: 'name', error: error.issues[0]?.message ?? 'is not a valid name' })
+  const problem = problemIn(PROVIDER_NAME, name)
+  if (problem !== undefined) throw invalid({ field: 'name', error: problem })
 }
 
 /** One of the same name in the configuration would win, and what is set here would have no effect. */

@@ -1,13 +1,23 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Kysely, SqliteDialect } from 'kysely'
+import { type CompiledQuery, Kysely, type RawBuilder, SqliteDialect, sql } from 'kysely'
 import type { Database } from './database.ts'
 import type { Storage } from './open-storage.ts'
 import type { Tables } from './tables.ts'
 
 /** The store as it was at one moment, however long reading it takes. */
-export type StoreSnapshot = { db: Database; close(): Promise<void> }
+export type StoreSnapshot = {
+  db: Database
+  /**
+   * The rows of a query, some at a time. The database sorts them, on its disk if there are many: for an order that no index
+   * has. One query at a time.
+   */
+  stream<Row>(query: RawBuilder<Row>): AsyncGenerator<Row[]>
+  close(): Promise<void>
+}
+
+const ROWS_AT_ONCE = 500
 
 /**
  * Opens a snapshot of a store that others keep writing to. It keeps PostgreSQL from vacuuming and SQLite from
@@ -23,6 +33,15 @@ export async function openSnapshot(
   await snapshot.selectFrom('settings').select('name').limit(1).execute()
   return {
     db: snapshot,
+    async *stream<Row>(query: RawBuilder<Row>) {
+      await sql`declare streamed no scroll cursor for ${query}`.execute(snapshot)
+      for (;;) {
+        const { rows } = await sql<Row>`fetch ${sql.lit(ROWS_AT_ONCE)} from streamed`.execute(snapshot)
+        if (rows.length > 0) yield rows
+        if (rows.length < ROWS_AT_ONCE) break
+      }
+      await sql`close streamed`.execute(snapshot)
+    },
     async close() {
       await snapshot.rollback().execute()
     },
@@ -38,8 +57,8 @@ async function openFile(path: string): Promise<StoreSnapshot> {
     dialect: new SqliteDialect({
       database: {
         close: () => connection.close(),
-        prepare(sql) {
-          const statement = connection.prepare(sql)
+        prepare(text) {
+          const statement = connection.prepare(text)
           return {
             reader: true,
             all: (parameters) => statement.all(...(parameters as never[])),
@@ -52,6 +71,17 @@ async function openFile(path: string): Promise<StoreSnapshot> {
   })
   return {
     db,
+    async *stream<Row>(query: RawBuilder<Row>) {
+      const { sql: text, parameters }: CompiledQuery = query.compile(db)
+      let rows: Row[] = []
+      for (const row of connection.prepare(text).iterate(...(parameters as never[]))) {
+        rows.push(row as Row)
+        if (rows.length < ROWS_AT_ONCE) continue
+        yield rows
+        rows = []
+      }
+      if (rows.length > 0) yield rows
+    },
     async close() {
       await db.destroy()
       if (connection.isOpen) connection.close()

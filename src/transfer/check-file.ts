@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { problemIn } from '../lib/text/plain-issue.ts'
 import { CreateProjectBody } from '../projects/project.ts'
 import type { SealText } from '../security/sealed-box.ts'
 import {
@@ -17,7 +18,6 @@ import { openCells, requireSound } from './secrets-of-rows.ts'
 import {
   damaged,
   type FileLine,
-  firstProblem,
   readTransfer,
   type TableDigest,
   TransferFileError,
@@ -117,8 +117,8 @@ class FileCheck {
 
   #begin(header: TransferHeader): void {
     const { description, limits } = header.project
-    const { error } = CreateProjectBody.safeParse({ name: 'any', description, limits })
-    if (error) throw damaged(`the project has a wrong setting: ${firstProblem(error)}`)
+    const problem = problemIn(CreateProjectBody, { name: 'any', description, limits })
+    if (problem !== undefined) throw damaged(`the project has a wrong setting: ${problem}`)
     this.#header = header
     this.#seal = this.#choose(header)
     this.#expected = carriedNames(header.with)
@@ -248,7 +248,8 @@ class OpenTable {
     } else if (said.kind === 'bytes' && this.#blob) {
       this.#blob.left -= said.piece.length
       this.#blob.hash.update(said.piece)
-    } else throw damaged(`line ${said.line} can't be read`)
+    } else if (said.kind === 'cut' && said.sha256 === this.#blob?.sha256) this.#blob = undefined
+    else throw damaged(`line ${said.line} can't be read`)
   }
 
   closeBlob(): void {

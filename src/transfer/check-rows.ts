@@ -9,6 +9,7 @@ import { ApiError } from '../errors.ts'
 import { FileName } from '../files/file.ts'
 import { isFinal } from '../invocations/invocation.ts'
 import { canonicalJson } from '../lib/json.ts'
+import { problemIn as problemOf } from '../lib/text/plain-issue.ts'
 import { MEDIA_TYPE } from '../lib/text/text.ts'
 import { MemoryKind } from '../memory/memory.ts'
 import { SetProviderBody } from '../providers/provider.ts'
@@ -22,7 +23,6 @@ import { SECRET_NAME } from '../security/tool-secret.ts'
 import { Label, parseStored } from '../shapes.ts'
 import { CreateWebhookBody, DisabledReason, WebhookStatus } from '../webhooks/webhook.ts'
 import type { CarriedName, FileRecord } from './carried-tables.ts'
-import { firstProblem } from './transfer-file.ts'
 
 /** What rows of other tables in the same file are. */
 export type KnownRows = { versions: ReadonlySet<string> }
@@ -179,7 +179,8 @@ function json(text: unknown): unknown {
   return text === null || text === undefined ? null : JSON.parse(String(text))
 }
 
+/** What is wrong with the value of a column. */
 function problemIn(shape: z.ZodType, value: unknown, column = ''): string | undefined {
-  const { error } = shape.safeParse(value)
-  return error && `${column} ${firstProblem(error)}`.trim()
+  const problem = problemOf(shape, value)
+  return problem && `${column} ${problem}`.trim()
 }

@@ -1,3 +1,6 @@
+import { sql } from 'kysely'
+import type { StoredFile } from '../files/file.ts'
+import { find as findFile } from '../files/store.ts'
 import { statusOf } from '../keys/key.ts'
 import { version } from '../lib/version.ts'
 import { eventOfHost } from '../operation/audit-trail.ts'
@@ -7,8 +10,7 @@ import * as projects from '../projects/store.ts'
 import { type SealText, sealFor } from '../security/sealed-box.ts'
 import { MissingBytesError } from '../storage/bytes/byte-store.ts'
 import type { Database } from '../storage/database.ts'
-import { openSnapshot } from '../storage/snapshot.ts'
-import type { Tables } from '../storage/tables.ts'
+import { openSnapshot, type StoreSnapshot } from '../storage/snapshot.ts'
 import {
   type CarriedName,
   carriedNames,
@@ -19,7 +21,7 @@ import {
   factsOf,
   placeOf,
 } from './carried-tables.ts'
-import { filesToCarry, type LeftBehind, listLeftOut } from './left-out.ts'
+import { addTo, filesToCarry, type LeftBehind, listLeftOut, type NamedList, newList } from './left-out.ts'
 import { type AgentOfProject, MEMORY_ID, readRows, type StoredRow } from './read-rows.ts'
 import { PIECE_BYTES, type TableDigest, TransferWriter } from './transfer-file.ts'
 import type { TransferPart } from './transfer-parts.ts'
@@ -38,7 +40,7 @@ export type ExportReport = {
   tables: TableDigest[]
   left_out: LeftBehind[]
   /** Schedules that will run with the rights of the operator who imports them, because their key stays. */
-  heirs: string[]
+  heirs: NamedList
   sha256: string
 }
 
@@ -48,6 +50,7 @@ type ExportNeeds = Pick<Parts, 'audit' | 'bytes' | 'config' | 'keyring' | 'newId
 
 type Exporting = {
   db: Database
+  snapshot: StoreSnapshot
   parts: ExportNeeds
   project_id: string
   agents: AgentOfProject[]
@@ -56,7 +59,7 @@ type Exporting = {
   seal: SealText | undefined
   agentIds: ReadonlyMap<number, string>
   /** Schedules that will run with the rights of the operator of the target. */
-  heirs: string[]
+  heirs: NamedList
   tell: TellProgress
   now: number
 }
@@ -94,18 +97,31 @@ export async function exportProject(
       .orderBy('seq')
       .execute()
     const agentIds = new Map(agents.map(({ id, seq }) => [seq, id]))
-    const heirs: string[] = []
+    const heirs = newList()
     const seal = sealing?.seal
-    const exporting = { db, parts, project_id, agents, agentIds, heirs, writer, wishes, seal, tell, now: now() }
-    const lost: string[] = []
+    const exporting = {
+      db,
+      snapshot,
+      parts,
+      project_id,
+      agents,
+      agentIds,
+      heirs,
+      writer,
+      wishes,
+      seal,
+      tell,
+      now: now(),
+    }
+    let missing: MissingFiles = { lost: newList(), deleted: newList() }
     for (const table of carriedNames(wishes.with)) {
       await writer.begin(table, cellColumns(table))
-      if (table === 'files') lost.push(...(await writeFiles(exporting)))
+      if (table === 'files') missing = await writeFiles(exporting)
       else await writeTable(exporting, table)
       await writer.end()
     }
     const sha256 = await writer.finish()
-    const left_out = await listLeftOut(db, exporting, lost)
+    const left_out = await listLeftOut(db, exporting, missing)
     const paused = (await pauses.find(db, project_id)) !== undefined
     return { project: { id: project_id, name, paused }, tables: writer.tables, left_out, heirs, sha256 }
   } finally {
@@ -132,21 +148,27 @@ async function writeRow(exporting: Exporting, table: CarriedName, stored: Stored
   const cells: Record<string, FileValue | true> = { ...row }
   const shown = { ...cells }
   for (const [column, purposeOf] of Object.entries(carriedTable(table).sealed ?? {})) {
-    const value = row[column] ?? null
+    const value = storedSecret(column, row[column] ?? null)
+    shown[column] = value === null ? null : true
     const open = (text: string) => parts.keyring.decrypt(text, purposeOf(row, project_id))
-    const plain = value === null ? null : openCell(column, String(value), open)
-    shown[column] = plain === null ? null : true
-    cells[column] = plain === null ? null : !seal ? true : seal(plain, placeOf(table, column, row))
+    cells[column] =
+      value === null || !seal ? shown[column] : seal(openCell(column, value, open), placeOf(table, column, row))
   }
   await writer.row(Object.values(cells), Object.values(shown))
 }
 
-/** The earlier secrets of a webhook are a list. */
-function openCell(column: string, value: string, open: (sealed: string) => string): string | null {
-  if (column !== 'earlier_secrets') return open(value)
-  const earlier = JSON.parse(value) as EarlierSecret[]
-  return earlier.length === 0 ? null : JSON.stringify(earlier.map((one) => ({ ...one, secret: open(one.secret) })))
+/** The earlier secrets of a webhook are a list. An empty one has no secret. */
+function storedSecret(column: string, value: FileValue): string | null {
+  return value === null || (column === EARLIER && value === '[]') ? null : String(value)
 }
+
+function openCell(column: string, value: string, open: (sealed: string) => string): string {
+  if (column !== EARLIER) return open(value)
+  const earlier = JSON.parse(value) as EarlierSecret[]
+  return JSON.stringify(earlier.map((one) => ({ ...one, secret: open(one.secret) })))
+}
+
+const EARLIER = 'earlier_secrets'
 
 /** The command line on the server, which has all rights. */
 const LOCAL = 'local'
@@ -177,66 +199,71 @@ async function withHeirs({ db, project_id, heirs, now }: Exporting, rows: Stored
     const status = isHere ? statusOf(key, now) : 'revoked'
     if (status !== 'active') return { ...row, enabled: 0, disabled_reason: `key_${status}`, next_at: null, parked: 0 }
     if (key?.project_id === project_id && key.person_id === null && key.role_source === null) return row
-    heirs.push(String(row['id']))
+    addTo(heirs, String(row['id']))
     return { ...row, updated_by: LOCAL }
   })
 }
 
-/** The bytes of files, each once, with the files that have them. Returns the files whose bytes are missing. */
-async function writeFiles(exporting: Exporting): Promise<string[]> {
-  const { db, parts, project_id, writer, wishes, tell, now } = exporting
-  const lost: string[] = []
-  const isWanted = filesToCarry(wishes.with, now)
-  // An agent that came from another project may have brought a second blob with the same bytes.
-  const stored = await db
-    .selectFrom('files')
-    .select(['sha256', 'size', 'blob_id'])
-    .distinct()
-    .where('project_id', '=', project_id)
-    .where(isWanted)
-    .orderBy('sha256')
-    .execute()
+/**
+ * The bytes of files, each once, with the files that have them. Bytes are no part of the snapshot: a client may delete a
+ * file, or its time may end, before its bytes were read. Returns what isn't in the file for that reason, and for another.
+ */
+async function writeFiles(exporting: Exporting): Promise<MissingFiles> {
+  const { project_id, snapshot, tell, wishes, now } = exporting
+  const missing = { lost: newList(), deleted: newList() }
   let rows = 0
-  for (const [sha256, same] of Map.groupBy(stored, (blob) => blob.sha256)) {
-    const files = await db
-      .selectFrom('files')
-      .selectAll()
-      .where(
-        'blob_id',
-        'in',
-        same.map(({ blob_id }) => blob_id),
-      )
-      .where('project_id', '=', project_id)
-      .where(isWanted)
-      .orderBy('id')
-      .execute()
-    const [first] = files
-    if (!first) continue
-    if (wishes.allowMissing && !(await areThere(parts, first))) {
-      lost.push(...files.map(({ id }) => id))
-      continue
-    }
-    await writer.blob(sha256, first.size)
-    for await (const piece of parts.bytes.read(first, { start: 0, end: first.size - 1 })) {
-      for (let start = 0; start < piece.length; start += PIECE_BYTES) {
-        await writer.bytes(piece.subarray(start, start + PIECE_BYTES))
+  let content = { sha256: '', isWritten: false }
+  for await (const page of snapshot.stream<StoredFile>(sql`
+    select * from files where project_id = ${project_id} and ${filesToCarry(wishes.with, now)}
+    order by sha256, id`)) {
+    for (const file of page) {
+      if (file.sha256 !== content.sha256) {
+        content = { sha256: file.sha256, isWritten: await writeBytes(exporting, file) }
+      }
+      if (!content.isWritten) await addMissing(exporting, file, missing)
+      else {
+        await writeRow(exporting, 'files', file)
+        rows++
       }
     }
-    for (const file of files) await writeRow(exporting, 'files', file)
-    rows += files.length
     tell('files', rows)
   }
-  return lost
+  return missing
 }
 
-/** Whether all bytes can be read, before any of them is written: a line can't be taken back. */
-async function areThere({ bytes }: Pick<Parts, 'bytes'>, file: Tables['files']): Promise<boolean> {
-  try {
-    const pieces = bytes.read(file, { start: 0, end: file.size - 1 })
-    while (!(await pieces.next()).done);
-    return true
-  } catch (error) {
-    if (error instanceof MissingBytesError) return false
-    throw error
+type MissingFiles = { lost: NamedList; deleted: NamedList }
+
+/** Returns whether all bytes could be read. If not, the file says that those before are not whole. */
+async function writeBytes({ db, parts, project_id, writer }: Exporting, file: StoredFile): Promise<boolean> {
+  const { sha256, size } = file
+  const read = async (blob: StoredFile) => {
+    await writer.blob(sha256, size)
+    try {
+      for await (const piece of parts.bytes.read(blob, { start: 0, end: size - 1 })) {
+        for (let start = 0; start < piece.length; start += PIECE_BYTES) {
+          await writer.bytes(piece.subarray(start, start + PIECE_BYTES))
+        }
+      }
+      return true
+    } catch (error) {
+      if (!(error instanceof MissingBytesError)) throw error
+      await writer.cut(sha256)
+      return false
+    }
   }
+  if (await read(file)) return true
+  // An agent that came from another project may have brought a second blob with the same bytes.
+  const others = db.selectFrom('files').selectAll().where('project_id', '=', project_id).where('sha256', '=', sha256)
+  const second = await others.where('blob_id', '<>', file.blob_id).limit(1).executeTakeFirst()
+  return second !== undefined && read(second)
+}
+
+/** A file without bytes is still there, or it was deleted after the export began. */
+async function addMissing({ parts, project_id, wishes }: Exporting, { id }: StoredFile, missing: MissingFiles) {
+  const named = { project_id, id, except: [] }
+  if ((await findFile(parts.storage.db, named, parts.now())) === undefined) return addTo(missing.deleted, id)
+  if (wishes.allowMissing) return addTo(missing.lost, id)
+  throw new Error(
+    `The bytes of ${id} are missing or altered. Restore them from a backup, delete the file, or export the rest with --allow-missing.`,
+  )
 }

@@ -235,7 +235,8 @@ class Importing {
       return next
     }
     this.#blob.taken = await this.#parts.bytes.take(this.#state.project_id, pieces())
-    if (this.#blob.taken.sha256 !== sha256) throw damaged('the bytes of a file have changed')
+    if (!next.done && next.value.kind === 'cut') await this.#releaseBlob()
+    else if (this.#blob.taken.sha256 !== sha256) throw damaged('the bytes of a file have changed')
     return next
   }
 

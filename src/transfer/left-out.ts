@@ -2,8 +2,11 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { TransferPart } from './transfer-parts.ts'
 
+/** How many there are, and the first of them. */
+export type NamedList = { count: number; names: string[] }
+
 /** Something of the project that isn't in the file, and what to do about it. */
-export type LeftBehind = { what: string; count: number; names: string[]; hint: string }
+export type LeftBehind = NamedList & { what: string; hint: string }
 
 type Exported = {
   project_id: string
@@ -15,6 +18,14 @@ type Exported = {
 
 const MOST_NAMED = 20
 
+export function newList(): NamedList {
+  return { count: 0, names: [] }
+}
+
+export function addTo(list: NamedList, name: string): void {
+  if (list.count++ < MOST_NAMED) list.names.push(name)
+}
+
 /** Files that have not expired. What a run brought goes with its receipt, unless a schedule names it. */
 export function filesToCarry(parts: readonly TransferPart[], now: number): RawBuilder<SqlBool> {
   const hasReceipt = parts.includes('receipts')
@@ -24,12 +35,17 @@ export function filesToCarry(parts: readonly TransferPart[], now: number): RawBu
     or exists (select 1 from schedule_files where schedule_files.file_id = files.id))`
 }
 
+/** Files without bytes: those that are there, and those that are there no more. */
+type Missing = { lost: NamedList; deleted: NamedList }
+
 /** What an export leaves behind that its operator should know of. */
-export async function listLeftOut(db: Database, exported: Exported, lost: readonly string[]): Promise<LeftBehind[]> {
+export async function listLeftOut(db: Database, exported: Exported, missing: Missing): Promise<LeftBehind[]> {
   const { project_id, wishes, seal, now } = exported
   const named = async (what: string, hint: string, query: RawBuilder<unknown>): Promise<LeftBehind> => {
-    const { rows } = await (query as RawBuilder<{ name: string }>).execute(db)
-    return { what, hint, count: rows.length, names: rows.slice(0, MOST_NAMED).map(({ name }) => String(name)) }
+    const counted = await sql<{ count: number }>`select count(*) as count from (${query}) as found`.execute(db)
+    const count = Number(counted.rows[0]?.count ?? 0)
+    const { rows } = await sql<{ name: string }>`${query} limit ${sql.lit(MOST_NAMED)}`.execute(db)
+    return { what, hint, count, names: rows.map(({ name }) => String(name)) }
   }
   const ofAgents = sql`agent_seq in (select seq from agents where project_id = ${project_id})`
   const found = [
@@ -56,12 +72,8 @@ export async function listLeftOut(db: Database, exported: Exported, lost: readon
       sql`select id as name from files where project_id = ${project_id} and (expires_at is null or expires_at > ${now})
         and not (${filesToCarry(wishes.with, now)}) order by id`,
     ),
-    {
-      what: 'files whose bytes are missing',
-      hint: 'Restore them from a backup.',
-      count: lost.length,
-      names: [...lost],
-    },
+    { what: 'files whose bytes are missing', hint: 'Restore them from a backup.', ...missing.lost },
+    { what: 'files that were deleted during the export', hint: 'Their bytes are gone.', ...missing.deleted },
     ...(seal ? [] : await listSecrets()),
   ]
   return found.filter(({ count }) => count > 0)

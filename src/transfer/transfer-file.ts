@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { z } from 'zod'
 import { parseIfJson } from '../lib/json.ts'
+import { problemIn } from '../lib/text/plain-issue.ts'
 import type { Envelope } from '../security/sealed-box.ts'
 import { PARTS } from './transfer-parts.ts'
 
 // A file of lines. The first is the header. Then comes each table: a line with its columns, a line for each row, and a line
 // with the count and the digest of the rows. Before the rows of files that have the same bytes come these bytes. The last
-// line has the digest of all lines before it, so a file that was cut off or changed is recognised.
+// line has the digest of all lines before it, so a file that was cut off or changed is recognised. If bytes could not be read
+// to their end, a line says so instead of the rest of them, and no file has them.
 
 /** A file of another format is refused. It changes when a reader of this format would misunderstand a file. */
 const FORMAT = 1
@@ -41,6 +43,7 @@ const Part = z.union([
   z.strictObject({ table: z.string().max(100), columns: z.array(z.string().max(100)).max(200) }),
   z.strictObject({ blob: Digest, size: Count }),
   z.strictObject({ bytes: z.base64() }),
+  z.strictObject({ cut: Digest }),
   z.strictObject({ end: z.string().max(100), rows: Count, sha256: Digest }),
   z.strictObject({ lines: Count, sha256: Digest }),
 ])
@@ -90,6 +93,11 @@ export class TransferWriter {
     return this.#line({ bytes: Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString('base64') })
   }
 
+  /** What was written of these bytes doesn't count. */
+  cut(blob: string): Promise<void> {
+    return this.#line({ cut: blob })
+  }
+
   end(): Promise<void> {
     const { table, rows, hash } = this.#open
     const digest = { table, rows, sha256: hash.digest('hex') }
@@ -122,6 +130,7 @@ export type FileLine = { line: number } & (
   | { kind: 'row'; cells: unknown[] }
   | { kind: 'blob'; sha256: string; size: number }
   | { kind: 'bytes'; piece: Buffer }
+  | { kind: 'cut'; sha256: string }
   | { kind: 'end'; table: string; rows: number; sha256: string }
   | { kind: 'last'; sha256: string }
 )
@@ -201,9 +210,9 @@ function readHeader(text: string): TransferHeader {
       `This file has format ${format}. This version of Moorage reads format ${FORMAT}: import it with a newer version.`,
     )
   }
-  const { data, error } = Header.safeParse(said)
-  if (!data) throw damaged(`its header is wrong: ${firstProblem(error)}`)
-  return data
+  const problem = problemIn(Header, said)
+  if (problem !== undefined) throw damaged(`its header is wrong: ${problem}`)
+  return Header.parse(said)
 }
 
 function readPart(text: string, line: number): FileLine & { lines?: number } {
@@ -216,14 +225,11 @@ function told(part: FilePart) {
   if ('table' in part) return { kind: 'table', ...part } as const
   if ('blob' in part) return { kind: 'blob', sha256: part.blob, size: part.size } as const
   if ('bytes' in part) return { kind: 'bytes', piece: Buffer.from(part.bytes, 'base64') } as const
+  if ('cut' in part) return { kind: 'cut', sha256: part.cut } as const
   if ('end' in part) return { kind: 'end', table: part.end, rows: part.rows, sha256: part.sha256 } as const
   return { kind: 'last', ...part } as const
 }
 
 export function damaged(why: string): TransferFileError {
   return new TransferFileError(`The file is damaged or was changed: ${why}.`)
-}
-
-export function firstProblem({ issues: [issue] }: z.ZodError): string {
-  return issue ? `${issue.path.join('.')} ${issue.message}`.trim() : 'unknown'
 }

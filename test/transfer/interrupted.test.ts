@@ -122,7 +122,7 @@ for (const engine of ENGINES) {
 }
 
 describe('an export that is interrupted', () => {
-  test('leaves no file of its name, and a second one replaces what it has left', async () => {
+  test('leaves no file of its name and no draft', async () => {
     const service = await startService('sqlite')
     const shell = newShell()
     try {

@@ -47,6 +47,12 @@ export function plainIssue(issue: z.core.$ZodRawIssue, types = JSON_TYPES): stri
   }
 }
 
+/** The first thing that is wrong with a value, with the place in it. Undefined if it fits the shape. */
+export function problemIn(shape: z.ZodType, value: unknown): string | undefined {
+  const [issue] = shape.safeParse(value, { error: (raw) => plainIssue(raw) }).error?.issues ?? []
+  return issue && `${issue.path.join('.')} ${issue.message}`.trim()
+}
+
 function oneOf(values: readonly unknown[]): string {
   return values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`
 }

@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, link, open, readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { counted } from '../../../lib/text/counted.ts'
 import { isRecipient } from '../../../security/sealed-box.ts'
 import { syncFolder } from '../../../storage/sync-folder.ts'
+import type { NamedList } from '../../../transfer/left-out.ts'
 import type { TableDigest } from '../../../transfer/transfer-file.ts'
 import { PARTS, type TransferPart } from '../../../transfer/transfer-parts.ts'
 import { configOption, dataOption, list } from '../../command.ts'
@@ -64,7 +66,7 @@ function exportProject(command: Command, world: World): void {
       }
       const path = options.to === undefined ? undefined : resolve(world.cwd, options.to)
       if (path !== undefined && existsSync(path)) {
-        throw new Failure(EXIT.failed, `${path} already exists`, '  Name a new file')
+        throw alreadyExists(path)
       }
       const { openLocalStore } = await import('../../connect/local-store.ts')
       const { exportProject: write } = await import('../../../transfer/export-project.ts')
@@ -83,13 +85,11 @@ function exportProject(command: Command, world: World): void {
         const { project, tables, left_out, heirs } = report
         if (path === undefined) note(world, `${project.name} would be exported like this:`)
         else success(world, `Exported ${project.name} to ${path} (${Math.ceil((file?.size ?? 0) / 1024)} KiB)`)
-        for (const { what, count, names, hint } of left_out) {
-          const more = count > names.length ? ' …' : ''
-          warn(world, `Left out: ${what} (${count}): ${names.join(', ')}${more}. ${hint}`)
-        }
-        if (heirs.length > 0) {
+        for (const left of left_out)
+          warn(world, `Left out: ${left.what} (${left.count}): ${namesOf(left)}. ${left.hint}`)
+        if (heirs.count > 0) {
           const who = "will run with the importing operator's rights, because the key that last changed them stays here"
-          note(world, `  ${counted(heirs.length, 'schedule')} ${who}: ${heirs.join(', ')}`)
+          note(world, `  ${counted(heirs.count, 'schedule')} ${who}: ${namesOf(heirs)}`)
         }
         if (!project.paused && path !== undefined) {
           note(world, '  The project is not paused: what it does from now on is not in the file')
@@ -109,6 +109,10 @@ function exportProject(command: Command, world: World): void {
 
 const DONE = Promise.resolve()
 
+export function namesOf({ count, names }: NamedList): string {
+  return `${names.join(', ')}${count > names.length ? ' …' : ''}`
+}
+
 function partsOf(given: readonly string[]): TransferPart[] {
   if (given.includes('all')) return [...PARTS]
   const unknown = given.find((part) => !PARTS.includes(part as TransferPart))
@@ -116,16 +120,25 @@ function partsOf(given: readonly string[]): TransferPart[] {
   return PARTS.filter((part) => given.includes(part))
 }
 
-const WRITE_CHARACTERS = 2 ** 20
+function alreadyExists(path: string): Failure {
+  return new Failure(EXIT.failed, `${path} already exists`, '  Name a new file')
+}
 
-/** Only a whole file has its name. A process that dies leaves a draft, which the next one writes again from its beginning. */
+const WRITE_CHARACTERS = 2 ** 20
+const DRAFT = '.partial'
+const ABANDONED_MS = 3_600_000
+
+/**
+ * Only a whole file has its name. A process that dies leaves a draft with a name of its own, which an export to the same
+ * file removes when it's an hour old.
+ */
 class DraftFile {
   readonly #path: string
   readonly #draft: string
   readonly #handle: FileHandle
   #waiting: string[] = []
   #characters = 0
-  #isKept = false
+  #isClosed = false
   size = 0
 
   private constructor(path: string, draft: string, handle: FileHandle) {
@@ -135,8 +148,13 @@ class DraftFile {
   }
 
   static async open(path: string): Promise<DraftFile> {
-    const draft = join(dirname(path), `.${basename(path)}.partial`)
-    await rm(draft, { force: true })
+    const [folder, start] = [dirname(path), `.${basename(path)}.`]
+    for (const name of await readdir(folder)) {
+      if (!name.startsWith(start) || !name.endsWith(DRAFT)) continue
+      const { mtimeMs } = await stat(join(folder, name))
+      if (Date.now() - mtimeMs > ABANDONED_MS) await rm(join(folder, name), { force: true })
+    }
+    const draft = join(folder, `${start}${randomBytes(6).toString('hex')}${DRAFT}`)
     return new DraftFile(path, draft, await open(draft, 'wx', 0o600))
   }
 
@@ -150,14 +168,21 @@ class DraftFile {
     await this.#flush()
     await this.#handle.sync()
     await this.#handle.close()
-    await rename(this.#draft, this.#path)
-    this.#isKept = true
+    this.#isClosed = true
+    try {
+      // A rename would replace a file that another process has made meanwhile.
+      await link(this.#draft, this.#path)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(this.#path)
+      throw error
+    }
+    await rm(this.#draft)
     await syncFolder(dirname(this.#path))
   }
 
   async remove(): Promise<void> {
-    if (this.#isKept) return
-    await this.#handle.close()
+    if (!this.#isClosed) await this.#handle.close()
+    this.#isClosed = true
     await rm(this.#draft, { force: true })
   }
 
