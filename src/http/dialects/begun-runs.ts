@@ -1,8 +1,8 @@
 import { ApiError } from '../../errors.ts'
 
 /**
- * What a client hears of a run that its request has begun. Every further call of the request counts against the limit of
- * requests. Where none is left, the client hears what is known without a call: after an error it would begin the run
+ * What a client is told about a run that its request has started. Every further call of the request is counted against
+ * the rate limit. If none is left, the client gets what is known without a call: after an error it would start the run
  * again.
  */
 export async function unlessLimited<T>(asked: Promise<T>, known: () => T): Promise<T> {

@@ -18,7 +18,7 @@ const CODE_OF: Partial<Record<ErrorCode, number>> = {
   output_invalid: INTERNAL_ERROR,
 }
 
-/** Our error as JSON-RPC writes errors. What our own dialect says of it is in `data`. */
+/** Our error in JSON-RPC's form. What our own dialect says about it is in `data`. */
 export function rpcError(error: ApiError, request_id: string): RpcError {
   const { code, message, status, details, retry_after } = error
   const data = {
@@ -37,14 +37,14 @@ export function wordsOf({ message, details = [] }: ApiError): string {
   return [message, ...details.map(({ field, error: problem }) => `${field}: ${problem}`)].join('\n')
 }
 
-/** Answers a request that was refused before its message was read: nothing is known of its id. */
+/** Answers a request that was refused before its message was read, so its ID is unknown. */
 export function renderRpcError(error: ApiError, request_id: string): RenderedReply {
   const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: rpcError(error, request_id) })
   return { status: error.status, headers: error.headers, body }
 }
 
 /**
- * Every event about a request repeats the name that its client gave it. With a long name, one request could cause
+ * Every event about a request repeats the ID that its client gave it. With a long ID, one request could cause
  * gigabytes.
  */
 export function requireShortNames(...names: unknown[]): void {

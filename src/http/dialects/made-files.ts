@@ -1,9 +1,9 @@
 import type { CallRunner } from './dialect.ts'
 
-/** The message of a client that sends files and says nothing. */
+/** The message for a client that sends files without text. */
 export const ONLY_FILES = '(see the attached files)'
 
-/** A file that a tool of a run has made, as results and receipts name it. */
+/** A file that a run's tool has made, as results and receipts name it. */
 export type MadeFile = { file_id: string; name: string; media_type: string; size: number }
 
 /** Where a client downloads a file, with its own key. */

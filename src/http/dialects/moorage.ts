@@ -31,7 +31,7 @@ export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Op
   error: renderError,
 }
 
-/** A route that reads requests as ours are. */
+/** A route that reads requests in our own form. */
 export function routeTo(operation: Operation, dialect: Dialect, writer: Writer): PathRoute {
   const { method, path, idempotent } = operation
   const { csv } = operation.answer
@@ -44,7 +44,7 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
     method,
     path,
     read({ message, query, bytes }) {
-      // An upload is received later, once this has been read.
+      // An upload is received later, after this has been read.
       const body = operation.input?.upload ? {} : readBody(operation, bytes)
       const isOpenai = forOpenai && isOpenaiClient(message.headers)
       const asked = readQuery(isOpenai && operation.answer.list ? openaiFileQuery(query) : query)
@@ -85,7 +85,7 @@ function standardHeaders(request_id: string): Record<string, string> {
   }
 }
 
-/** Puts what `run` returned through its shape and into the envelope. */
+/** Checks the result of `run` against its shape and puts it into the envelope. */
 function render(
   operation: Operation,
   result: unknown,
@@ -121,7 +121,7 @@ function render(
   }
 }
 
-/** One stored item that does not fit its shape must not hide all others. */
+/** One stored item that doesn't fit its shape must not hide all others. */
 function listed(shape: z.ZodType, items: readonly unknown[]) {
   const data: unknown[] = []
   const leftOut: NonNullable<RenderedReply['leftOut']> = []
@@ -141,10 +141,11 @@ function paginationOf({ items, total, searched_to, next }: Page<unknown>, { limi
   const has_more = offset + items.length < total
   if (next) return { limit, offset, total, has_more: has_more || next.more, next_after: next.after }
   if (searched_to === undefined) {
-    // A page of large items may have ended early. The next one begins at offset + limit.
+    // A page of large items may have ended early. The next one starts at offset + limit.
     return { limit: has_more && items.length > 0 ? items.length : limit, offset, total, has_more }
   }
-  // There may be more beyond what was searched. A page after the last one says no, so that a client that pages on stops.
+  // There may be more beyond what was searched. A page after the last one says no, so that a client that continues
+  // paging stops.
   const mayHaveMore = has_more || items.length > 0 || offset === 0
   return { limit, offset, total, has_more: mayHaveMore, searched_to: formatTime(searched_to) }
 }

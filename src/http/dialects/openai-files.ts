@@ -7,12 +7,12 @@ const LONGEST_PAGE = 100
 
 type ShownFile = { id: string; name: string; size: number; created_at: string; expires_at: string | null }
 
-/** The clients of OpenAI share `/v1/files` with ours. They say who they are. */
+/** OpenAI's clients share `/v1/files` with ours. They identify themselves. */
 export function isOpenaiClient(headers: IncomingHttpHeaders): boolean {
   return headers['x-stainless-lang'] !== undefined && headers['anthropic-version'] === undefined
 }
 
-/** Writes files as OpenAI's clients read them. Undefined for what is no file. */
+/** Writes files in OpenAI's form. Undefined for anything that isn't a file. */
 export function openaiFileWriter({ path, answer: { content } }: Operation, ours: Writer): Writer | undefined {
   if (!path.startsWith('/v1/files') || content) return undefined
   return {
@@ -28,7 +28,7 @@ type FilesBody =
   | { data: ShownFile[]; pagination: { has_more: boolean } }
   | { data: ShownFile | { id: string; deleted: true } }
 
-/** The same as our own reply: also what it leaves out. */
+/** The same, with everything that our own reply contains. */
 function replyOf(shown: FilesBody) {
   if ('pagination' in shown) {
     const data = shown.data.map(fileOf)
@@ -39,7 +39,7 @@ function replyOf(shown: FilesBody) {
   return 'deleted' in data ? { ...data, object: 'file' } : fileOf(data)
 }
 
-/** Its purpose is not kept: every file may be shown to every agent. */
+/** Its purpose isn't stored: every file can be shown to every agent. */
 function fileOf({ id, name: filename, size: bytes, created_at, expires_at }: ShownFile) {
   const created = Date.parse(created_at) / 1000
   const end = expires_at === null ? {} : { expires_at: Math.floor(Date.parse(expires_at) / 1000) }
@@ -55,7 +55,7 @@ function fileOf({ id, name: filename, size: bytes, created_at, expires_at }: Sho
   }
 }
 
-/** The query of a list in our words. */
+/** The query of a list in our own form. */
 export function openaiFileQuery(query: string): string {
   const asked = new URLSearchParams(query)
   const order = asked.get('order')

@@ -12,19 +12,19 @@ type CallInput = {
   params?: Record<string, string>
   query?: Record<string, unknown>
   body?: unknown
-  /** What the client sent, if the body was made of it. */
+  /** What the client sent, if the body was made from it. */
   sent?: unknown
   mode?: Mode
-  /** Names a call beside the one that the client's Idempotency-Key is for: it has a key of its own, made of that one. */
+  /** Names a call besides the one that the client's Idempotency-Key is for: its own key is derived from that one. */
   beside?: string
 }
 
-/** The answer as our own dialect has it. `status` is 202 if the work continues. */
+/** The answer in our own dialect. `status` is 202 if the work continues. */
 type CallAnswer<T> = { status: number; data: T; pagination: { total: number; has_more: boolean } }
 
 type Channel = Parameters<CallRunner['run']>[1]
 
-/** Calls operations by their ids, for the requests that a protocol carries in one of ours. */
+/** Calls operations by their IDs, for the requests that a protocol sends inside one of ours. */
 export class OperationCalls {
   readonly received: ReceivedRequest
   readonly runner: CallRunner
@@ -48,13 +48,13 @@ export class OperationCalls {
     return readIdempotencyKey(this.received.message) !== undefined
   }
 
-  /** Rejects with an ApiError; the audit log has heard of a refusal. */
+  /** Rejects with an ApiError; the audit log has recorded a refusal. */
   async run<T>(id: string, input: CallInput, channel?: Channel): Promise<CallAnswer<T>> {
     const { status, body } = await this.#answer(id, input, channel)
     return { status, ...JSON.parse(body) }
   }
 
-  /** The same, of an operation that answers with bytes. */
+  /** The same, for an operation that answers with bytes. */
   async content(id: string, input: CallInput): Promise<Content> {
     const { content } = await this.#answer(id, input)
     if (!content) throw new Error(`the operation ${id} answers with no bytes`)

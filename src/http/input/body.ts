@@ -6,7 +6,7 @@ import { isKept } from '../../lib/text/kept-number.ts'
 import { within } from '../../lib/work/within.ts'
 import type { Operation } from '../../operation.ts'
 
-/** The body of a request with such a method is not read. */
+/** The body of a request with such a method isn't read. */
 export const UNREAD: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i
 const MAX_DEPTH = 32
@@ -28,13 +28,13 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]/g
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** How much a body may hold: values of every kind together, nested ones included, and elements in one list. */
+/** The limits of a body: values of every kind together, including nested ones, and elements in one list. */
 export type JsonLimits = { values: number; elements: number }
 
 /** A body of this size is parsed, checked and stored in less than 50 ms. */
 const BODY_LIMITS: JsonLimits = { values: 20_000, elements: 10_000 }
 
-/** The SDKs of protocols need a quarter of a millisecond for some wrong values, and do not stop at the first one. */
+/** The protocols' SDKs need a quarter of a millisecond for some wrong values, and don't stop at the first one. */
 export const PROTOCOL_LIMITS: JsonLimits = { values: 1_000, elements: 100 }
 
 type WithBody = {
@@ -42,7 +42,7 @@ type WithBody = {
   route: { operation: Pick<Operation, 'input'> } | undefined
 }
 
-/** Bodies must be JSON in UTF-8, except for uploads. We neither decompress nor convert them. */
+/** Bodies must be JSON in UTF-8, except for uploads. They are never decompressed or converted. */
 export function checkBodyHeaders({ message: { headers }, route }: WithBody): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding !== 'identity') {
@@ -59,7 +59,7 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-/** How large a body may be, and how long it may take to arrive. */
+/** How large a body can be, and how long it can take to arrive. */
 export type BodyLimits = { limits: Pick<Config['limits'], 'body'>; server: Pick<Config['server'], 'requestTimeout'> }
 
 /** The bytes of a request's body. Undefined when it has none, and for a GET. */
@@ -94,7 +94,7 @@ function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
     message.on('data', take)
     message.once('end', () => resolve(Buffer.concat(chunks)))
     message.once('error', reject)
-    // A client that left before we listened is not reported again.
+    // A client that disconnected before we listened isn't reported again.
     if (message.destroyed)
       reject(message.errored ?? new ApiError('request_timeout', 'The request ended before its body was complete.'))
   })
@@ -111,7 +111,7 @@ function tooLarge(limit: number): ApiError {
   )
 }
 
-/** The body is no JSON at all. */
+/** The body isn't JSON at all. */
 export class BrokenJson extends ApiError {
   constructor(message: string) {
     super('invalid_request', message)
@@ -125,15 +125,15 @@ export function readBody({ input }: Pick<Operation, 'input'>, bytes: Buffer | un
     throw badRequest('This operation requires a JSON body.')
   }
   const value = parseJson(bytes)
-  // Many clients send an empty object where they have nothing to say.
+  // Many clients send an empty object if they have nothing to say.
   if (!input?.body && !(isObject(value) && Object.keys(value).length === 0))
     throw badRequest("This operation doesn't accept a body.")
   return value
 }
 
 /**
- * Parses strict JSON. Some bodies take long to parse or to check and would be refused anyway, for example 400 000 nested
- * arrays or a list of 300 000 objects. They are refused by their bytes, before they are parsed.
+ * Parses strict JSON. Some bodies take long to parse or to check and would be refused anyway, for example 400,000
+ * nested arrays or a list of 300,000 objects. They are refused by their bytes, before they are parsed.
  */
 export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS): unknown {
   const lost = scanJson(bytes, limits)
@@ -177,7 +177,7 @@ const opened = new Uint8Array(MAX_DEPTH + 1)
 const left = new Int32Array(MAX_DEPTH + 1)
 
 /**
- * Refuses a body that is too deep, too wide or holds too many values. Returns where the first number begins that
+ * Refuses a body that is too deep, too wide or contains too many values. Returns where the first number starts that
  * JavaScript would change.
  */
 function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined {
@@ -198,7 +198,7 @@ function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined {
       opened[depth] = byte
       left[depth] = byte === OPEN_BRACE ? MAX_FIELDS : limits.elements
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      // An empty object or list has no value in it.
+      // An empty object or list contains no value.
       if (bytes[i - 1] === opened[depth]) values--
       depth--
     } else if (byte === COMMA && depth > 0) {
@@ -208,7 +208,7 @@ function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined {
     } else if (byte === MINUS || (byte >= ZERO && byte <= NINE)) {
       let end = i + 1
       while (OF_NUMBER.has(bytes[end] as number)) end++
-      // JavaScript keeps every number of so few characters.
+      // JavaScript represents every number with this few characters exactly.
       if (lost === undefined && end - i > SURE_CHARACTERS && !isKept(bytes.toString('latin1', i, end))) lost = i
       i = end - 1
     }

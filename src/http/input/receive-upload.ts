@@ -7,12 +7,12 @@ import { Upload } from '../../storage/bytes/upload.ts'
 import { tooSlow } from './body.ts'
 import { openForm } from './form-file.ts'
 
-/** What a form has besides its file. */
+/** What a form contains besides its file. */
 const FORM_BYTES = 65_536
 
 const FORM = /^multipart\/form-data\s*;/i
 
-/** Stores the body of a request as it comes: the file itself, or a form with one file. */
+/** Stores the body of a request while it arrives: the file itself, or a form with one file. */
 export async function receiveUpload(
   message: IncomingMessage,
   project_id: string,
@@ -47,15 +47,15 @@ async function* someOf(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Asy
   if (size === 0) throw badRequest('The file is empty.')
 }
 
-/** The body may have `bodyBytes`, and the file in it `maxBytes`. */
+/** The body can have `bodyBytes`, and the file in it `maxBytes`. */
 type Patience = { bodyBytes: number; maxBytes: number; idleMs: number }
 
-/** The body piece by piece, no faster than it is asked for. A client that sends nothing for `idleMs` is given up. */
+/** The body piece by piece, no faster than requested. A client that sends nothing for `idleMs` is disconnected. */
 async function* bodyOf(
   message: IncomingMessage,
   { bodyBytes, maxBytes, idleMs }: Patience,
 ): AsyncGenerator<Uint8Array> {
-  // The connection is needed for the answer, also if the rest of the body is not wanted.
+  // The answer needs the connection, even if the rest of the body isn't needed.
   const pieces = message.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>
   let size = 0
   let isWaiting = false
@@ -75,7 +75,7 @@ async function* bodyOf(
       : error
   } finally {
     const ended = pieces.return?.().catch(() => {})
-    // If the client says nothing more, this would take as long as its connection.
+    // If the client sends nothing more, this would take as long as its connection.
     if (!isWaiting) await ended
   }
 }

@@ -5,8 +5,8 @@ const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Whether the client would rather have this type than JSON: its Accept header names it, and gives JSON no higher quality
- * (RFC 9110, 12.5.1). At equal quality the type wins, because every client takes JSON.
+ * Whether the client prefers this type to JSON: its Accept header names it, and gives JSON no higher quality (RFC 9110,
+ * 12.5.1). At equal quality the type wins, because every client accepts JSON.
  */
 export function prefers(accept: string | undefined, type: string): boolean {
   // Most requests name no such type, so nothing is read.
@@ -28,7 +28,7 @@ function qualityOf(parameters: readonly string[]): number {
   return given === undefined ? 1 : Number(given)
 }
 
-/** The key in the header, or undefined. Quotes around it, as in the IETF draft, do not make it another key. */
+/** The key in the header, or undefined. Quotes around it, as in the IETF draft, don't make it another key. */
 export function readIdempotencyKey(message: Pick<IncomingMessage, 'headers' | 'headersDistinct'>): string | undefined {
   if (message.headers['idempotency-key'] === undefined) return undefined
   const values = message.headersDistinct['idempotency-key'] ?? []
@@ -39,7 +39,7 @@ export function readIdempotencyKey(message: Pick<IncomingMessage, 'headers' | 'h
   return key
 }
 
-/** Whether a client has what it asks for already, as its `If-None-Match` says. */
+/** Whether a client already has what it requests, according to its `If-None-Match`. */
 export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   return ifNoneMatch?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*') ?? false
 }

@@ -11,7 +11,10 @@ const PLAINLY = { error: (issue: z.core.$ZodRawIssue) => plainIssue(issue) }
 /** zod's own `validate` uses this to stop at the first wrong value; its types do not show it. */
 const UNTIL_WRONG = { ...PLAINLY, abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>
 
-/** Returns the value in its shape, or throws a 400 that names every wrong field; of a large value the first one. */
+/**
+ * Returns the value in its shape, or throws a 400 that names every wrong field, or only the first if the value is
+ * large.
+ */
 export function validate<T extends z.ZodType>(shape: T, value: unknown): z.output<T> {
   const result = shape.safeParse(value, UNTIL_WRONG)
   if (result.success) return result.data
@@ -35,7 +38,7 @@ function refusalOf({ issues }: z.ZodError, value: unknown): ApiError {
  * refused.
  */
 export function queryReader(shape: z.ZodObject): (raw: string) => Record<string, unknown> {
-  // Both values are worked out when they are first needed, so that the service starts quickly. Most requests have no
+  // Both values are computed when they are first needed, so that the service starts quickly. Most requests have no
   // query.
   let ofNothing: Readonly<Record<string, unknown>> | undefined
   let integers: ReadonlySet<string> | undefined
@@ -63,7 +66,7 @@ function integersOf(shape: z.ZodObject): ReadonlySet<string> {
 }
 
 function pairs(raw: string): [string, string][] {
-  // A trailing `&`, or two of them, is what clients leave that put queries together.
+  // Clients that build queries by concatenation leave a trailing `&`, or two of them.
   const given = raw.split('&').filter((pair) => pair !== '')
   return given.map((pair) => {
     const [name = '', ...rest] = pair.split('=')
@@ -80,7 +83,7 @@ function decode(text: string): string {
   }
 }
 
-/** Whether the value holds more values than that, nested ones included. */
+/** Whether the value contains more values than that, including nested ones. */
 function holdsMore(value: unknown, most: number): boolean {
   let count = 0
   const look = (inner: unknown): boolean => {
@@ -98,7 +101,7 @@ function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
       error: 'unknown field',
     }))
   }
-  // zod's own message of a union says nothing useful. The option that matched furthest has the better message.
+  // zod's own message for a union says nothing useful. The option that matched furthest has the better message.
   if (issue.code === 'invalid_union') {
     const options = issue.errors.map((errors) =>
       errors.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })),
@@ -118,7 +121,7 @@ function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
   return [{ field: fieldOf(issue.path), error: isMissing(issue, value) ? 'is required' : issue.message }]
 }
 
-/** How far the value was read. Fields that are missing or unknown say nothing about that. */
+/** How far the value was read. Missing or unknown fields say nothing about that. */
 function depth(issues: z.core.$ZodIssue[], value: unknown): number {
   const wrong = issues.filter((issue) => issue.code !== 'unrecognized_keys' && !isMissing(issue, value))
   return Math.max(0, ...wrong.map((issue) => issue.path.length))
@@ -134,7 +137,7 @@ function mismatches(issues: z.core.$ZodIssue[], value: unknown): number {
 }
 
 function isMissing(issue: z.core.$ZodIssue, value: unknown): boolean {
-  // A rule of ours about several fields says more than that one of them is missing.
+  // Our own rule about several fields is more helpful than a missing field.
   if (issue.path.length === 0 || issue.code === 'custom') return false
   let inner: unknown = value
   for (const step of issue.path) {

@@ -10,24 +10,24 @@ import type { SpendCode } from './guards/require-code.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
 import type { AgentAccess, GuardedAgent } from './request.ts'
 
-/** The console: who is signed in, who may be, and the folder of its files. */
+/** The console: who is signed in, who can be, and the folder of its files. */
 export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor; folder: string }
 
-/** What the edge gets from the rest of the house, so that it knows no slice. */
+/** What the edge gets from the rest of the service, so that it knows no slice. */
 export type Edge = {
   parts: Parts
   operations: readonly Operation[]
-  /** What the service asks of every request, with the present content of the files that its settings name. */
+  /** What the service requires of every request, with the current content of the files that its settings name. */
   service: { readonly gate: Gate }
   keys: KeyCheck
   verifyToken: VerifyToken | undefined
-  /** An agent of a project, by id or name. */
+  /** An agent of a project, by ID or name. */
   findAgent(project_id: string, ref: string): Promise<AgentAccess | undefined>
-  /** The project in which an agent is now. */
+  /** The project that an agent is in now. */
   projectOf(agent_id: string): Promise<string | undefined>
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
-  /** The agents that have a gate of their own. */
+  /** The agents that have their own gate. */
   guardedAgents(): Promise<readonly GuardedAgent[]>
   /** Those of one project. */
   guardedIn(project_id: string): Promise<readonly GuardedAgent[]>
@@ -35,6 +35,6 @@ export type Edge = {
   /** Whether the run of a remote agent's token continues. */
   isUnderWay(run: TokenRun): Promise<boolean>
   idempotency: Idempotency
-  /** Undefined when it is switched off. */
+  /** Undefined if it is switched off. */
   console: SignedIn | undefined
 }

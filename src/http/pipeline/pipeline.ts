@@ -17,8 +17,8 @@ import { passGate } from './guards/pass-gate.ts'
 import type { ArrivedRequest, GuardedAgent, IdentifiedRequest } from './request.ts'
 
 /**
- * The first steps of a request, until it is known who asks. A request is authenticated once and may carry several calls:
- * each call is counted (`countRequest`), authorised (`authorise`) and run (`runAuthorised`).
+ * The first steps of a request, until its actor is known. A request is authenticated once and can contain several
+ * calls: each call is counted (`countRequest`), authorised (`authorise`) and run (`runAuthorised`).
  */
 export type Pipeline = {
   /** Checks the address, the service's gate and the page's origin of every request, except for health checks. */

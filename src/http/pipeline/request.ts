@@ -23,7 +23,7 @@ export type GuardedAgent = { id: string; project_id: string; name: string; gate:
 /** The values of the parameters in the path, by name. */
 export type PathParams = Readonly<Record<string, string>>
 
-/** A request that has arrived: nothing is known about the request except what it says itself. */
+/** A request that has arrived: nothing is known about it except what it says itself. */
 export type ArrivedRequest = {
   readonly message: IncomingMessage
   readonly dialect: Dialect
@@ -65,7 +65,7 @@ export type SentKey = { readonly hash: string; verified?: VerifiedKey | undefine
 /** A key as it is remembered, and until when it is in force. */
 export type VerifiedKey = { readonly actor: Actor; readonly until: number }
 
-/** A request of which it is known who asks. */
+/** A request whose actor is known. */
 export type IdentifiedRequest = {
   readonly arrived: ArrivedRequest
   readonly actor: Actor

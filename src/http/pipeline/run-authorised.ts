@@ -17,7 +17,7 @@ import { fingerprint, type Repeatable } from './idempotency/repeatable.ts'
 import type { AgentAccess, AuthorizedCall } from './request.ts'
 import { type Call, type Input, runOperation } from './run-operation.ts'
 
-/** Runs an authorised call: asks for a second factor, validates, runs once, renders. */
+/** Runs an authorised call: requires a second factor, validates, runs once, renders. */
 export async function runAuthorised(
   edge: Edge,
   authorised: AuthorizedCall,
@@ -72,8 +72,8 @@ export async function runAuthorised(
 }
 
 /**
- * Asks for a one-time code where a policy wants one. Returns the stored answer to a request that is sent again with the
- * code that it has spent.
+ * Requires a one-time code if a policy says so. Returns the stored answer to a request that is repeated with the code
+ * that it has already used.
  */
 async function checkCode(
   edge: Edge,

@@ -77,7 +77,7 @@ function withoutNull(schema: ShownSchema): ShownSchema {
     : schema
 }
 
-/** The object that a field holds: directly, in a list, or as one of several kinds. */
+/** The object that a field contains: directly, in a list, or as one of several kinds. */
 function innerObject(field: ShownSchema, document: OpenApi): ShownSchema | undefined {
   if (field.$ref?.includes('__schema')) return undefined
   const shape = withoutNull(resolve(field, document))

@@ -88,7 +88,7 @@ class RequestLog {
     span?.end(status >= 500 ? String(status) : undefined)
   }
 
-  /** Logs the path of the operation, and never the query: it may hold what people typed. */
+  /** Logs the path of the operation, and never the query: it may contain what people typed. */
   answered(arrived: ArrivedRequest, status: number): void {
     const { request_id, message, dialect, route, path, started, trace } = arrived
     const line = {

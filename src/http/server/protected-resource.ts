@@ -10,8 +10,8 @@ import type { Router } from './router.ts'
 const PREFIX = '/.well-known/oauth-protected-resource'
 
 /**
- * Adds the documents of RFC 9728, which tell clients where they get tokens. They are there only if the service takes
- * tokens of a provider: a client that finds one asks for no key any more.
+ * Adds the documents of RFC 9728, which tell clients where to get tokens. They exist only if the service accepts a
+ * provider's tokens: a client that finds one no longer asks for a key.
  */
 export function addProtectedResources(endpoints: Router<Endpoint>, { edge, routes }: Front): void {
   const { auth, server } = edge.parts.config
@@ -51,7 +51,7 @@ export function withChallenge(
   }
 }
 
-/** The address of the service as clients know it: the one that the operator has named, else the one that they have used. */
+/** The service's URL as clients know it: the one that the operator configured, or else the one that the client used. */
 export function publicUrl(
   { secure, message }: Pick<ArrivedRequest, 'secure' | 'message'>,
   { publicUrl: named }: Config['server'],

@@ -16,7 +16,7 @@ type Branch<T> = {
 export class Router<T> {
   readonly #root: Branch<T> = newBranch()
 
-  /** Parameters stand in braces: `/v1/agents/{agent_id}`. */
+  /** Parameters are in braces: `/v1/agents/{agent_id}`. */
   add(method: string, path: string, value: T): void {
     const names: string[] = []
     let branch = this.#root

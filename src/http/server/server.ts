@@ -79,7 +79,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   const { config } = front.edge.parts
   // On an unknown path or method, the steps before the body refuse the request.
   const nowhere: Endpoint = {}
-  // Browsers send a preflight on any path. The same steps refuse one that is not granted.
+  // Browsers send a preflight on any path. The same steps refuse one that isn't granted.
   const answerPreflight = preflightAnswer(front.routes)
   const preflight: Endpoint = {
     page: async (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),

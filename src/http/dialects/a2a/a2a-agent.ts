@@ -35,8 +35,8 @@ import { TaskQuestions } from './task-questions.ts'
 import { STATE_OF, type TaskReceipt, TaskTeller } from './tasks.ts'
 
 /**
- * One agent of ours, as the official SDK wants an agent to be. A task goes on when its client hangs up: clients take it
- * up again.
+ * One of our agents, in the form that the official SDK needs. A task continues when its client disconnects: clients can
+ * resume it.
  */
 export class A2aAgent implements A2ARequestHandler {
   readonly #calls: OperationCalls
@@ -94,7 +94,7 @@ export class A2aAgent implements A2ARequestHandler {
         this.#calls.run<InvokeReply>('invokeAgent', streamed, { emit }),
       )
     }
-    // A client that wants to be notified may leave, so the task runs in the background.
+    // A client that wants to be notified may disconnect, so the task runs in the background.
     const { data } = await this.#calls.run<InvokeReply>('invokeAgent', { ...input, mode: 'background' })
     yield* this.#follower.followBegun(tellerOf(data.request_id))
   }
@@ -105,7 +105,7 @@ export class A2aAgent implements A2ARequestHandler {
     return TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength, asked)
   }
 
-  /** The task that this request has begun, or answered: then it is queued again. */
+  /** The task that this request has started, or answered: then it is queued again. */
   #taskOf(teller: TaskTeller, historyLength: number | undefined): Promise<Task> {
     const asked = this.getTask({ tenant: '', id: teller.taskId, historyLength })
     return unlessLimited(asked, () => teller.task(STATE_OF.queued))
@@ -168,7 +168,7 @@ export class A2aAgent implements A2ARequestHandler {
     return this.#pushes.remove(asked)
   }
 
-  /** A message to a task that waits is the answer to its question. Every other task takes one message. */
+  /** A message to a waiting task is the answer to its question. Every other task accepts one message. */
   async #answer({ message, configuration }: SendMessageRequest): Promise<TaskTeller> {
     const { taskId = '', contextId = '' } = message ?? {}
     const receipt = await this.#receipt(taskId)
@@ -183,7 +183,7 @@ export class A2aAgent implements A2ARequestHandler {
     if (message && filesIn(message).length > 0) throw new ContentTypeNotSupportedError('Answer the question with text.')
     const push = configuration?.taskPushNotificationConfig
     const question = await this.#questions.first(taskId)
-    // It is made before the answer, so that a wrong address is refused while the task still waits.
+    // It is created before the answer, so that a wrong URL is refused while the task still waits.
     const made = push && (await this.#pushes.create({ ...push, taskId }, 'push'))
     try {
       await this.#questions.answer(taskId, question, textIn(message))
@@ -206,7 +206,7 @@ export class A2aAgent implements A2ARequestHandler {
       ...(attachments.length > 0 && { attachments }),
       ...(push && { callback: callbackBody(push) }),
     }
-    // A repeated message gets the task of the first one, and with it the context that the first one began.
+    // A repeated message gets the task of the first one, and with it the context that the first one started.
     const tellerOf = (task: string) => new TaskTeller(task, message.contextId || task, this.#calls.runner)
     return { body, tellerOf }
   }
@@ -235,7 +235,7 @@ export class A2aAgent implements A2ARequestHandler {
   }
 }
 
-/** Whether the message belongs to a task that has begun. */
+/** Whether the message belongs to an existing task. */
 function isAnswer({ message }: SendMessageRequest): boolean {
   return message !== undefined && message.taskId !== ''
 }
@@ -247,7 +247,7 @@ function textIn(message: SendMessageRequest['message']): string {
 
 type SentFile = { url: string } | { data: string; media_type?: string; name?: string }
 
-/** The files of a message, as our own API wants them. */
+/** The files of a message, in the form of our own API. */
 function filesIn({ parts }: NonNullable<SendMessageRequest['message']>): SentFile[] {
   return parts.flatMap(({ content, filename, mediaType }): SentFile[] => {
     if (content?.$case === 'text') return []

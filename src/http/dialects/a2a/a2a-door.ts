@@ -13,13 +13,15 @@ import { A2aAgent } from './a2a-agent.ts'
 import { toA2a } from './a2a-errors.ts'
 import { agentCard } from './agent-card.ts'
 
-/** How long a public card may be kept. A change of the agent is seen by everybody after that time. */
+/** How long a public card can be cached. After that time everyone sees a change of the agent. */
 const CARD_SECONDS = 60
 const UNREADABLE = "The params don't match what the method requires."
 
 type RpcReply = { jsonrpc: string; id: string | number | null; result?: unknown; error?: unknown }
 
-/** Serves A2A 1.0 over JSON-RPC. The official SDK has the protocol, and what it asks of an agent becomes calls. */
+/**
+ * Serves A2A 1.0 over JSON-RPC. The official SDK implements the protocol, and its requests to an agent become calls.
+ */
 export async function serveA2a(
   operations: readonly Operation[],
   received: ReceivedRequest,
@@ -36,8 +38,8 @@ export async function serveA2a(
     failure = error
   })
   const agent = new A2aAgent(calls)
-  // The SDK does not know our errors and says that something is wrong inside, in the words of the runtime. If it was no
-  // call of ours, it could not read the request.
+  // The SDK doesn't know our errors and reports an internal error, with the runtime's message. If it wasn't a call of
+  // ours, the SDK couldn't read the request.
   const known = (error: unknown) =>
     (error as { code?: number }).code === INTERNAL_ERROR ? ofCall(failure ?? badRequest(UNREADABLE), request_id) : error
   const errorOf = (error: unknown) =>
@@ -54,12 +56,12 @@ export async function serveA2a(
   }
 }
 
-/** A card that everybody may see may also be kept for a while, by every proxy on the way. */
+/** Any proxy can also cache a public card for a while. */
 export function renderCard({ message }: ReceivedRequest, runner: CallRunner): RenderedReply {
   const body = JSON.stringify(AgentCard.toJSON(agentCard(runner)))
   if (!runner.agent?.isCardPublic) return { status: 200, headers: {}, body }
   const ETag = `"${sha256(body)}"`
-  // With a key the same address may mean the agent of another project.
+  // With a key, the same URL may mean the agent of another project.
   const who = message.headers.authorization === undefined ? 'public' : 'private'
   const headers = { ETag, 'Cache-Control': `${who}, max-age=${CARD_SECONDS}` }
   return isKnown(message.headers['if-none-match'], ETag)
@@ -67,7 +69,7 @@ export function renderCard({ message }: ReceivedRequest, runner: CallRunner): Re
     : { status: 200, headers, body }
 }
 
-/** The client has called a method, so what is wrong in its request is wrong in the params. */
+/** The client has called a method, so an error in its request is an error in the params. */
 function ofCall(error: ApiError, request_id: string) {
   const rpc = toA2a(error, request_id)
   return error.code === 'invalid_request' ? { ...rpc, code: INVALID_PARAMS } : rpc

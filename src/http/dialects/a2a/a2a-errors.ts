@@ -7,13 +7,13 @@ type A2aErrorName = { code: number; reason: string }
 const TASK_NOT_FOUND: A2aErrorName = { code: -32_001, reason: 'TASK_NOT_FOUND' }
 const CONTENT_TYPE_NOT_SUPPORTED: A2aErrorName = { code: -32_005, reason: 'CONTENT_TYPE_NOT_SUPPORTED' }
 
-/** Answers a request that was refused before its message was read: nothing is known of its id. */
+/** Answers a request that was refused before its message was read, so its ID is unknown. */
 export function renderA2aError(error: ApiError, request_id: string): RenderedReply {
   const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: toA2a(error, request_id) })
   return { status: error.status, headers: error.headers, body }
 }
 
-/** Our error as the protocol writes errors. What our own dialect says of it is the metadata of its detail. */
+/** Our error in the protocol's form. What our own dialect says about it becomes the metadata of its detail. */
 export function toA2a(error: ApiError, request_id: string) {
   const { code, data } = rpcError(error, request_id)
   const named = namedBy(error)
@@ -26,7 +26,7 @@ export function toA2a(error: ApiError, request_id: string) {
   return { code: named?.code ?? code, message: wordsOf(error), data: [detail] }
 }
 
-/** The protocol's own name for the error, if it has one. What is missing below an agent is a task or a part of one. */
+/** The protocol's own name for the error, if it has one. Anything missing below an agent is a task or a part of one. */
 function namedBy({ code, missing }: ApiError): A2aErrorName | undefined {
   if (code === 'unsupported_media_type') return CONTENT_TYPE_NOT_SUPPORTED
   return code === 'not_found' && missing !== undefined && missing !== 'Agent' ? TASK_NOT_FOUND : undefined

@@ -5,7 +5,7 @@ import type { CallRunner } from '../dialect.ts'
 const PROTOCOL_VERSION = '1.0'
 const TEXT = 'text/plain'
 
-/** What other agents read about this one before they speak with it. */
+/** What other agents read about this one before they call it. */
 export function agentCard({ agent, url }: Pick<CallRunner, 'agent' | 'url'>): AgentCard {
   if (!agent) throw notFound('Agent', '')
   const { id, name } = agent

@@ -11,7 +11,7 @@ import { readPage } from './task-pages.ts'
 
 type ShownCallback = { id: string; request_id: string; name: string | null; url: string }
 
-/** Where a client wants to learn of a task: callbacks of the run. What it sends with them is never shown. */
+/** Where a client wants to be notified about a task: callbacks of the run. Their credentials are never shown. */
 export class PushConfigs {
   readonly #calls: OperationCalls
 
@@ -19,7 +19,7 @@ export class PushConfigs {
     this.#calls = calls
   }
 
-  /** `beside`: the request does something else as well, which its Idempotency-Key is for. */
+  /** `beside`: the request also does something else, which its Idempotency-Key is for. */
   async create(config: TaskPushNotificationConfig, beside?: string): Promise<TaskPushNotificationConfig> {
     const input = {
       params: this.#run(config),
@@ -42,7 +42,7 @@ export class PushConfigs {
     return { configs: data.map(shown), nextPageToken: pagination.has_more ? String(offset + limit) : '' }
   }
 
-  /** Deleting one again is fine, so the task alone must be there. */
+  /** Deleting one twice is fine, so only the task must exist. */
   async remove(asked: DeleteTaskPushNotificationConfigRequest): Promise<void> {
     const params = this.#run(asked)
     try {
@@ -58,7 +58,7 @@ export class PushConfigs {
   }
 }
 
-/** The configuration as our own API wants it. */
+/** The configuration in the form of our own API. */
 export function callbackBody({ id, url, token, authentication }: TaskPushNotificationConfig) {
   const { scheme = '', credentials = '' } = authentication ?? {}
   return {

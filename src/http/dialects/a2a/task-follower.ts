@@ -8,7 +8,7 @@ import type { OperationCalls } from '../operation-calls.ts'
 import type { OpenQuestion } from './task-questions.ts'
 import type { TaskStateName, TaskTeller } from './tasks.ts'
 
-/** What an invocation answers. */
+/** The answer of an invocation. */
 export type InvokeReply = {
   response: string
   output?: unknown
@@ -19,7 +19,7 @@ export type InvokeReply = {
   reason?: string
 }
 
-/** What became of a task whose run ended with such an error. Any other error says nothing about the run. */
+/** The state of a task whose run ended with such an error. Any other error says nothing about the run. */
 const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
   server_error: 'TASK_STATE_FAILED',
   output_invalid: 'TASK_STATE_FAILED',
@@ -28,7 +28,7 @@ const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
   conflict: 'TASK_STATE_CANCELED',
 }
 
-/** Tells runs as tasks while they continue. */
+/** Reports runs as tasks while they continue. */
 export class TaskFollower {
   readonly #calls: OperationCalls
 
@@ -45,7 +45,7 @@ export class TaskFollower {
         emit: ({ event }) => event === 'waiting' && resolve(),
         onHangUp: (listener) => gone.signal.addEventListener('abort', listener),
       })
-      // A run that failed is a task that failed. Its receipt says so.
+      // A failed run is a failed task, as its receipt says.
       ended.then(
         () => resolve(),
         () => resolve(),
@@ -62,7 +62,7 @@ export class TaskFollower {
     )
   }
 
-  /** The same of a task that this request has begun: its client learns of it, also where it may not follow it now. */
+  /** The same for a task that this request has started. Its client is told about it, even if it can't follow it now. */
   async *followBegun(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
     let isTold = false
     try {
@@ -77,8 +77,8 @@ export class TaskFollower {
   }
 
   /**
-   * An error before the run begins is thrown. A repeated request follows the run of the first one, so the start of the run,
-   * or its answer, says which task it is.
+   * An error before the run starts is thrown. A repeated request follows the run of the first one, so the start of the
+   * run, or its answer, says which task it is.
    */
   async *follow(
     tellerOf: (request_id: string) => TaskTeller,
@@ -86,7 +86,8 @@ export class TaskFollower {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const events = new PassThrough({ objectMode: true })
     const running = run((event) => events.write(event)).finally(() => events.end())
-    // The error is thrown again below, for a client that is still there. Without this it would count as unhandled.
+    // The error is thrown again below, for a client that is still connected. Without this it would be an unhandled
+    // rejection.
     running.catch(() => {})
     let known: TaskTeller | undefined
     for await (const { event, data } of events as AsyncIterable<StreamEvent>) {
@@ -103,7 +104,7 @@ export class TaskFollower {
     try {
       const { status, data } = await running
       const teller = known ?? tellerOf(data.request_id)
-      // A repeated answer comes without events.
+      // A repeated answer has no events.
       if (!known) yield teller.begun()
       if (!known && status !== 202) yield teller.piece(data.response)
       if (data.output !== undefined) yield teller.value(data.output)

@@ -10,10 +10,10 @@ export type OpenQuestion = {
   created_at: string
 }
 
-/** The client has to see to it that a person decides. */
+/** The client must make sure that a person decides. */
 const WAITS = 'Waiting for a person to decide'
 
-/** Questions of a task. A message answers one; calls of tools are approved with the API, where people see them. */
+/** Questions of a task. A message answers one; tool calls are approved with the API, where people see them. */
 export class TaskQuestions {
   readonly #calls: OperationCalls
 
@@ -21,7 +21,7 @@ export class TaskQuestions {
     this.#calls = calls
   }
 
-  /** What the task waits for, in the order in which it asked. */
+  /** What the task waits for, in the order of asking. */
   async list(request_id: string): Promise<readonly OpenQuestion[]> {
     const query = { agent_id: this.#agent_id, request_id, status: 'pending', sort: 'created_at', limit: 100 }
     return (await this.#calls.run<OpenQuestion[]>('listApprovals', { query })).data
@@ -38,7 +38,10 @@ export class TaskQuestions {
     return question
   }
 
-  /** Whether the latest question was answered by this same request: its reply was lost, and it comes again with its key. */
+  /**
+   * Whether the latest question was answered by this same request: its reply was lost, and the client repeats it with
+   * its key.
+   */
   async isAnsweredBy(request_id: string, answer: string): Promise<boolean> {
     if (!this.#calls.isKeyed) return false
     const query = { agent_id: this.#agent_id, request_id, kind: 'question', sort: '-decided_at', limit: 1 }
@@ -54,7 +57,7 @@ export class TaskQuestions {
     )
   }
 
-  /** The client needs the same rights as to answer it with the API. */
+  /** The client needs the same permissions as to answer it with the API. */
   async answer(request_id: string, { call_id }: OpenQuestion, answer: string): Promise<void> {
     const params = { agent_id: this.#agent_id, request_id, call_id }
     await this.#calls.run('decideApproval', { params, body: { decision: 'approve', answer } })
@@ -65,7 +68,7 @@ export class TaskQuestions {
   }
 }
 
-/** The questions in the words of the agent. */
+/** The questions as the agent wrote them. */
 export function questionsIn(asked: readonly OpenQuestion[]): string {
   const questions = asked.filter(({ kind }) => kind === 'question').map(({ arguments: { question } }) => question)
   return questions.filter((question) => typeof question === 'string').join('\n') || WAITS

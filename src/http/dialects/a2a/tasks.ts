@@ -5,16 +5,16 @@ import type { CallRunner } from '../dialect.ts'
 import { contentAddress, type MadeFile } from '../made-files.ts'
 import { type OpenQuestion, questionsIn } from './task-questions.ts'
 
-/** What is read of a receipt. */
+/** The parts of a receipt that are read. */
 export type TaskReceipt = {
   request_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
-  /** There while it waits. */
+  /** Present while it waits. */
   asks_people?: boolean
   message: string
   context: { session_id?: string }
   response: string | null
-  /** There if the answer is JSON that fits a schema. */
+  /** Present if the answer is JSON that fits a schema. */
   output?: unknown
   error: { message: string } | null
   steps: readonly { kind: string; call_id?: string; answer?: string; files?: readonly MadeFile[] }[]
@@ -39,7 +39,7 @@ const FILES = 'files'
 
 type Answer = Partial<Pick<TaskReceipt, 'response' | 'output'>> & { files?: readonly MadeFile[] }
 
-/** An invocation as A2A tells it. Its id is the task, and its session is the context. */
+/** An invocation as an A2A task. Its ID is the task's, and its session is the context. */
 export class TaskTeller {
   readonly taskId: string
   readonly contextId: string
@@ -59,12 +59,12 @@ export class TaskTeller {
     return new TaskTeller(request_id, context.session_id ?? request_id, at)
   }
 
-  /** `asked` is what the task waits for, where that is known. */
+  /** `asked` is what the task waits for, if known. */
   fromReceipt(receipt: TaskReceipt, historyLength?: number, asked: readonly OpenQuestion[] = []): Task {
     const { status, asks_people, message, response, output, error, steps, created_at, started_at, finished_at } =
       receipt
     const at = finished_at ?? started_at ?? created_at
-    // A run that waits for anything else than people works on: the client has nothing to do.
+    // A run that waits for anything other than people is shown as working: the client has nothing to do.
     const state = status === 'waiting' && !asks_people ? STATE_OF.running : STATE_OF[status]
     return {
       ...(state === STATE_OF.waiting
@@ -96,8 +96,8 @@ export class TaskTeller {
   }
 
   /**
-   * The task while it waits. Whenever it is told, it waits since the same time. One that waits for a `reason` of the
-   * service asks nothing of the client.
+   * The task while it waits, always with the time at which the wait began. If it waits for a `reason` of the service,
+   * it asks nothing of the client.
    */
   waiting(asked: readonly OpenQuestion[], reason?: string): Task {
     if (reason !== undefined) return this.task('TASK_STATE_WORKING', { words: reason })
@@ -113,17 +113,17 @@ export class TaskTeller {
     return { payload: { $case: 'task', value: this.task('TASK_STATE_WORKING', { at }) } }
   }
 
-  /** The next piece of the answer. The first one replaces what was told of an earlier attempt. */
+  /** The next piece of the answer. The first one replaces the text of an earlier attempt. */
   piece(text: string): StreamResponse {
     return this.#extend([partOf(text)], false)
   }
 
-  /** The value of an answer whose text was told. */
+  /** The value of an answer whose text was already sent. */
   value(output: unknown): StreamResponse {
     return this.#extend([dataPart(output)], true)
   }
 
-  /** What the tools of the run have made. */
+  /** The files that the run's tools have made. */
   files(made: readonly MadeFile[]): StreamResponse {
     const { taskId, contextId } = this
     const artifact = this.#artifactOf(made)
@@ -170,7 +170,7 @@ export class TaskTeller {
     return { state: TaskState[state], message, timestamp: at }
   }
 
-  /** What the task was told: the message that began it, and the answers to its questions. */
+  /** The messages to the task: the one that started it, and the answers to its questions. */
   #heard(message: string, steps: TaskReceipt['steps']): Message[] {
     const answers = steps.flatMap(({ call_id, answer }) =>
       answer === undefined ? [] : [this.#said('ROLE_USER', answer, call_id)],
@@ -192,7 +192,7 @@ export class TaskTeller {
   }
 }
 
-/** The latest messages, as many as the client wants. */
+/** The latest messages, as many as the client requests. */
 function latest(messages: Message[], historyLength: number | undefined): Message[] {
   return historyLength === undefined ? messages : messages.slice(Math.max(0, messages.length - historyLength))
 }

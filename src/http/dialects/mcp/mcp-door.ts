@@ -21,13 +21,13 @@ const SESSION = 'mcp-session-id'
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * Serves MCP. The official SDK has the protocol: revisions, handshakes, checks of headers, streams. It is given one
- * request at a time and a server that lives as long as that request. What a client asks for becomes calls, which take
- * the same steps as every other request.
+ * Serves MCP. The official SDK implements the protocol: revisions, handshakes, checks of headers, streams. It gets one
+ * request at a time and a server that lives as long as that request. A client's requests become calls, which take the
+ * same steps as every other request.
  */
 export class McpDoor {
   readonly #operations: readonly Operation[]
-  /** What runs for clients of 2025-11-25. They cancel with a request of its own; later clients close the stream. */
+  /** Active calls of clients of 2025-11-25, which cancel with a separate request; later clients close the stream. */
   readonly #running = new Map<string, AbortController>()
 
   constructor(operations: readonly Operation[]) {
@@ -46,12 +46,12 @@ export class McpDoor {
       bus: busOf(calls),
       keepAliveMs: KEEP_ALIVE_MS,
     })
-    // Such a stream has no end of its own.
+    // Such a stream doesn't end by itself.
     const isEndless = message.method === 'subscriptions/listen'
     if (isEndless) calls.stopping.addEventListener('abort', () => void handler.close(), { signal: gone.signal })
     const response = await handler.fetch(requestOf('POST', received, gone.signal), { parsedBody: message })
     const rendered = await render(response)
-    // The session has no state. Its name tells apart the requests of clients that use the same key.
+    // The session has no state. Its name distinguishes the requests of clients that use the same key.
     if (message.method === 'initialize' && response.ok) rendered.headers['Mcp-Session-Id'] = received.request_id
     return rendered
   }
@@ -84,7 +84,7 @@ export class McpDoor {
     return server
   }
 
-  /** A signal that is aborted when the client has gone or has cancelled its request. */
+  /** A signal that is aborted when the client has disconnected or has cancelled its request. */
   #cancellable(
     era: sdk.McpRequestContext['era'],
     { id, signal }: { id: unknown; signal: AbortSignal },
@@ -106,7 +106,7 @@ export class McpDoor {
     if (key !== undefined) this.#running.get(key)?.abort()
   }
 
-  /** The stream on which a client of 2025-11-25 learns that the list of tools has changed. */
+  /** The stream that notifies a client of 2025-11-25 of changes to the list of tools. */
   async #listen(received: ReceivedRequest, calls: CallRunner, gone: AbortSignal): Promise<RenderedReply> {
     const server = this.#server('legacy', received, calls)
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE_MS })
@@ -164,13 +164,13 @@ async function render({ status, headers, body }: Response): Promise<RenderedRepl
   return { status, headers: own, body: body ? await new Response(body).text() : '' }
 }
 
-/** Sends the head of the stream now: its first message may be long in coming. */
+/** Sends the head of the stream now, because its first message may take a while. */
 async function* opened(lines: AsyncIterable<string | Uint8Array>) {
   yield ': open\n\n'
   yield* lines
 }
 
-/** Tells streams of `subscriptions/listen` that an agent has changed. */
+/** Notifies streams of `subscriptions/listen` of a change of an agent. */
 function busOf(calls: CallRunner): sdk.ServerEventBus {
   return {
     publish() {},
@@ -178,7 +178,7 @@ function busOf(calls: CallRunner): sdk.ServerEventBus {
   }
 }
 
-/** Undefined without a session: then nothing says whose request the id means. */
+/** Undefined without a session: then nothing says whose request the ID means. */
 function runKey(id: unknown, { message: { headers } }: ReceivedRequest, { actor }: CallRunner): string | undefined {
   const session = headers[SESSION]
   return session === undefined ? undefined : JSON.stringify([actor.id, actor.scope.user_id, session, id])

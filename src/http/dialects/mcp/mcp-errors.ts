@@ -2,7 +2,7 @@ import { type CallToolResult, INVALID_PARAMS, ProtocolError } from '@modelcontex
 import { ApiError, type ErrorCode } from '../../../errors.ts'
 import { rpcError, wordsOf } from '../json-rpc.ts'
 
-/** Errors that a model cannot do anything about. */
+/** Errors that a model can't do anything about. */
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'not_found'])
 
 /** Whether the model is shown the error as the result of its call, so that it can try something else. */
@@ -18,7 +18,7 @@ export function failedResult(error: ApiError, request_id: string): CallToolResul
   }
 }
 
-/** The error as the protocol writes it. */
+/** The error in the protocol's form. */
 export function protocolError(error: unknown, request_id: string): unknown {
   if (!(error instanceof ApiError)) return error
   const { code, message, data } = rpcError(error, request_id)

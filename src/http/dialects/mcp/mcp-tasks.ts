@@ -15,7 +15,7 @@ type TaskReceipt = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
-  /** There while it waits. */
+  /** Present while it waits. */
   asks_people?: boolean
   error: { message: string } | null
   created_at: string
@@ -37,8 +37,8 @@ const STATUS_OF = {
 } as const
 
 /**
- * Runs that outlive their request, as the tasks of revision 2025-11-25. A task is a run in the background. The SDK knows
- * the form of its messages and leaves the rest to us.
+ * Runs that outlive their request, as the tasks of revision 2025-11-25. A task is a background run. The SDK knows the
+ * form of its messages and leaves the rest to us.
  */
 export class McpTasks {
   readonly #calls: OperationCalls
@@ -47,12 +47,12 @@ export class McpTasks {
     this.#calls = calls
   }
 
-  /** The tasks of all agents are more than a key for calling may see. */
+  /** A key that can only invoke must not see the tasks of all agents. */
   get areListed(): boolean {
     return this.#calls.runner.agent !== undefined
   }
 
-  /** Begins the run of an agent. The SDK wants content in whatever answers the call of a tool. */
+  /** Starts the run of an agent. The SDK requires content in every answer to a tool call. */
   async create(name: string, args: unknown): Promise<CallToolResult & { task: Task }> {
     const wanted = invocationOf(this.#calls, name, args)
     if (!wanted) throw new ProtocolError(METHOD_NOT_FOUND, `The tool ${name} can't be called as a task.`)
@@ -84,7 +84,7 @@ export class McpTasks {
     }
   }
 
-  /** Those of the agent in the path. */
+  /** The tasks of the agent in the path. */
   async list(cursor = '0'): Promise<{ tasks: Task[]; nextCursor?: string }> {
     const offset = offsetOf(cursor)
     const params = { agent_id: this.#calls.runner.agent?.id ?? '' }
@@ -108,7 +108,7 @@ export class McpTasks {
     return (await this.#calls.run<TaskReceipt>('getInvocation', { params })).data
   }
 
-  /** The id of a task names the agent, because the path need not. */
+  /** A task's ID contains the agent, because the path may not name it. */
   #idsOf(taskId: string): { agent_id: string; request_id: string } {
     const end = taskId.lastIndexOf('.')
     const [agent_id, request_id] = [taskId.slice(0, end), taskId.slice(end + 1)]
@@ -124,7 +124,7 @@ function justQueued(ids: { agent_id: string; request_id: string }): TaskReceipt 
 }
 
 function taskOf({ agent_id, request_id, status, asks_people, error, ...times }: TaskReceipt): Task {
-  // A run that waits for anything else than people works on: the client has nothing to do.
+  // A run that waits for anything other than people is shown as working: the client has nothing to do.
   const isWorking = status === 'waiting' && !asks_people
   const words = status === 'waiting' ? 'Waiting for a person to decide' : error?.message
   return {

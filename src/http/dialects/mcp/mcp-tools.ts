@@ -16,9 +16,9 @@ import type { MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { contentOfFiles } from './answer-files.ts'
 
-/** What the protocol says of one call of a tool. */
+/** What the protocol says about one tool call. */
 export type ToolRequest = {
-  /** Aborted when the client does not want the answer any more. */
+  /** Aborted when the client doesn't need the answer any more. */
   signal: AbortSignal
   progressToken: ProgressToken | undefined
   notify(notification: Notification): Promise<void>
@@ -91,7 +91,7 @@ export async function callTool(
   // The run continues without this client.
   const why = data['reason'] ?? 'A person must decide before the agent can answer.'
   const content = [textOf(`Receipt ${data['request_id']}: ${why}`)]
-  // A tool that has an output schema may answer nothing else, except an error.
+  // A tool with an output schema can answer nothing else, except an error.
   const schema = await outputSchemaOf(calls, invocation.params.agent_id)
   return isObjectSchema(schema) ? { content, isError: true } : { content, structuredContent: data }
 }
@@ -103,15 +103,15 @@ async function outputSchemaOf(calls: OperationCalls, agent_id: string): Promise<
   return data[0]?.output_schema ?? null
 }
 
-/** The protocol has tools that answer with objects. */
+/** In the protocol, tools answer with objects. */
 function isObjectSchema(schema: AgentTool['output_schema']): schema is NonNullable<Tool['outputSchema']> {
   return schema?.['type'] === 'object'
 }
 
-/** The invocation that a tool stands for. Undefined for the tool that searches memory. */
+/** The invocation that a tool runs. Undefined for the tool that searches memory. */
 export function invocationOf({ runner: { agent } }: OperationCalls, name: string, args: unknown) {
   if (agent && name === SEARCH_MEMORY) return undefined
-  // The agent in the path has passed the guards, and no other.
+  // Only the agent in the path has passed the guards.
   if (agent && name !== agent.name) throw notFound('Tool', name)
   const { message, session_id, attachments } = validate(AskAgent, args)
   const context = session_id === undefined ? {} : { session_id }
@@ -123,7 +123,7 @@ export function invocationOf({ runner: { agent } }: OperationCalls, name: string
 
 type Answer = Record<string, unknown> & { files?: MadeFile[] }
 
-/** What the agent has answered. An object is the structured content by itself, as the output schema of the tool says. */
+/** The agent's answer. An object is the structured content by itself, as the tool's output schema says. */
 export async function answerOf(data: Answer, calls: OperationCalls): Promise<CallToolResult> {
   const content = [textOf(String(data['response'])), ...(await contentOfFiles(data.files ?? [], calls))]
   const { output, response: _response, ...invocation } = data
@@ -149,7 +149,7 @@ function toolOf({ name, description, output_schema }: AgentTool): Tool {
     inputSchema: schemaOf(AskAgent),
     ...(isObjectSchema(output_schema) && { outputSchema: output_schema }),
     annotations: { openWorldHint: true },
-    // The SDK leaves this out where the revision has no tasks.
+    // The SDK leaves this out if the revision has no tasks.
     execution: { taskSupport: 'optional' },
   }
 }
@@ -169,7 +169,7 @@ function textOf(text: string) {
   return { type: 'text' as const, text }
 }
 
-/** Tells a client how its call continues: what the agent says, and which tools it calls. */
+/** Reports the progress of a call to its client: what the agent says, and which tools it calls. */
 function progressReporter(
   progressToken: ProgressToken,
   notify: (notification: Notification) => Promise<void>,
@@ -180,7 +180,7 @@ function progressReporter(
   const tell = (message: string) => {
     told_at = performance.now()
     progress += 1
-    // A client that has gone cannot be told. The run learns of that in another way.
+    // A disconnected client can't be notified. The run is told about it in another way.
     notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => {})
   }
   return ({ event, data }) => {

@@ -9,7 +9,7 @@ import type { McpDoor } from './mcp-door.ts'
 const server = lazilyInTurn(...PARTS_OF_MCP, '@modelcontextprotocol/server')
 
 const PATHS = ['/v1/mcp', '/v1/agents/{agent_id}/mcp']
-/** Clients of revision 2025-11-25 learn of changes on a stream that they GET. */
+/** Clients of revision 2025-11-25 are notified of changes on a stream that they GET. */
 const METHODS = ['POST', 'GET'] as const
 
 const OWN_PATH = /^\/v1\/(?:agents\/[^/]+\/)?mcp$/

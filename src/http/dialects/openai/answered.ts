@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Given } from '../../../runtime/given.ts'
 import type { Usage } from '../../../runtime/models/usage.ts'
 
-/** What operations tell of an invocation, as far as this dialect shows it. */
+/** What operations return about an invocation, as far as this dialect shows it. */
 export type AnsweredRun = {
   request_id: string
   agent_id: string
@@ -22,7 +22,7 @@ export type AnsweredRun = {
   erased_at: number | null
 }
 
-/** A call that the caller has to make, and its position among the calls of the answer. */
+/** A call that the caller has to make, and its position among the answer's calls. */
 export type CallerCall = { name: string; arguments: unknown; index: number }
 
 /** An invocation that was waited for, or one that was read. */
@@ -45,7 +45,7 @@ export function requireAnswer({ error, status }: Pick<AnsweredRun, 'error' | 'st
   throw new ApiError(code, message, retry_after === undefined ? {} : { retry_after })
 }
 
-/** Why the last answer of the model stopped early, if it did. */
+/** Why the model's last answer stopped early, if it did. */
 export function earlyFinish({ steps }: Pick<AnsweredRun, 'steps'>): 'length' | 'filtered' | undefined {
   return steps.findLast(({ kind }) => kind === 'model')?.finish
 }

@@ -66,7 +66,7 @@ const ChatBody = z.looseObject({
 
 export type ChatBody = z.output<typeof ChatBody>
 
-/** What would change the answer and is not done, with the values that ask for nothing. */
+/** Parameters that would change the answer and aren't supported, with their values that have no effect. */
 const UNSUPPORTED = {
   n: ONLY(1),
   audio: NEVER,

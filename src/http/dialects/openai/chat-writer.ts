@@ -34,7 +34,7 @@ export class ChatWriter implements Writer {
   #request_id: string
   #created: number
   #calls = 0
-  /** How many characters the client has, and how many of them the run says again. */
+  /** How many characters the client has, and how many of them the run repeats. */
   #told = 0
   #repeated = 0
 
@@ -74,13 +74,13 @@ export class ChatWriter implements Writer {
     return event === 'error' ? `data: ${data}\n\n` : ''
   }
 
-  /** A repeated request may follow the run that it began before, which has the id of that request. */
+  /** A repeated request may follow the run that it started before, which has the ID of that request. */
   #start({ request_id = this.#request_id }: { request_id?: string }): string {
     this.#request_id = request_id
     return this.#chunk({ role: 'assistant', content: '', refusal: null })
   }
 
-  /** What was written cannot be taken back. A run that begins again is heard from there on. */
+  /** What was written can't be taken back. If a run starts over, its text is sent from there on. */
   #delta(text: string): string {
     const content = text.slice(this.#repeated)
     this.#repeated -= text.length - content.length
@@ -105,7 +105,7 @@ export class ChatWriter implements Writer {
     ]
   }
 
-  /** The agent's own tools are called here. The client hears only of its own. */
+  /** The agent's own tools are called here. The client is only told about its own. */
   #call({ name, arguments: args, handed }: { name: string; arguments: unknown; handed?: number }): string {
     if (handed === undefined) return ''
     const index = this.#calls++

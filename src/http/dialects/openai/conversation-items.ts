@@ -22,12 +22,12 @@ type ParsedItems = Pick<GivenInput, 'history' | 'rounds' | 'instructions' | 'goe
 
 type PlacedTurn = GivenTurn<PlacedAttachment>
 
-/** Stands for the message of the response that is continued, which is put in its place. */
+/** A placeholder for the message of the continued response, which replaces it. */
 const SAME_MESSAGE = '(the message of the previous response)'
 
 /**
- * The last message of the user is the message of the run. What comes before it is the history, and what comes after it
- * is what the model has answered so far. `field` names the list in errors.
+ * The user's last message is the message of the run. What comes before it is the history, and what comes after it is
+ * what the model has already answered. `field` names the list in errors.
  */
 export function readConversation(items: readonly Item[], field: string, hasPrevious: boolean): ParsedItems {
   const instructions = items.flatMap((item) => (item.kind === 'system' ? [item.text] : [])).join('\n\n')
@@ -77,10 +77,10 @@ function askedIn(attachments: readonly PlacedAttachment[] | undefined): { attach
   return attachments ? { attachments: attachments.map(({ asked }) => asked) } : {}
 }
 
-/** The list of attachments or one of it, of the message or of an earlier turn; what follows is a part of that one. */
+/** The list of attachments or one attachment, of the message or of an earlier turn; what follows is a part of that. */
 const ATTACHED = /^((?:history\.\d+\.)?attachments(?:\.\d+)?)(?:\.|$)/
 
-/** Says where in the list the client has sent an attachment. The last turn may be the message of the run. */
+/** Says where in the list the client sent an attachment. The last turn may be the run's message. */
 function renaming(turns: readonly PlacedTurn[], list: string): ParsedItems['rename'] {
   const places = new Map([['attachments', list]])
   const put = ({ attachments = [] }: PlacedTurn, before: string) => {
@@ -92,18 +92,18 @@ function renaming(turns: readonly PlacedTurn[], list: string): ParsedItems['rena
   return (field) => places.get(ATTACHED.exec(field)?.[1] ?? '') ?? field
 }
 
-/** A round as it grows. */
+/** A round while it is being collected. */
 type OpenRound = {
   round: Omit<GivenRound, 'calls' | 'results'> & { calls: GivenCall[]; results: ({ result: string } | null)[] }
   hasResults: boolean
-  /** The names of its calls are known to an earlier response only. */
+  /** Only an earlier response knows the names of its calls. */
   isNameless: boolean
 }
 
-/** A turn of the assistant that has called tools and not said its last word. */
+/** A turn of the assistant that has called tools and isn't complete. */
 class OpenTurn {
   readonly #rounds: OpenRound[] = []
-  /** Where the results of a call belong: the latest round that has a call of this id, and its positions there. */
+  /** Where the results of a call belong: the latest round that has a call with this ID, and its positions there. */
   readonly #calls = new Map<string, { open: OpenRound; at: number[] }>()
 
   get rounds(): GivenRound[] {
@@ -124,7 +124,7 @@ class OpenTurn {
     return undefined
   }
 
-  /** Calls of one answer may come one by one. */
+  /** The calls of one answer may be sent one by one. */
   call(calls: readonly GivenCall[], text: string): void {
     const last = this.#rounds.at(-1)
     const open = last && !last.hasResults ? last : this.#begin({ calls: [], results: [], finish: 'stop', text })

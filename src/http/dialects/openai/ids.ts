@@ -20,13 +20,13 @@ export function messageId(request_id: string): string {
   return `msg_${bareId(request_id)}`
 }
 
-/** The invocation that said a message. */
+/** The invocation that sent a message. */
 export function readMessageId(id: string): string | undefined {
   const request = MESSAGE.exec(id)?.[1]
   return request && `req_${request}`
 }
 
-/** The id of a call names the invocation that handed it over, and its position there. */
+/** The ID of a call names the invocation that handed it over, and its position there. */
 export function callId(request_id: string, index: number): string {
   return `call_${bareId(request_id)}_${index}`
 }
@@ -35,7 +35,7 @@ export function itemIdOfCall(request_id: string, index: number): string {
   return `fc_${bareId(request_id)}_${index}`
 }
 
-/** Undefined for a call that is not ours. */
+/** Undefined for a call that isn't ours. */
 export function readCallId(id: string): { request_id: string; index: number } | undefined {
   const [, request, index] = CALL.exec(id) ?? []
   return request === undefined ? undefined : { request_id: `req_${request}`, index: Number(index) }

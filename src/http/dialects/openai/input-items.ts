@@ -12,7 +12,7 @@ const PAGE = z.object({
   after: z.string().max(256).optional(),
 })
 
-/** Writes what a response was asked with, as a list of items: the latest first, unless the client wants the oldest. */
+/** Writes the input of a response as a list of items: latest first, unless the client requests the oldest first. */
 export function inputItems(query: string): Writer {
   const { limit, order, after } = validate(PAGE, Object.fromEntries(new URLSearchParams(query)))
   return {
@@ -38,7 +38,7 @@ export function inputItems(query: string): Writer {
 
 type InputItem = { type: keyof typeof PREFIX } & Record<string, unknown>
 
-/** How ids begin, by the kind of item. */
+/** The prefixes of IDs, by the kind of item. */
 const PREFIX = { message: 'msg', function_call: 'fc', function_call_output: 'fco' }
 
 function itemsOf({ given, message, request_id }: AnsweredRun): ({ id: string } & InputItem)[] {
@@ -50,7 +50,7 @@ function itemsOf({ given, message, request_id }: AnsweredRun): ({ id: string } &
   return bare.map((item, i) => ({ id: `${PREFIX[item.type]}_${bareId(request_id)}_in${i}`, ...item }))
 }
 
-/** What the items of the system said. `instructions` of the request is no item, and comes first. */
+/** The text of the system's items. The request's `instructions` aren't an item, and come first. */
 function systemItems(given: Given | null): InputItem[] {
   const instructions = given?.noted?.['instructions']
   const asked = typeof instructions === 'string' ? instructions : ''

@@ -23,7 +23,7 @@ export async function listModels(calls: OperationCalls): Promise<RenderedReply> 
   return { status: 200, headers: {}, body: JSON.stringify(body) }
 }
 
-/** A model that the key may not use is not found, whether or not it exists. */
+/** A model that the key may not use is reported as missing, whether or not it exists. */
 export async function getModel(calls: OperationCalls): Promise<RenderedReply> {
   const { model = '' } = calls.received.params
   const { agent: agent_id } = readModel(model)

@@ -1,7 +1,7 @@
 import type { ApiError, ErrorCode } from '../../../errors.ts'
 import type { RenderedReply } from '../dialect.ts'
 
-/** OpenAI's words for some of our codes. The others keep ours. */
+/** OpenAI's names for some of our codes. The others stay ours. */
 const CODES: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'invalid_api_key',
   rate_limited: 'rate_limit_exceeded',
@@ -11,10 +11,10 @@ const CODES: Partial<Record<ErrorCode, string>> = {
 
 const UNSUPPORTED = /is not supported/
 
-/** An error in OpenAI's shape, with the status that it has everywhere. */
+/** An error in OpenAI's form, with its usual status. */
 export function openaiError(error: ApiError): RenderedReply {
   const { status, headers, message, details, code } = error
-  // Elsewhere the details are about fields of the request.
+  // In all other errors, the details are about fields of the request.
   const [first] = code === 'invalid_request' ? (details ?? []) : []
   const words = {
     message: first && message === 'Validation failed' ? `${bracketed(first.field)}: ${first.error}` : missing(message),
@@ -36,7 +36,7 @@ function typeOf(status: number): string {
   return status === 403 ? 'permission_error' : 'invalid_request_error'
 }
 
-/** The names of missing fields in a message are written as `param` is. */
+/** The names of missing fields in a message are written like `param`. */
 function missing(message: string): string {
   const [, words, fields] = /^(Missing required parameters?: )(.*)$/s.exec(message) ?? []
   return words === undefined ? message : words + (fields ?? '').split(', ').map(bracketed).join(', ')
@@ -49,9 +49,7 @@ function bracketed(field: string): string {
 
 const RUN_WAITS = 'run_waits'
 
-/**
- * The run continues later, and a chat completion has no words for that. No client sends such an error again by itself.
- */
+/** The run continues later, which a chat completion can't express. No client retries such an error by itself. */
 export function waitsError(request_id: string, reason?: string): RenderedReply {
   const waits = reason === undefined ? 'is waiting for a person' : 'is waiting'
   const why = reason === undefined ? '' : ` Reason: ${reason}`
@@ -60,7 +58,7 @@ export function waitsError(request_id: string, reason?: string): RenderedReply {
   return { status: 400, headers: {}, body: JSON.stringify({ error }) }
 }
 
-/** The run that such an error tells of. Undefined for every other reply. */
+/** The run that such an error is about. Undefined for every other reply. */
 export function waitingRun(body: string): string | undefined {
   const { error } = JSON.parse(body) as { error?: { code: string; message: string } }
   return error?.code === RUN_WAITS ? /req_\w+/.exec(error.message)?.[0] : undefined

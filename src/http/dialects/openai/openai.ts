@@ -17,13 +17,13 @@ import { type ResponseObject, responseOf, unansweredResponse } from './response-
 import { readResponses } from './responses-request.ts'
 import { ResponsesWriter } from './responses-writer.ts'
 
-/** The paths of OpenAI's API, also those that we do not have: their clients expect their own errors there. */
+/** The paths of OpenAI's API, including unsupported ones, because clients expect OpenAI's errors there. */
 const OWN_PATHS =
   /^\/v1\/(?:chat|models|responses|completions|embeddings|conversations|audio|images|moderations|batches)(?:\/|$)/
 
 /**
  * The dialect of OpenAI's clients: an agent is a model. Chat completions and responses are invocations, and a response
- * is read again from its receipt.
+ * is read back from its receipt.
  */
 export const openai: Dialect = {
   name: 'openai',
@@ -82,12 +82,12 @@ function modelIn({ bytes }: Pick<ReceivedRequest, 'bytes'>): string | undefined 
   return typeof model === 'string' ? readModel(model).agent : undefined
 }
 
-/** The agent of a response, which its id names. */
+/** The agent of a response, which is in its ID. */
 function responseAgent({ params }: Pick<ReceivedRequest, 'params'>): string | undefined {
   return readResponseId(params['response_id'] ?? '')?.agent_id
 }
 
-/** A call whose input the body names. */
+/** A call whose input is in the body. */
 function named(
   operation: Operation,
   { message }: ReceivedRequest,
@@ -109,7 +109,7 @@ function chatCall(invokeAgent: Operation, getInvocation: Operation, received: Re
   return { ...call, present: (reply) => presentCall(getInvocation, call, reply) }
 }
 
-/** A run that waited when it was asked for may have gone on since. */
+/** A run that was waiting when it was requested may have continued since. */
 function presentCall(getInvocation: Operation, call: NamedCall, { body }: RenderedReply): NamedCall | undefined {
   const request_id = waitingRun(body)
   if (request_id === undefined) return undefined
@@ -139,7 +139,7 @@ function readCall(getInvocation: Operation, streamInvocation: Operation, receive
   return { ...call, next: (reply) => followCall(streamInvocation, received, reply, Number(after)) }
 }
 
-/** `reply` is the response before its events, which begin with it. */
+/** `reply` is the response before its events, with which the stream starts. */
 function followCall(
   streamInvocation: Operation,
   received: ReceivedRequest,
@@ -173,7 +173,7 @@ function cancelCall(cancelInvocation: Operation, received: ReceivedRequest): Nam
   return { ...stored(cancelInvocation, received, wholeResponse), idempotencyKey: readIdempotencyKey(received.message) }
 }
 
-/** A call about a response that is stored. */
+/** A call about a stored response. */
 function stored(operation: Operation, received: ReceivedRequest, writer: Writer): NamedCall {
   const params = idsOf(received.params['response_id'] ?? '')
   return {

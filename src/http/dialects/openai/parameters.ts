@@ -7,7 +7,7 @@ import { ANY_OBJECT } from '../../../runtime/output/wanted-output.ts'
 
 export const MAX_TOOLS = 128
 
-/** The name of an agent or its id, and behind `@` an environment. */
+/** An agent's name or ID, optionally followed by `@` and an environment. */
 const ModelName = z.string().min(1).max(200)
 
 export function readModel(model: string): { agent: string; environment?: string } {
@@ -15,7 +15,7 @@ export function readModel(model: string): { agent: string; environment?: string 
   return at < 0 ? { agent: model } : { agent: model.slice(0, at), environment: model.slice(at + 1) }
 }
 
-/** What both kinds of request have. Parameters that are not here change nothing about the answer, and are ignored. */
+/** What both kinds of requests have. Other parameters change nothing about the answer, and are ignored. */
 export const COMMON = {
   model: ModelName,
   stream: z.boolean().nullish(),
@@ -29,7 +29,7 @@ export const COMMON = {
 
 type Common = z.output<z.ZodObject<typeof COMMON>>
 
-/** Which agent a request asks, and the body of our own call. */
+/** The agent of a request, and the body of our own call. */
 export function callOf(
   request: Common,
   asked: { message: string; output?: object },
@@ -41,7 +41,7 @@ export function callOf(
   return { agent, body: { ...asked, context, ...(environment !== undefined && { environment }) } }
 }
 
-/** A parameter that would change the answer and that we cannot follow. Silence would be a wrong answer. */
+/** A parameter that would change the answer and isn't supported. Ignoring it would lead to a wrong answer. */
 export function refuseUnsupported(body: Record<string, unknown>, unsupported: Record<string, Harmless>): void {
   for (const [field, isHarmless] of Object.entries(unsupported)) {
     const value = body[field]
@@ -50,7 +50,9 @@ export function refuseUnsupported(body: Record<string, unknown>, unsupported: Re
   }
 }
 
-/** Only functions can be handed to the caller. A tool of another type has other fields, so its type is looked at first. */
+/**
+ * Only functions can be handed to the caller. A tool of another type has other fields, so its type is checked first.
+ */
 export function refuseOtherTools(sent: unknown): void {
   const { tools } = Object(sent) as { tools?: unknown }
   if (!Array.isArray(tools)) return
@@ -69,13 +71,13 @@ export const ONLY = (...values: unknown[]): Harmless => {
   return (value) => values.some((one) => JSON.stringify(one) === JSON.stringify(value))
 }
 
-/** Values that are there. OpenAI's clients send null for what is not set. */
+/** Values that are set. OpenAI's clients send null for anything that isn't. */
 export function present<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null)
   return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> }
 }
 
-/** Undefined when the caller gives nothing but its message. */
+/** Undefined if the caller sends nothing but its message. */
 export function givenOf(values: { [K in keyof GivenInput]?: GivenInput[K] | undefined }): GivenInput | undefined {
   const given = present(values)
   return Object.keys(given).length === 0 ? undefined : (given as GivenInput)
@@ -94,7 +96,10 @@ export const JsonSchemaFormat = z.looseObject({
 
 type AnswerFormat = { type: 'text' | 'json_object' } | ({ type: 'json_schema' } & z.output<typeof JsonSchemaFormat>)
 
-/** What the answer is to be, as our own call has it. There is nothing to say for text: the agent may answer with JSON anyway. */
+/**
+ * The form of the answer, as our own call has it. For text there is nothing to say: the agent may answer with JSON
+ * anyway.
+ */
 export function outputOf(format: AnswerFormat | null | undefined): { output?: { schema: Record<string, unknown> } } {
   if (format?.type === 'json_object') return { output: { schema: ANY_OBJECT } }
   if (format?.type !== 'json_schema') return {}
@@ -124,7 +129,7 @@ export function checkTools(tools: readonly ToolDefinition[]): ToolDefinition[] |
   return [...tools]
 }
 
-/** `auto` is what happens anyway. */
+/** `auto` is the default anyway. */
 export function choiceOf(
   choice: 'auto' | 'none' | 'required' | { name: string } | null | undefined,
 ): ToolChoice | undefined {
@@ -162,7 +167,7 @@ function isAttached(part: { type?: unknown } | null): part is AttachedPart {
   return ATTACHED_PARTS.has(part?.type)
 }
 
-/** A file of a message, and where in the request of the client it stands. */
+/** A file of a message, and its position in the client's request. */
 export type PlacedAttachment = { asked: AttachmentInput; field: string }
 
 /** The images and files of a message. */

@@ -5,7 +5,7 @@ import { callId, itemIdOfCall, messageId, responseId } from './ids.ts'
 /** A response as its client reads it. */
 export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: unknown[] }
 
-/** A response does not repeat the conversation that it was given. */
+/** A response doesn't repeat the conversation that was sent with it. */
 type ResponseStart = Pick<AnsweredRun, 'request_id' | 'agent_id' | 'background' | 'created_at'> & {
   given: Omit<Given, 'history'> | null
 }
@@ -36,7 +36,7 @@ export function responseOf(answered: AnsweredRun): ResponseObject {
   }
 }
 
-/** A response before there is anything to tell of it. */
+/** A response before it has any content. */
 export function begunResponse({ request_id, agent_id, background, given, created_at }: ResponseStart): ResponseObject {
   const { noted = {}, sampling = {} } = given ?? {}
   return {
@@ -77,13 +77,13 @@ export function begunResponse({ request_id, agent_id, background, given, created
   }
 }
 
-/** The same response as it was when it had begun. */
+/** The same response as it was when it had just started. */
 export function unansweredResponse(response: ResponseObject): ResponseObject {
   const unanswered = { output: [], output_text: '', usage: null, completed_at: null, error: null }
   return { ...response, ...unanswered, status: 'in_progress', incomplete_details: null }
 }
 
-/** Clients read whether a tool is strict, even where they did not say it. */
+/** Clients read whether a tool is strict, even if they didn't say it. */
 function toolsOf(given: ResponseStart['given']): unknown[] {
   return (given?.tools ?? []).map(({ name, description, input_schema: parameters }) => {
     return { type: 'function', name, description, parameters, strict: false }
@@ -102,7 +102,7 @@ function usageOf({ usage }: AnsweredRun) {
   }
 }
 
-/** What the model said, and then the calls that it leaves to the caller. */
+/** What the model said, then the calls that it leaves to the caller. */
 function outputOf({ request_id, response, calls }: AnsweredRun, status: string): unknown[] {
   const text = response ?? ''
   const said = text !== '' || calls.length === 0 ? [messageItem(request_id, text, status)] : []

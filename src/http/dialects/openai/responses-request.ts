@@ -106,7 +106,7 @@ function itemOf(item: z.output<typeof InputItem>, field: string): Item[] {
     if (role === 'user') return [{ kind: 'user', text, ...attachedIn(content, `${field}.content`) }]
     return [role === 'assistant' ? { kind: 'assistant', text, calls: [] } : { kind: 'system', text }]
   }
-  // What a model thought is for that model. Ours has kept it with its own answer.
+  // A model's thoughts are only for that model. Ours are stored with its own answer.
   if (type === 'reasoning') return []
   if (type === 'item_reference') return [referenceOf(item.id ?? '', field)]
   const id = item.call_id ?? ''
@@ -120,7 +120,7 @@ function itemOf(item: z.output<typeof InputItem>, field: string): Item[] {
   return [{ kind: 'assistant', text: '', calls: [{ id, name, arguments: args, handed: true, ...(of && { of }) }] }]
 }
 
-/** A client may name an item of an earlier response instead of sending it again. */
+/** A client can refer to an item of an earlier response instead of sending it again. */
 function referenceOf(id: string, field: string): Item {
   const of = readCallId(id)
   if (of) {
@@ -152,8 +152,9 @@ function samplingIn({ text, reasoning, ...asked }: ResponsesBody) {
 }
 
 /**
- * What the response repeats. It is kept with the run, so that the response reads the same later. Wishes that a provider
- * may not know (`strict`, `reasoning`, `verbosity`) and what has no effect here (`truncation`) are not repeated.
+ * What the response repeats. It is stored with the run, so that the response stays the same later. Settings that a
+ * provider may not know (`strict`, `reasoning`, `verbosity`) and settings without effect here (`truncation`) aren't
+ * repeated.
  */
 function notedOf(asked: ResponsesBody): Record<string, unknown> {
   const { model, instructions, metadata, previous_response_id, tools, tool_choice, text } = asked

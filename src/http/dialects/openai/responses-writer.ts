@@ -24,9 +24,9 @@ type ResponseFacts = {
 }
 
 /**
- * Writes one response: whole, or as events, which are numbered from 0. OpenAI's clients require the numbers and resume a
+ * Writes one response: as a whole, or as events numbered from 0. OpenAI's clients require the numbers and resume a
  * background response with `starting_after`. A resumed stream is written from its beginning and cut into the same
- * pieces, so its events have the same numbers. Those up to `startingAfter` are left out.
+ * pieces, so its events have the same numbers. Events up to `startingAfter` are left out.
  */
 export class ResponsesWriter implements Writer {
   readonly #begun: ResponseFacts
@@ -35,7 +35,7 @@ export class ResponsesWriter implements Writer {
   #request_id: string
   #agent_id = ''
   #text = ''
-  /** Whether the message has begun, and whether it is over. */
+  /** Whether the message has begun, and whether it is complete. */
   #message: 'none' | 'open' | 'closed' = 'none'
   #items = 0
   #pieces = new TextPieces()
@@ -103,7 +103,7 @@ export class ResponsesWriter implements Writer {
     return events
   }
 
-  /** A repeated request may follow the run that it began before, which has the id of that request. */
+  /** A repeated request may follow the run that it started before, which has the ID of that request. */
   #start({ request_id = this.#request_id }: OpeningEvent): string {
     this.#request_id = request_id
     const response = this.#beginning()
@@ -111,8 +111,8 @@ export class ResponsesWriter implements Writer {
   }
 
   /**
-   * The run begins again after the death of its node. What was written cannot be taken back, so the stream continues
-   * after it, as one does that is taken up again.
+   * The run starts over after its node died. What was written can't be taken back, so the stream continues after it,
+   * like a resumed stream.
    */
   #startAgain(opening: OpeningEvent): string {
     this.#startingAfter = Math.max(this.#startingAfter, this.#last)
@@ -160,7 +160,7 @@ export class ResponsesWriter implements Writer {
     )
   }
 
-  /** The agent's own tools are called here. The client hears only of its own. */
+  /** The agent's own tools are called here. The client is only told about its own. */
   #call(call: CallerCall): string {
     const closing = this.#closeMessage('completed')
     const output_index = this.#items++
@@ -192,7 +192,7 @@ export class ResponsesWriter implements Writer {
     return this.#finish('response.failed', { ...this.#beginning(), status: 'failed', error: failure })
   }
 
-  /** A run that has begun again may send less than was sent before. Its end is sent all the same. */
+  /** A run that starts over may send less than was sent before. Its end is sent anyway. */
   #finish(type: string, response: ResponseObject): string {
     if (this.#last >= this.#next) this.#next = this.#last + 1
     return this.#write(type, { response })
@@ -210,7 +210,7 @@ export class ResponsesWriter implements Writer {
   }
 }
 
-/** What the event says that opens a stream. */
+/** The content of the event that opens a stream. */
 type OpeningEvent = { request_id?: string }
 
 type OutputItem =

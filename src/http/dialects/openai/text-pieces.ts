@@ -2,13 +2,13 @@ const MOST_CHARACTERS = 16
 const PUNCTUATION = new Set('.,:;!?')
 
 /**
- * Cuts a text that grows into pieces of about a word. Where it cuts depends on the text alone and not on how it has
- * arrived, so everybody who reads the same text gets the same pieces.
+ * Cuts a growing text into pieces of about a word. Where it cuts depends only on the text, not on how it arrived, so
+ * everyone who reads the same text gets the same pieces.
  */
 export class TextPieces {
   #rest = ''
 
-  /** The pieces that are whole now. */
+  /** The pieces that are complete now. */
   add(text: string): string[] {
     this.#rest += text
     const pieces: string[] = []
@@ -21,7 +21,7 @@ export class TextPieces {
     return pieces
   }
 
-  /** What is left when no more text comes. */
+  /** The rest, when no more text comes. */
   end(): string[] {
     const rest = this.#rest
     this.#rest = ''

@@ -2,10 +2,10 @@ import { unavailable } from '../../../errors.ts'
 import { type BodyLimits, readBytes, UNREAD } from '../../input/body.ts'
 import type { ArrivedRequest } from '../request.ts'
 
-/** No client has shown a valid token for these bodies yet, so only a few are held at the same time. */
+/** No client has shown a valid token for these bodies yet, so only a few are in memory at the same time. */
 const MOST_AT_ONCE = 32
 
-/** Finds the agent that a request means although its path does not name it. */
+/** Finds the agent that a request means if its path doesn't name it. */
 export class AgentFinder {
   readonly #bodyLimits: BodyLimits
   #reading = 0
@@ -15,8 +15,8 @@ export class AgentFinder {
   }
 
   /**
-   * This reads the body, which is kept for later. Undefined if it names none or cannot be read: then the request is
-   * refused as if there were no such agent.
+   * This reads the body, which is kept for later. Undefined if it names none or can't be read: then the request is
+   * refused as if the agent didn't exist.
    */
   async find(arrived: ArrivedRequest): Promise<string | undefined> {
     const { route, params, message } = arrived

@@ -21,7 +21,7 @@ import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
 export type KeyCheck = {
-  /** Undefined for the hash of anything but a key in force. */
+  /** Undefined for the hash of anything but a valid key. */
   verify(hash: string): Promise<VerifiedKey | undefined>
 }
 
@@ -68,13 +68,14 @@ export function authenticator(credentials: Credentials) {
   const actorWithoutKey = async (arrived: ArrivedRequest, authorization: string) => {
     const bearer = BEARER.exec(authorization)?.[1]
     if (bearer === undefined) {
-      // A key that is sent wins over a cookie, even if it is wrong: the client means the key.
+      // A key takes precedence over a cookie, even if it is wrong: the client means the key.
       return console && authorization === '' ? actorOfCookie(arrived, console) : undefined
     }
     if (bearer.startsWith(KEY_PREFIX)) return undefined
     const run = bearer.startsWith(RUN_TOKEN_PREFIX) ? credentials.readRunToken(bearer) : undefined
     if (run) return actorOfRun(run, credentials.tier)
-    // To check a token we may have to ask its provider. This keeps an attacker from flooding the provider through us.
+    // To check a token, its provider may have to be asked. This keeps an attacker from flooding the provider through
+    // us.
     failures.refuseBlocked(addressBucket(arrived.address))
     return actorOfToken(bearer, arrived, credentials, named)
   }
@@ -96,7 +97,7 @@ export function authenticator(credentials: Credentials) {
   }
 }
 
-/** A remote agent may ask for steps of its run and read its files, whatever its user. */
+/** A remote agent may request steps of its run and read its files, whatever its user. */
 function actorOfRun(run: TokenRun, tier: string): Actor {
   const { project_id, agent_id, request_id } = run
   const scope = { project_id, agent_id, user_id: null }
@@ -112,17 +113,17 @@ function actorOfRun(run: TokenRun, tier: string): Actor {
   }
 }
 
-/** When the right ends with which a request came in: 0 if it has ended, infinity if it has no end. */
+/** When the right that admitted a request ends: 0 if it has ended, infinity if it has no end. */
 export async function validUntil(
   { keys, console }: Pick<Credentials, 'keys' | 'console'>,
   { arrived, actor }: IdentifiedRequest,
 ): Promise<number> {
-  // A console session gets another secret from time to time, so it is asked for by its id.
+  // A console session gets another secret from time to time, so it is looked up by its ID.
   if (actor.console_session !== undefined) return console?.sessions.validUntil(actor) ?? 0
-  // New requests with a token are accepted for that long, so its streams continue for as long.
+  // New requests with a token are accepted for that long, so its streams also continue for that long.
   if (actor.kind === 'token') return (actor.expires_at ?? Number.POSITIVE_INFINITY) + CLOCK_SKEW_SECONDS * 1000
   const present = arrived.key && (await keys.verify(arrived.key.hash))?.actor
-  // A key of a person may do less since their role does.
+  // A person's key can do less if their role now allows less.
   if (!present || !coversAll(present.permissions, actor.permissions)) return 0
   return endOfRight(present)
 }

@@ -10,9 +10,9 @@ import { passesGate, promiseHttps } from './pass-gate.ts'
 const STRANGERS_TIER = 'free'
 
 /**
- * Authorises a request without a key where an agent shows itself to everybody: an agent of the default project by its
- * name, and any agent by its id. The request may call nothing. Undefined
- * otherwise: then the request needs a key, so a stranger does not learn whether the agent exists.
+ * Authorises a request without a key if an agent has made itself public: an agent of the default project by its name,
+ * and any agent by its ID. The request can't call anything. Otherwise undefined: then the request needs a key, so a
+ * stranger doesn't learn whether the agent exists.
  */
 export async function authorisePublic(edge: Edge, arrived: ArrivedRequest): Promise<AuthorizedCall | undefined> {
   const { route, params, message } = arrived

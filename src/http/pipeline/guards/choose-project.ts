@@ -35,7 +35,7 @@ export async function hasMoved(
   return ((await projectOf(agent_id)) ?? scope.project_id) !== scope.project_id
 }
 
-/** The project that a request means of which it is not known yet who asks. */
+/** The project that a request means, before its actor is known. */
 export async function projectMeant({ message }: ArrivedRequest, findProject: FindProject): Promise<string | undefined> {
   const ref = message.headers[PROJECT_HEADER]
   return ref === undefined ? DEFAULT_PROJECT : (await findProject(String(ref)))?.id

@@ -3,7 +3,9 @@ import { ApiError } from '../../../errors.ts'
 import { clientAddress, type IpList } from '../../../security/ip-list.ts'
 import type { ArrivedRequest } from '../request.ts'
 
-/** Whether a proxy that we trust reports that the client uses TLS. If one hop was plain, the whole way counts as plain. */
+/**
+ * Whether a trusted proxy reports that the client uses TLS. If one hop was plain, the whole route is treated as plain.
+ */
 export function isForwardedSecure(message: IncomingMessage, trusted: IpList): boolean {
   const told = headerText(message, 'x-forwarded-proto')
   if (told === undefined || !trusted.allows(message.socket.remoteAddress ?? '')) return false

@@ -24,8 +24,8 @@ export function consoleDoor({ console, server }: Config): ConsoleDoor {
   return {
     checkHost({ message }) {
       const name = nameOf(message)
-      // A name that an attacker owns can be made to lead here, and its pages would then count as ours. An address
-      // cannot.
+      // An attacker's own domain can be made to point here, and its pages would then be treated as ours. An IP address
+      // can't.
       if (name && (IP_ADDRESS.test(name) || THIS_MACHINE.test(name) || names.has(name))) return
       throw forbidden("The console doesn't accept this host name. Add it to console.hosts.")
     },

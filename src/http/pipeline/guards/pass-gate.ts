@@ -5,7 +5,7 @@ import { ApiError, forbidden } from '../../../errors.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { ArrivedRequest } from '../request.ts'
 
-/** Checks what the service, or one agent, asks of a connection: HTTPS, a listed address, a client certificate. */
+/** Checks what the service, or one agent, requires of a connection: HTTPS, a listed address, a client certificate. */
 export function passGate(arrived: ArrivedRequest, gate: Gate, time: number): void {
   const refusal = refusalOf(arrived, gate, time)
   if (refusal) throw refusal

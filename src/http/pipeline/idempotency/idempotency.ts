@@ -27,8 +27,8 @@ export class Idempotency {
 
   constructor({ leaseMs = LEASE_MS, waitMs = WAIT_MS, ...parts }: Options) {
     this.#parts = { ...parts, leaseMs, waitMs }
-    // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: the run finds that
-    // out when it writes what it leaves.
+    // A long run keeps its claim, and a dead process loses it. Nothing happens when a claim is lost: the run notices
+    // when it writes its results.
     this.#stopRenewing = keepLeases(claims.CLAIMS, {
       db: parts.storage.db,
       now: parts.now,
@@ -87,7 +87,7 @@ export class Idempotency {
     }
   }
 
-  /** Resolves when no run holds a key any more. */
+  /** Resolves when no run has a key any more. */
   async close(): Promise<void> {
     this.#stopRenewing()
     await this.#requests.allEnded()
@@ -172,8 +172,8 @@ export class Idempotency {
 }
 
 /**
- * After an answer the request is over, and the next one under its key runs again. After any other error its work may go
- * on without it, and then the next one must find that work.
+ * After an answer the request is over, and the next one with its key runs again. After any other error its work may
+ * continue without it, and then the next one must find that work.
  */
 function isAnswer(error: unknown): boolean {
   return error instanceof ApiError && !(error instanceof StillRunning)

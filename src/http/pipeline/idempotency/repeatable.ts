@@ -31,8 +31,8 @@ export type HeldClaim = RepeatableRequest & {
   isOurs(): Promise<boolean>
 }
 
-/** Does what the request asks for, with the right to do it. */
+/** Does what the request requires, with the right to do it. */
 export type RunWithClaim = (held: HeldClaim) => Promise<RenderedReply>
 
-/** Does what the request asks for in the transaction that claims its key. */
+/** Does what the request requires in the transaction that claims its key. */
 export type RunWithin = (db: Database, repeated: RepeatableRequest) => Promise<RenderedReply>

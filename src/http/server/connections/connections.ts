@@ -8,7 +8,7 @@ import { addressBucket } from '../../../security/ip-list.ts'
 // An import would read everything that the module can do, and so load Node's web client, which takes long.
 const { IncomingMessage: NodeRequest } = process.getBuiltinModule('node:http')
 
-/** How many requests may wait on one connection behind the one that is being answered. */
+/** How many requests can wait on one connection behind the one being answered. */
 const MAX_WAITING = 32
 
 const IDLE_SWEEP_MS = 20
@@ -20,8 +20,8 @@ const SMALL_CHUNKS = 1_000
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * The open connections of a server. Each connection handles one request at a time: the next one begins when the reply
- * before it has left. A client that sends many requests and reads nothing therefore has one reply waiting, not many.
+ * The open connections of a server. Each connection handles one request at a time: the next one starts when the reply
+ * before it has been sent. So a client that sends many requests and reads nothing has one reply waiting, not many.
  */
 export class Connections {
   readonly #open = new Set<Socket>()
@@ -160,7 +160,7 @@ export class Connections {
    */
   async close(server: HttpServer, { lingerMs, drainMs }: { lingerMs: number; drainMs: number }): Promise<void> {
     this.beginClosing()
-    // Node's own close() would cut idle connections at once.
+    // Node's own close() would cut idle connections immediately.
     const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()))
     const force = setTimeout(() => this.#closeAll(), drainMs)
     await waitAtMost(closed, lingerMs)
@@ -186,7 +186,7 @@ export class Connections {
   }
 }
 
-/** Closes the connection at once: an orderly end would wait for a client that does not read. */
+/** Closes the connection immediately: an orderly end would wait for a client that doesn't read. */
 function drop(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.destroy()
   else socket.resetAndDestroy()

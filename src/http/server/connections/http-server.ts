@@ -16,7 +16,7 @@ const LONGEST_REQUEST_MS = 3_600_000
 const http = process.getBuiltinModule('node:http')
 const https = process.getBuiltinModule('node:https')
 
-/** Node's HTTP server, with TLS if it is configured, and with the limits that hold for every request. */
+/** Node's HTTP server, with TLS if it is configured, and with the limits that apply to every request. */
 export function createHttpServer({ requestTimeout, tls }: Config['server'], handle: RequestListener): HttpServer {
   const options = {
     maxHeaderSize: HEADER_BYTES,

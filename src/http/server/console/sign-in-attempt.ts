@@ -18,7 +18,7 @@ const Attempt = z.object({
   expires_at: z.number(),
 })
 
-/** A sign-in that has begun. The browser that began it holds it in a sealed cookie, so that no other can finish it. */
+/** A sign-in that has started. Its browser has it in an encrypted cookie, so that no other browser can finish it. */
 export type SignInAttempt = z.output<typeof Attempt>
 
 type SealNeeds = { keyring: Keyring; now(): number }

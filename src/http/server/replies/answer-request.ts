@@ -15,7 +15,7 @@ import { LARGE_REPLY } from './reply-room.ts'
 import { send, sendLines } from './send.ts'
 import { sendContent } from './send-content.ts'
 
-/** Reads what the client wants, runs it and sends the answer as the client wants it. */
+/** Reads what the client requests, runs it and sends the answer in the requested form. */
 export async function answerRequest(
   front: Front,
   authorised: AuthorizedCall,

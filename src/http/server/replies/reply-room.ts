@@ -27,8 +27,8 @@ export class ReplyRoom {
   readonly #counted = new WeakSet<ServerResponse>()
 
   /**
-   * Takes room for a reply before what it shows is read. It is given back when the client has read the reply, or is gone.
-   * Rejects if there is none in time.
+   * Reserves room for a reply before its content is read. It is given back when the client has read the reply, or has
+   * disconnected. Rejects if there is none in time.
    */
   async reserve(response: ServerResponse, { actor }: Asker, bytes: number): Promise<void> {
     if (bytes < LARGE_REPLY) return
@@ -37,7 +37,7 @@ export class ReplyRoom {
 
   /**
    * Counts a large reply for which nothing was reserved. Rejects if there is no room for it, unless the request has
-   * changed something: then the client must learn of it.
+   * changed something: then the client must be told.
    */
   async count(response: ServerResponse, { actor, operation }: Asker, body: string): Promise<void> {
     if (this.#counted.has(response)) return

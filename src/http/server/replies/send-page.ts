@@ -5,7 +5,7 @@ export type ServedPage = { status: number; headers: Record<string, string>; body
 
 const SLICE = 65_536
 
-/** Sends the body slice by slice as the client reads it. A client that does not read holds one slice in memory. */
+/** Sends the body slice by slice as the client reads it. A client that doesn't read keeps one slice in memory. */
 export function sendPage(
   response: ServerResponse,
   standard: Record<string, string>,
