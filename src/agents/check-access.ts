@@ -77,7 +77,7 @@ function authProblems(auth: AuthSettings, config: Config): ErrorDetail[] {
   return [
     ...(problem ? [{ field: 'auth.provider', error: problem.message }] : []),
     ...(isHint(auth.clientSecret ?? '')
-      ? [{ field: 'auth.clientSecret', error: 'is the hint shown in replies; send the secret itself' }]
+      ? [{ field: 'auth.clientSecret', error: 'is the shortened form that replies show; send the secret itself' }]
       : []),
   ]
 }

@@ -13,7 +13,7 @@ export const FileName = z
   .max(255)
   .regex(
     /^(?!\.{1,2}$)[^/\\\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u,
-    'must be a file name without slashes, control characters or changes of text direction',
+    'must be a file name without slashes, control characters or characters that change the text direction',
   )
 
 export const FileReply = z

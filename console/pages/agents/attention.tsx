@@ -67,7 +67,7 @@ async function loadNeeds(signal: AbortSignal, areAllKnown: boolean) {
   const near = (budgets?.data ?? []).flatMap(({ id, name, used, limit }) => {
     const most = Object.values(limit)[0] ?? 0
     if (used < NEARLY * most) return []
-    return [{ text: `Budget ${name}: ${percentText(used, most)} used`, to: `/usage/budgets?budget=${id}` }]
+    return [{ text: `Budget "${name}": ${percentText(used, most)} used`, to: `/usage/budgets?budget=${id}` }]
   })
   const webhooks = { text: `${counted(total, 'webhook')} disabled`, to: '/webhooks?status=disabled' }
   return { failing: troubled?.data, others: [...(total > 0 ? [webhooks] : []), ...near] }

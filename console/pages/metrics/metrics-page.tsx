@@ -94,7 +94,7 @@ function Charts({ performance, deployments }: { performance: Performance; deploy
           Failed: <b>{`${countText(sums.errors)} (${percentText(sums.errors, sums.requests)})`}</b>,
           Average: <b>{durationText(sums.total_ms / sums.requests)}</b>,
           Longest: <b>{durationText(sums.max_ms)}</b>,
-          Step: granularity,
+          Interval: granularity,
         }}
       />
       <Chart title={`Requests per ${granularity}`} lines={requests} least={4} format={countText} {...common} />

@@ -9,7 +9,8 @@ export function storable(text: string): string {
  */
 export const ONE_LINE = /^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u
 
-export const NOT_ONE_LINE = 'must not contain line breaks, control characters or changes of text direction'
+export const NOT_ONE_LINE =
+  'must not contain line breaks, control characters or characters that change the text direction'
 
 export const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 

@@ -90,7 +90,7 @@ inConsole('the first page of a service in use', (visit, service) => {
         '1 approval waiting for a decision',
         'pilot: 25% of requests failed in the last 24 hours',
         '1 webhook disabled',
-        'Budget small: 100% used',
+        'Budget "small": 100% used',
       ]),
     )
     await page.reload()
