@@ -3,16 +3,16 @@ import type { NewId } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 import type { Actor } from './actor.ts'
 
-/** Something that an actor did or was refused. */
+/** Something that an actor did, or that was refused. */
 export type AuditEvent = {
   /** Null when the request was refused before the actor was known. */
   actor: Pick<Actor, 'kind' | 'id' | 'console_session' | 'person_id'> | null
-  /** The operation's id; null if the path belongs to no operation. */
+  /** The operation's ID; null if the path belongs to no operation. */
   action: string | null
-  /** The project in which it was asked for. */
+  /** The project of the request. */
   project_id: string
   agent_id: string | null
-  /** The id of the changed resource. */
+  /** The ID of the changed resource. */
   target: string | null
   request_id: string
   /** Null for the command line on the host. */
@@ -21,7 +21,7 @@ export type AuditEvent = {
 
 type Recorded = AuditEvent & { fields: string[]; outcome: 'started' | 'success' }
 
-/** An event of a command on the server, which no request has caused. */
+/** An event of a command on the server, without a request. */
 export function eventOfHost(
   { newId, now }: { newId: NewId; now(): number },
   event: Pick<Recorded, 'action' | 'project_id' | 'target' | 'outcome'> & { fields?: string[] },

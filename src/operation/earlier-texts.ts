@@ -1,22 +1,22 @@
 import { FairRoom } from '../lib/work/fair-room.ts'
 
-/** How many bytes of earlier invocations one run takes up. No model reads more. */
+/** How many bytes of earlier invocations one run loads at most. No model reads more. */
 export const MAX_EARLIER = 2 * 1024 * 1024
 
-/** How many bytes all runs of this process take up together. */
+/** How many bytes all runs of this process load together. */
 const MAX_TOGETHER = 64 * MAX_EARLIER
 
 export type ReleasableTexts<T> = { value: T; release(): void }
 
 /**
- * Whose texts they are (`lane-key.ts`), and whether the run has time: its client does not wait for the answer. The signal
- * gives up waiting for room.
+ * The owner of the texts (`lane-key.ts`), and whether the run can wait because its client doesn't wait for the answer.
+ * The signal stops waiting for room.
  */
 type TextReader = { lane: string; isPatient: boolean; signal?: AbortSignal | undefined }
 
 /**
- * The earlier texts that runs are shown. A short request can name much of them, so without limits a few dozen requests
- * could fill the memory of this process.
+ * The earlier texts that runs are shown. A short request can refer to a lot of text, so without limits a few dozen
+ * requests could fill the memory of this process.
  */
 export class EarlierTexts {
   readonly #bytes = new FairRoom(MAX_TOGETHER)
@@ -26,8 +26,8 @@ export class EarlierTexts {
   patienceMs = 10_000
 
   /**
-   * Reads texts of at most `MAX_EARLIER` bytes, or one that is larger. What was read counts until it is released, because
-   * the run shows it to the model at each step. Undefined if there was no room for it in time.
+   * Reads texts of at most `MAX_EARLIER` bytes, or one larger text. They are counted until released, because the run
+   * shows them to the model at each step. Undefined if there was no room for them in time.
    */
   async take<T>(
     read: () => Promise<{ value: T; bytes: number }>,

@@ -26,7 +26,7 @@ import type { FindProject, Prices } from './project-snapshot.ts'
 import type { Recall } from './recall.ts'
 import type { Spending } from './spending.ts'
 
-/** How many rows each kind of data has, and how many are kept of each of the last days. */
+/** How many rows each kind of data has, and how many were added on each of the last days. */
 export type StoreSizes = {
   measured_at: number
   bytes: number
@@ -34,12 +34,12 @@ export type StoreSizes = {
   days: { day: string; invocations: number; logs: number; audit_log: number }[]
 }
 
-/** The parts that the house is built of. They are made once, in app.ts. */
+/** The parts of the service. They are created once, in app.ts. */
 export type Parts = {
   config: Config
-  /** The configuration as an operator may see it. */
+  /** The configuration that an operator can see. */
   settings(): readonly ShownSetting[]
-  /** How much the store has. If there is much of it, as it was measured last. */
+  /** How much the store contains. A large store is measured only from time to time. */
   sizes(): Promise<StoreSizes>
   storage: Storage
   /** The bytes of files. */
@@ -51,16 +51,16 @@ export type Parts = {
   /** Undefined unless configured. Memory is then searched by words alone. */
   embedder: Embedder | undefined
   recall: Recall
-  /** For addresses that agents name. */
+  /** For URLs that agents name. */
   fetch: GuardedFetch
-  /** For the addresses of webhooks. */
+  /** For the URLs of webhooks. */
   webhookFetch: GuardedFetch
   live: LiveRuns
-  /** Runs of other nodes, for those who follow them here. */
+  /** Runs of other nodes, for their followers on this node. */
   remote: RemoteRuns
-  /** Steps of runs of other nodes. */
+  /** Steps of runs on other nodes. */
   stepsElsewhere: StepsElsewhere
-  /** Who serves this database. */
+  /** The nodes that serve this database. */
   nodes: NodeList
   version: ProgramVersion
   earlier: EarlierTexts
@@ -70,18 +70,18 @@ export type Parts = {
   memo: Memo
   findProject: FindProject
   audit: AuditTrail
-  /** Counts what has a rate, on all nodes together where there is a Redis. */
+  /** Counts everything that has a rate limit, for all nodes together if there is Redis. */
   limiter: RateLimiter
   log: Logger
   /** Work that no request waits for. */
   errands: Errands
   telemetry: Telemetry
-  /** Undefined unless the operator has named a collector. */
+  /** Undefined unless the operator has configured a collector. */
   tracer: Tracer | undefined
   newId: NewId
   now(): number
-  /** Aborted when the service begins to stop. Requests that only wait for something are then answered with 503. */
+  /** Aborted when the service begins to stop. Requests that only wait for something then get 503. */
   stopping: AbortSignal
-  /** The name of this process among all that share the database. */
+  /** The name of this process among all that use the database. */
   node: string
 }

@@ -18,29 +18,31 @@ export type Subscriber = {
 type Limit = 'requests_per_minute' | 'concurrent_runs' | 'stored_bytes' | 'file_bytes' | 'retention_days'
 
 /**
- * All that requests and runs need to know of a project. It is loaded together, and forgotten together when any of it
- * changes.
+ * Everything that requests and runs need to know about a project. It is loaded together, and dropped together when any
+ * of it changes.
  */
 export type ProjectSnapshot = {
   readonly id: string
   readonly name: string
   readonly limits: Readonly<Record<Limit, number | null>>
   readonly stored_bytes: number | null
-  /** The pause of the service, or else that of the project. */
+  /** The pause of the service, or else of the project. */
   readonly pause: Pause | undefined
-  /** Those of the configuration, and its own. */
+  /** The configuration's, and its own. */
   readonly providers: readonly Provider[]
-  /** Its own, by `provider/model` and `provider/*`, and those of them that an actor of the service has set. */
+  /**
+   * Its own prices, by `provider/model` and `provider/*`, and those that an actor with access to all projects has set.
+   */
   readonly prices: { readonly all: ReadonlyMap<string, Price>; readonly byService: ReadonlyMap<string, Price> }
   readonly subscribers: readonly Subscriber[]
-  /** The budgets over its spending, with those of the service. */
+  /** The budgets that apply to its spending, including those of the service. */
   readonly budgets: readonly Tables['budgets'][]
 }
 
-/** Finds a project by id or name, from memory until something of it changes. */
+/** Finds a project by ID or name, from memory until any of its data changes. */
 export type FindProject = (ref: string) => Lookup<ProjectSnapshot>
 
-/** What a model costs: in USD for a million tokens of each kind, and in USD for each request. */
+/** The price of a model: in USD for a million tokens of each kind, and in USD per request. */
 export type Rates = {
   input: number
   cached_input: number
@@ -50,15 +52,15 @@ export type Rates = {
   request: number
 }
 
-/** Rates that hold for requests with more input tokens than `above`. */
+/** Rates for requests with more input tokens than `above`. */
 export type Tier = Rates & { above: number }
 
 export const PRICE_SOURCES = ['configuration', 'api', 'genai-prices', 'builtin'] as const
 
-/** What a model costs at a time. Long prompts may cost more. */
+/** The price of a model at a certain time. Long prompts may cost more. */
 export type Price = {
   source: (typeof PRICE_SOURCES)[number]
-  /** The name that it was set for: the model, or all models of its provider. */
+  /** What the price was set for: the model, or all models of its provider. */
   set_for?: string
   /** Of the list that it is from. */
   version?: string
@@ -67,16 +69,16 @@ export type Price = {
 }
 
 export type Prices = {
-  /** Undefined if no price is known: what the model costs is not known then either. */
+  /** Undefined if no price is known: then the cost is unknown too. */
   find(project_id: string, model: string, time: number): Promise<Price | undefined>
-  /** The same in a project that is at hand. */
+  /** The same in a project that is already loaded. */
   findIn(project: ProjectSnapshot | undefined, model: string, time: number): Lookup<Price>
-  /** Call it before many are looked up, which is then quicker. */
+  /** Call it before looking up many, which is then faster. */
   prepare(project_id: string, models: readonly string[]): Promise<void>
   /** The models that the configuration and the project name. */
   named(project_id: string): Promise<string[]>
-  /** Whether the operator pays for calls of the model: the project has not given the key of its provider. */
+  /** Whether the operator pays for calls of the model, because the project hasn't set its provider's key. */
   isPaidByService(project_id: string, model: string): Promise<boolean>
-  /** The configuration has a price for the model, which wins. */
+  /** The configuration has a price for the model, which takes precedence. */
   isConfigured(model: string): boolean
 }

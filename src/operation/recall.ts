@@ -33,7 +33,7 @@ export type RememberedTurn = Turn & { attachments?: Attachment[] }
 
 /**
  * What the model is given besides the message: the latest turns of the session, oldest first, its summary if there is
- * one, and other memories that fit.
+ * one, and other relevant memories.
  */
 export type RecallResult = {
   history: RememberedTurn[]
@@ -44,8 +44,8 @@ export type RecallResult = {
 }
 
 /**
- * Finds memories, and counts what an embedder takes for it. When the signal aborts, no embedder is waited for any more. The
- * implementation is in `memory/`.
+ * Finds memories, and counts the usage of an embedder. When the signal aborts, it stops waiting for the embedder.
+ * `memory/` implements it.
  */
 export type Recall = {
   search(

@@ -1,18 +1,19 @@
 import type { StreamEvent } from '../runtime/following/transcript.ts'
 
-/** How the client wants its answer. */
+/** The form in which the client wants its answer. */
 export type Mode = 'reply' | 'stream' | 'background'
 
 /** How the answer reaches the client. */
 export type ReplyChannel = {
   mode: Mode
   /**
-   * Registers a listener that is called when the client has hung up. Undefined when the work should go on in any case.
+   * Registers a listener that is called when the client has disconnected. Undefined if the work should continue in any
+   * case.
    */
   onHangUp: ((listener: () => void) => void) | undefined
   /** Set when the client reads a stream. The last event, `done`, is the reply itself. */
   emit: ((event: StreamEvent) => void) | undefined
-  /** Tells the client that its stream has begun, before there is an event. */
+  /** Tells the client that its stream has started, before there is an event. */
   openStream: (() => void) | undefined
   last_event_id: string | undefined
   /** Call this before many bytes are read for the reply. Rejects if the process has no room for them now. */
@@ -28,7 +29,7 @@ export const PLAIN_REPLY: ReplyChannel = {
   reserve: async () => {},
 }
 
-/** A reply with status 202: the work continues after it. `asked` says whether the client has asked for that. */
+/** A reply with status 202: the work continues after it. `asked` says whether the client requested that. */
 export class AcceptedReply {
   readonly data: unknown
   readonly location: string

@@ -1,9 +1,9 @@
 import { type ApiError, forbidden, notFound } from '../errors.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 
-/** What an actor may see and touch. It is built once, with the actor, and used everywhere. */
+/** What an actor has access to. It is created once, with the actor, and used everywhere. */
 export type Scope = {
-  /** The project that the actor works in. Of other projects it sees nothing. */
+  /** The project that the actor works in. It can't see other projects. */
   readonly project_id: string
   /** The only agent that the actor may use; null for the whole project. */
   readonly agent_id: string | null
@@ -14,20 +14,20 @@ export type Scope = {
 /** An actor, or anything else that has a scope. */
 type HasScope = { readonly scope: Scope }
 
-/** An actor of one project, or of the service: that one chooses a project with every request. */
+/** An actor of one project, or of the service. The latter chooses a project with every request. */
 type ReachingActor = HasScope & { readonly reach: 'project' | 'service'; readonly kind?: string }
 
-/** The answer is the same whether or not the agent exists, so that a scoped key learns nothing about other agents. */
+/** The reply is the same whether or not the agent exists, so that a scoped key learns nothing about other agents. */
 export function requireScope({ scope }: HasScope, wanted: string | null): void {
   if (scope.agent_id !== null && scope.agent_id !== wanted) throw outOfScope()
 }
 
-/** What belongs to a project and perhaps to one of its agents. What is of all projects has none. */
+/** Something that belongs to a project and perhaps to one of its agents. What belongs to all projects has none. */
 type OwnedItem = { project_id: string | null; agent_id: string | null }
 
 /**
- * Checks something that was found by its id and belongs to an agent or to a whole project. The answer is the same if it
- * is out of scope and if it does not exist.
+ * Checks something that was found by its ID and belongs to an agent or to a whole project. The reply is the same
+ * whether it is out of scope or doesn't exist.
  */
 export function requireFound<T extends OwnedItem>(
   actor: ReachingActor,
@@ -39,12 +39,15 @@ export function requireFound<T extends OwnedItem>(
   return found
 }
 
-/** Whether the actor may know of it: it is of its project, or of all projects as the actor is. */
+/**
+ * Whether the actor may know about it: it belongs to the actor's project, or to all projects if the actor has access to
+ * all.
+ */
 export function isInReach({ reach, scope }: ReachingActor, { project_id }: Pick<OwnedItem, 'project_id'>): boolean {
   return project_id === null ? reach === 'service' : project_id === scope.project_id
 }
 
-/** The state of the service itself is returned to actors of the service, and in the default project. */
+/** The state of the service itself is returned to actors with access to all projects, and in the default project. */
 export function requireOperator(actor: ReachingActor): void {
   requireScope(actor, null)
   if (actor.reach === 'service' || actor.scope.project_id === DEFAULT_PROJECT) return
@@ -52,7 +55,7 @@ export function requireOperator(actor: ReachingActor): void {
   throw forbidden(`${what} and can't do this: it affects the whole service.`)
 }
 
-/** Refuses keys and people of one project, for what concerns others too. */
+/** Refuses keys and people of one project, for things that also affect others. */
 export function requireService({ reach, kind }: ReachingActor): void {
   if (reach === 'service') return
   throw forbidden(
@@ -62,14 +65,14 @@ export function requireService({ reach, kind }: ReachingActor): void {
   )
 }
 
-/** The user that the actor acts for. A token that speaks for one user cannot act for another. */
+/** The user that the actor acts for. A token for one user can't act for another. */
 export function requireUser({ scope }: HasScope, wanted: string | undefined): string | undefined {
   if (scope.user_id === null) return wanted
   if (wanted !== undefined && wanted !== scope.user_id) throw forbidden('This token belongs to another user.')
   return scope.user_id
 }
 
-/** Refuses tokens that speak for one user, for operations that concern every user. */
+/** Refuses tokens for one user, for operations that affect every user. */
 export function requireEveryUser({ scope }: HasScope, what = 'this affects other users'): void {
   if (scope.user_id !== null) throw forbidden(`This token acts for one user, and ${what}. Use an API key.`)
 }

@@ -6,7 +6,7 @@ import type { ProjectSnapshot } from './project-snapshot.ts'
 export const PURPOSES = ['run', 'facts', 'summary', 'memory', 'search', 'test'] as const
 export type Purpose = (typeof PURPOSES)[number]
 
-/** On whose behalf models are called. What there is not is null. */
+/** On whose behalf models are called. Missing values are null. */
 export type Spender = {
   project_id: string
   agent_seq: number | null
@@ -21,38 +21,41 @@ export type Spender = {
   door: string | null
 }
 
-/** Lines of the ledger that are not written yet. */
+/** Lines of the ledger that aren't written yet. */
 export type TakenLines = {
   writes: Write[]
-  /** They were not written with what they were taken for. */
+  /** They weren't written with the entry that they were taken for. */
   giveBack(): void
 }
 
 /** Counts the calls of one run. */
 export type RunMeter = Meter & {
   /**
-   * The calls that ended since the last time, for the entry that stores their step, the receipt or the wait. A call that
-   * held a part of a budget is not among them: it was written when it ended.
+   * The calls that ended since the last time, for the entry that stores their step, the receipt or the wait. A call
+   * that reserved a part of a budget isn't included, because it was written when it ended.
    */
   take(): TakenLines
-  /** Writes them alone: there is no run, or it goes on elsewhere. Resolves when all calls are written, or cannot be. */
+  /**
+   * Writes them separately, because there is no run, or it continues elsewhere. Resolves when all calls are written, or
+   * can't be.
+   */
   flush(): Promise<void>
 }
 
-/** Where every call of a model or an embedder is written down. */
+/** Where every call of a model or an embedder is recorded. */
 export type Spending = {
-  /** `project` is that of the spender, where it is at hand. */
+  /** `project` is the spender's, if loaded. */
   meter(spender: Spender, project?: ProjectSnapshot): RunMeter
   /** The reserved lines of the ledger whose calls this node makes. */
   heldLines(): ReadonlySet<string>
 }
 
-/** The key that an id of an actor names, if it is one. A token is that of a user, and the host has none. */
+/** The key in an actor's ID, if it is one. A token belongs to a user, and the host has none. */
 export function keyNamed(actor_id: string): string | null {
   return /^(?:key|rol)_/.test(actor_id) ? actor_id : null
 }
 
-/** Nothing but the project is known. */
+/** Only the project is known. */
 export function spenderOf(spender: Pick<Spender, 'project_id' | 'purpose'> & Partial<Spender>): Spender {
   return { ...UNKNOWN, ...spender }
 }

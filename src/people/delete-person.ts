@@ -45,10 +45,10 @@ export const deletePerson = operation({
     const makers = await roleKeys.listIdsOf(db, person.id)
     const kept_keys = await roleKeys.listServiceKeysBy(db, makers)
     const kept_webhooks = await webhooks.listMadeBy(db, makers)
-    // What the person began is still known as theirs, but not by their name.
+    // What the person started is still known as theirs, but without their name.
     await roleKeys.renameRoles(db, person.id, person.id)
     await people.remove(db, person.id)
-    // The ids of their sessions are not known here, so every node forgets all of them.
+    // The IDs of their sessions aren't known here, so every node drops all of them.
     await announce(db, 'keys')
     return { id: person.id, deleted: true as const, revoked_keys, kept_keys, kept_webhooks }
   },

@@ -6,7 +6,7 @@ import type { Person, Role } from './person.ts'
 import { listRoles } from './roles.ts'
 import * as people from './store.ts'
 
-/** A person and the roles of theirs that the actor may see. In a project, people without a role there do not exist. */
+/** A person, with the roles that the actor may see. In a project, people without a role there don't exist. */
 export async function getInReach(db: Database, actor: Actor, id: string): Promise<{ person: Person; roles: Role[] }> {
   requireScope(actor, null)
   const person = await people.find(db, id)

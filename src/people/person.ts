@@ -6,16 +6,21 @@ import { Time } from '../shapes.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { Tables } from '../storage/tables.ts'
 
-/** A human being who signs in with an identity provider. */
+/** A person who signs in with an identity provider. */
 export type Person = Tables['persons']
 
-/** A role of a person is a key without a secret: what it began goes on as long as it lasts, and it is revoked as keys are. */
+/**
+ * A person's role is a key without a secret: what it started continues as long as the role exists, and it is revoked
+ * like a key.
+ */
 export type Role = Key & { person_id: string; role: string; role_source: string }
 
-/** A role that an administrator or an invitation gave. Every other one comes from the groups of an identity provider. */
+/**
+ * A role that an administrator or an invitation gave. Every other role comes from the groups of an identity provider.
+ */
 export const GRANTED = 'granted'
 
-/** What the groups of a person give follows their provider within this time, if it can be asked. */
+/** Roles from a person's groups follow their provider within this time, if it can be asked. */
 export const VOUCHED_MS = 10 * 60_000
 
 export const PersonParams = z.strictObject({ person_id: z.string() })
@@ -48,7 +53,7 @@ export const PersonReply = z
   })
   .meta({ id: 'Person' })
 
-/** The keys of a person that have lost rights with a change of their role. */
+/** A person's keys that have lost permissions because of a change of their role. */
 export const KeysLost = {
   narrowed_keys: z
     .array(z.string())
@@ -72,8 +77,8 @@ export function presentPerson(
 }
 
 /**
- * How long a role counts for whom a provider has signed in. What the groups of another provider give counts while that one
- * is asked too: otherwise a session would keep a right that has ended there.
+ * How long a role is valid for a person whom a provider has signed in. Roles from another provider's groups are valid
+ * while that one is asked too: otherwise a session would keep a right that has ended there.
  */
 export function endOfRole(
   { role_source, vouched_at }: Pick<Key, 'role_source' | 'vouched_at'>,
@@ -84,8 +89,8 @@ export function endOfRole(
 }
 
 /**
- * Who asks if a person does. A role for all projects counts everywhere; otherwise a request without a project is for the
- * default one, or for the one that comes first by its id. Undefined for a person without a role.
+ * The actor for a person. A role for all projects applies everywhere; otherwise a request without a project is for the
+ * default project, or for the first one by ID. Undefined for a person without a role.
  */
 export function actorOfPerson(roles: readonly Role[]): Actor | undefined {
   const everywhere = roles.find(({ project_id }) => project_id === null)

@@ -16,12 +16,12 @@ import { endOfRole, GRANTED, type Person, type Role } from './person.ts'
 import { endRole, type Grant, giveRole, listRoles, type Occasion, recordRole } from './roles.ts'
 import * as people from './store.ts'
 
-/** Why a person whom an identity provider knows may not come in. */
+/** Why a person whom an identity provider knows may not sign in. */
 export type Unwelcome = 'no_role' | 'other_domain' | 'invitation_invalid' | 'email_not_verified'
 
 type RecogniseParts = Occasion & { config: Config; newId: NewId; log: Logger }
 
-/** The person changes their own roles by what their provider says of them. */
+/** The person changes their own roles, through what their provider says about them. */
 const causedBy = ({ id }: Person, parts: RecogniseParts) =>
   ({ ...parts, actor: { kind: 'person', id, person_id: id } }) as const
 
@@ -55,7 +55,7 @@ export async function recognisePerson(
   return roles.length === 0 ? 'no_role' : { person, roles }
 }
 
-/** Brings the roles of a known person up to date with what the provider says now. */
+/** Updates the roles of a known person to what the provider says now. */
 export async function refreshPerson(
   db: Database,
   person_id: string,
@@ -68,7 +68,7 @@ export async function refreshPerson(
   await followGroups(db, await keepPerson(db, identity, known, parts), identity, issuer, parts)
 }
 
-/** Ends what the provider's groups gave to a person for whom it vouches no longer. */
+/** Ends the roles from the groups of a provider that no longer vouches for the person. */
 export async function forsakePerson(
   db: Database,
   person_id: string,
@@ -79,7 +79,10 @@ export async function forsakePerson(
   if (known) await followGroups(db, known, { groups: [] }, issuer, parts)
 }
 
-/** The person with the same address at another provider, if the operator links them and it has given them a role. */
+/**
+ * The person with the same email address at another provider, if the operator links the two and that provider has given
+ * them a role.
+ */
 async function findLinked(
   db: Database,
   { issuer, subject, address }: Identity,
@@ -88,13 +91,13 @@ async function findLinked(
   if (!config.console.linkVerifiedEmails || !address?.isVerified) return undefined
   const linked = await people.findByVerifiedEmail(db, address.email)
   if (!linked || (await listRoles(db, [linked.id])).length === 0) return undefined
-  // Who was removed stays the same person, and is not taken for another one with their address.
+  // A removed person stays the same person, and isn't mistaken for another one with their email address.
   if ((await people.findIdOf(db, issuer, subject)) !== undefined) return undefined
   await people.insertIdentity(db, { issuer, subject, person_id: linked.id })
   return linked
 }
 
-/** Writes down what the provider says of a person. What it does not say stays as it was. */
+/** Stores what the provider says about a person. Anything that it doesn't mention stays unchanged. */
 async function keepPerson(
   db: Database,
   { issuer, subject, name, address }: Identity,
@@ -116,15 +119,15 @@ async function keepPerson(
   return person
 }
 
-/** An empty list admits every domain. */
+/** An empty list allows every domain. */
 function isOfDomain({ address }: Identity, { emailDomains }: OidcSettings): boolean {
   if (emailDomains.length === 0) return true
   return address !== undefined && address.isVerified && emailDomains.includes(address.email.split('@').at(-1) ?? '')
 }
 
 /**
- * Gives the roles of the person's groups, and ends those of groups that the person has left. A provider that says nothing
- * of groups changes no role, and does not vouch for any: they end when `keepRoles` is over.
+ * Gives the roles of the person's groups, and ends those of groups that the person has left. A provider that says
+ * nothing about groups changes no role, and doesn't confirm any: they end after `keepRoles`.
  */
 async function followGroups(
   db: Database,
@@ -145,7 +148,8 @@ async function followGroups(
   }
   for (const grant of wanted.values()) {
     const held = present.find(({ project_id }) => project_id === grant.project_id)
-    // What an administrator gave stands over groups, and so does what another provider gives that is asked too.
+    // A role from an administrator takes precedence over groups, and so does a role from another provider that is also
+    // asked.
     if (held && held.role_source !== source && endOfRole(held) > parts.now) continue
     if (held && isSame(held, grant, person)) continue
     await giveRole(db, person, { ...grant, source, by: source }, cause)
@@ -162,7 +166,7 @@ function isSame(held: Role, { role, permissions, tier }: Omit<Grant, 'source' | 
   return held.role === role && held.tier === tier && held.name === name && `${held.permissions}` === `${permissions}`
 }
 
-/** What groups give, by project; for each the first that matches. */
+/** The roles from groups, by project; for each project the first that matches. */
 async function grantsOf(
   db: Database,
   groups: readonly string[],
@@ -177,7 +181,7 @@ async function grantsOf(
   return grants
 }
 
-/** What a line of the settings gives. Undefined, with a word in the log, if its project or role does not exist. */
+/** The role that a line of the settings gives. Undefined, with a log entry, if its project or role doesn't exist. */
 async function grantOf(
   db: Database,
   { group, project, role }: OidcSettings['roles'][number],
@@ -192,7 +196,7 @@ async function grantOf(
   return undefined
 }
 
-/** Lets the log tell at start which lines of the settings give nothing. */
+/** Logs at start which lines of the settings have no effect. */
 export async function reportIdleRoles(db: Database, { config, log }: { config: Config; log: Logger }): Promise<void> {
   for (const { name, roles } of config.console.oidc) {
     for (const line of roles) await grantOf(db, line, { name, config, log })
@@ -217,7 +221,7 @@ async function acceptInvitations(
     const maker = await findMaker(db, accepted, config, now)
     const permissions = permissionsOf(role, config.roles)
     const held = (await listRoles(db, [person_id])).find((one) => one.project_id === project_id)
-    // An invitation adds rights. It does not take any away.
+    // An invitation adds permissions. It never removes any.
     if (!maker || permissions.length === 0 || (held && coversAll(held.permissions, permissions))) continue
     const tier = defaultTierFor(maker, config.limits)
     await giveRole(db, person, { project_id, role, permissions, source: GRANTED, tier, by }, cause)

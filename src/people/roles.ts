@@ -32,8 +32,8 @@ export async function listRoles(db: Database, person_ids: readonly string[]): Pr
 }
 
 /**
- * What a role may do that the actor gives. No actor gives more than it may do itself; the host may give everything. A
- * role stays until it is taken away, so a right that ends by itself gives none.
+ * The permissions of a role that the actor gives. No actor gives more than it has; the host can give everything. A role
+ * stays until it is taken away, so an actor whose right ends by itself can't give one.
  */
 export function permissionsToGive(actor: Actor, role: string, config: Config): readonly Permission[] {
   if (actor.kind === 'token' || endOfRight(actor) !== Number.POSITIVE_INFINITY) {
@@ -46,7 +46,7 @@ export function permissionsToGive(actor: Actor, role: string, config: Config): r
   return permissions
 }
 
-/** Gives a person a role instead of the one that they have there. Keys that they made keep no more than it allows. */
+/** Gives a person a role in place of their present one. Their keys keep no more than the new role allows. */
 export async function giveRole(
   db: Database,
   { id: person_id, name }: Pick<Person, 'id' | 'name'>,
@@ -55,7 +55,7 @@ export async function giveRole(
 ): Promise<LostKeys> {
   const { newId, now } = cause
   const present = await roleKeys.findRole(db, person_id, project_id)
-  // Every node forgets what it knows of the person.
+  // Every node drops what it has cached about the person.
   await announce(db, 'keys', person_id)
   if (present) {
     await keys.update(db, present.id, { role, permissions: [...permissions], role_source: source, name, tier })
@@ -88,20 +88,20 @@ export async function giveRole(
   return { narrowed_keys: [], revoked_keys: [] }
 }
 
-/** Ends a role, and the keys that were made with it. */
+/** Ends a role, and the keys that were created with it. */
 export async function endRole(db: Database, { id, person_id }: Role, cause: Cause): Promise<LostKeys> {
   await announce(db, 'keys', person_id)
   await keys.update(db, id, { revoked_at: cause.now })
   return narrowKeys(db, id, [], cause)
 }
 
-/** When and by what a role changes: a request, a sign-in, the word of a provider, a sweep. */
+/** When and why a role changes: a request, a sign-in, a message from a provider, a sweep. */
 export type Occasion = { audit: AuditTrail; request_id: string; address: string | null; now: number }
 
-/** An occasion, and who is behind it. */
+/** An occasion, and the actor behind it. */
 export type Cause = Occasion & { actor: AuditEvent['actor'] }
 
-/** Tells the audit log of a change that no operation was asked for. */
+/** Records a change in the audit log that no operation requested. */
 export async function recordRole(
   db: Database,
   { person_id, project_id }: Pick<Role, 'person_id' | 'project_id'>,
@@ -121,7 +121,7 @@ export async function recordRole(
   })
 }
 
-/** Ends the roles of groups that their provider has not vouched for since `before`. Returns how many. */
+/** Ends the roles of groups that their provider hasn't confirmed since `before`. Returns how many. */
 export async function endStaleRoles(db: Database, source: string, before: number, occasion: Occasion): Promise<number> {
   const stale = (await roleKeys.listStaleRoles(db, source, before)) as Role[]
   return endAll(db, stale, 'endStaleRole', occasion)
@@ -135,7 +135,7 @@ export async function endForsakenRoles(db: Database, names: readonly string[], o
 }
 
 async function endAll(db: Database, roles: readonly Role[], action: string, occasion: Occasion): Promise<number> {
-  // The service itself acts as the host does.
+  // The service itself acts like the host.
   const cause = { ...occasion, actor: { kind: 'local', id: 'local' } } as const
   for (const role of roles) {
     await endRole(db, role, cause)
@@ -148,10 +148,10 @@ export async function requireOtherAdministrator(db: Database, role: Key, now: nu
   await requireOtherAdmin(db, role, now, 'This is the last service administrator. Add another one first.')
 }
 
-/** The keys of a person that a change of their role has narrowed, and those that it has ended. */
+/** A person's keys that a change of their role has restricted, and those that it has ended. */
 export type LostKeys = { narrowed_keys: string[]; revoked_keys: string[] }
 
-/** Keys keep what both they and the role allow. What they lose does not come back with a larger role. */
+/** Keys keep what both they and the role allow. What they lose doesn't come back with a larger role. */
 async function narrowKeys(
   db: Database,
   role_id: string,

@@ -19,7 +19,7 @@ export async function findByIdentity(db: Database, issuer: string, subject: stri
     .executeTakeFirst()
 }
 
-/** The person who was first known by this address, if an identity provider has verified it. */
+/** The first known person with this email address, if an identity provider has verified it. */
 export async function findByVerifiedEmail(db: Database, email: string): Promise<Person | undefined> {
   return db
     .selectFrom('persons')
@@ -56,7 +56,7 @@ export async function list(db: Database, query: PageQuery, filter: PersonFilter)
   return page(db, select, query) as Promise<Page<Person>>
 }
 
-/** Whether anybody has ever come from an identity provider. */
+/** Whether anyone has ever signed in with an identity provider. */
 export async function isAny(db: Database): Promise<boolean> {
   return (await db.selectFrom('persons').select('id').limit(1).executeTakeFirst()) !== undefined
 }
@@ -82,12 +82,12 @@ export async function insertIdentity(db: Database, identity: Tables['person_iden
   requireFirst(await inserting.onConflict((known) => known.doNothing()).executeTakeFirst())
 }
 
-/** Of two first sign-ins at the same time, the second is to be tried again: then the person is known. */
+/** Of two simultaneous first sign-ins, the second is retried: then the person is known. */
 function requireFirst({ numInsertedOrUpdatedRows }: InsertResult): void {
   if (numInsertedOrUpdatedRows === 0n) throw conflict('This person is already signing in. Try again.')
 }
 
-/** The id of the person whom an identity provider knows so, also if the person was removed. */
+/** The ID of the person with this identity at a provider, even if the person was removed. */
 export async function findIdOf(db: Database, issuer: string, subject: string): Promise<string | undefined> {
   const known = await db
     .selectFrom('person_identities')
@@ -102,12 +102,15 @@ export async function update(db: Database, { id, ...changes }: Partial<Person> &
   await db.updateTable('persons').set(changes).where('id', '=', id).execute()
 }
 
-/** Its sessions go with it, by their foreign key. Its identities stay, so that it has the same id if it comes again. */
+/**
+ * Their sessions are deleted with them, by foreign key. Their identities stay, so that they get the same ID if they
+ * come back.
+ */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('persons').where('id', '=', id).execute()
 }
 
-/** Removes people who were not seen since `before` and never had a role, and as whom providers knew them. */
+/** Removes people who weren't seen since `before` and never had a role, with their identities. */
 export async function removeStrangers(db: Database, before: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('persons')

@@ -8,16 +8,16 @@ export const IN_TIME_MS = 60_000
 /** A schedule whose next tick has come. */
 export type Due = Schedule & { next_at: number }
 
-/** What is known when a tick has come. */
+/** What is known when a tick is due. */
 export type Situation = {
   now: number
   times: Times
-  /** The state of the key with whose rights the schedule runs. */
+  /** The state of the key whose permissions the schedule uses. */
   key: 'active' | 'revoked' | 'expired'
   isAgentPaused: boolean
-  /** Whether its project has stored as much as it may. */
+  /** Whether its project has reached its storage limit. */
   isProjectFull: boolean
-  /** Whether an earlier run of the schedule continues. */
+  /** Whether an earlier run of the schedule is still active. */
   isBusy: boolean
 }
 
@@ -25,15 +25,15 @@ export type Situation = {
 export type TickDecision = {
   /** The schedule after it. */
   after: Schedule
-  /** The tick for which a run begins. */
+  /** The tick for which a run starts. */
   runs_for: number | undefined
-  /** What the agent's log tells of ticks that begin no run. */
+  /** What the agent's log says about ticks without a run. */
   told: LogEntry[]
 }
 
 /**
- * Decides the outcome of a tick and of those that have passed since. Of several at most one begins a run, and what
- * becomes of the others is told.
+ * Decides the outcome of a tick and of those that have passed since. At most one of several starts a run, and the
+ * outcome of the others is reported.
  */
 export async function decideTick(due: Due, situation: Situation): Promise<TickDecision> {
   const { now, times, key, isAgentPaused, isProjectFull, isBusy } = situation
@@ -48,7 +48,7 @@ export async function decideTick(due: Due, situation: Situation): Promise<TickDe
     return { after: { ...due, parked: true }, runs_for: undefined, told }
   }
 
-  // A tick is in the table only if it comes: the latest is this one or a later one.
+  // A tick is in the table only if it is due: the latest is this one or a later one.
   const latest = Math.max(times.latest(now) ?? due.next_at, due.next_at)
   const passed = await countTicks(times, due.next_at, latest)
   const isInTime = now - latest <= IN_TIME_MS

@@ -4,7 +4,7 @@ import * as files from '../files/store.ts'
 import type { Database } from '../storage/database.ts'
 import type { Schedule } from './schedule.ts'
 
-/** A schedule that asks for another user from now on must not show the agent files of the one before. */
+/** A schedule that changes its user must not show the agent the previous user's files. */
 export async function requireFilesOfUser(
   db: Database,
   { project_id }: Agent,

@@ -9,9 +9,9 @@ import { listNext, type Timing } from './times.ts'
 
 const Overlap = z.enum(['skip', 'queue'])
 const CatchUp = z.enum(['none', 'one'])
-/** Its owner disabled it, or the key with whose rights it ran has ended. */
+/** Its owner disabled it, or the key whose permissions it used has ended. */
 const DisabledSchedule = z.enum(['requested', 'key_revoked', 'key_expired'])
-/** No node came to the tick in time, or the agent was paused. */
+/** No node ran the tick in time, or the agent was paused. */
 const MissedReason = z.enum(['late', 'agent_paused'])
 
 const ASKED = {
@@ -123,7 +123,7 @@ export type Schedule = Timing & {
   enabled: boolean
   disabled_reason: z.output<typeof DisabledSchedule> | null
   next_at: number | null
-  /** The agent was paused at the next tick, and nothing is done until it runs again. */
+  /** The agent was paused at the next tick, and nothing happens until it is resumed. */
   parked: boolean
   last_tick_at: number | null
   last_request_id: string | null
@@ -134,7 +134,7 @@ export type Schedule = Timing & {
   last_skipped_at: number | null
   created_by: string
   updated_by: string
-  /** The keys that made or changed it, the latest last. None of them may approve what its runs ask for. */
+  /** The keys that made or changed it, latest last. None of them can approve what its runs ask for. */
   authors: readonly string[]
   created_at: number
   updated_at: number
@@ -142,7 +142,7 @@ export type Schedule = Timing & {
 
 type OfAgent = { status: 'running' | 'paused' }
 
-/** A pause of the agent is a pause of its schedules. */
+/** Pausing the agent pauses its schedules. */
 export function presentSchedule(schedule: Schedule, { status }: OfAgent): z.input<typeof ScheduleReply> {
   return { ...schedule, next_at: status === 'paused' ? null : schedule.next_at }
 }

@@ -21,7 +21,7 @@ export async function get(db: Database, agent_id: string, id: string): Promise<S
   return fromRow(row)
 }
 
-/** Locks the schedule, if it exists, until the transaction ends, so that a tick comes before the change or after it. */
+/** Locks the schedule, if it exists, until the transaction ends, so that a tick happens before or after the change. */
 export async function lock(db: Database, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await db.selectFrom('schedules').select('id').where('id', '=', id).forUpdate().execute()
@@ -47,7 +47,7 @@ export async function count(db: Database, agent_id: string): Promise<number> {
   return total
 }
 
-/** The schedules whose ticks come next, in order. Those that a pause delays are left out. */
+/** The schedules with the next ticks, in order. Those that a pause delays are left out. */
 export async function listNearest(db: Database, limit: number): Promise<(Schedule & { next_at: number })[]> {
   const rows = await db
     .selectFrom('schedules')
@@ -76,8 +76,8 @@ export async function update(db: Database, schedule: Schedule): Promise<void> {
 }
 
 /**
- * Takes a tick: it writes what the schedule is after it. Returns false if another node has the tick, or if the schedule
- * has changed since it was read. A tick that another node is taking is not waited for.
+ * Takes a tick: stores the schedule's state after it. Returns false if another node has the tick, or if the schedule
+ * has changed since it was read. It doesn't wait for a tick that another node is taking.
  */
 export async function takeTick(db: Database, read: Schedule, after: Schedule): Promise<boolean> {
   const wanted = db
@@ -125,7 +125,7 @@ async function nameFiles(db: Database, { id: schedule_id, attachments }: Schedul
   if (rows.length > 0) await db.insertInto('schedule_files').values(rows).execute()
 }
 
-/** Removes files that schedules brought and name no more. What their unfinished runs were begun with stays. */
+/** Removes files that schedules created and no longer name. Files of their unfinished runs stay. */
 export function removeFiles(db: Database, limit: number): Promise<number> {
   const unfinished = db.selectFrom('runs').select('schedule_id').where('schedule_id', 'is not', null)
   return files.removeOfSchedules(db, unfinished, limit)

@@ -17,7 +17,7 @@ import type { Schedule } from './schedule.ts'
 import * as schedules from './store.ts'
 import { timesOf } from './times.ts'
 
-/** How soon ticks are looked at again that another node is taking, or that could not be written. */
+/** How soon to check again ticks that another node is taking, or that couldn't be written. */
 const AGAIN_MS = 1_000
 const TICKS_PER_LOOK = 50
 /** The ticks of all schedules have one lane. */
@@ -26,8 +26,8 @@ const TICKS = 'ticks'
 type TickerParts = Pick<Parts, 'log' | 'newId' | 'now' | 'storage' | 'telemetry'>
 
 /**
- * Begins the runs of schedules when their ticks come. A node has one timer, for the nearest tick of all schedules.
- * Every node tries to take a tick; it is taken in the transaction that queues its run, so it begins one run or none.
+ * Starts the runs of schedules when their ticks are due. A node has one timer, for the nearest tick of all schedules.
+ * Every node tries to take a tick; it is taken in the transaction that queues its run, so it starts one run or none.
  */
 export class Ticker {
   readonly #parts: TickerParts
@@ -42,7 +42,7 @@ export class Ticker {
       now: parts.now,
     })
     parts.storage.onChange((change) => {
-      // An agent or a project that was paused and runs again has ticks to take.
+      // A resumed agent or project has ticks to take.
       if (change === 'schedules' || change === 'agents' || change === 'pauses') this.wake()
     })
   }
@@ -94,7 +94,7 @@ export class Ticker {
     if (after.skipped > before.skipped) ticks.add(1, 'skipped')
   }
 
-  /** What the tick leaves: the schedule after it, the run that it begins and what the agent's log tells. */
+  /** What the tick writes: the schedule after it, the run that it starts and the agent's log entries. */
   async #prepare(due: Due) {
     const { newId, now, storage } = this.#parts
     const agent = await agents.get(storage.db, due.agent_id)
@@ -120,15 +120,15 @@ export class Ticker {
   }
 
   /**
-   * A schedule runs with the rights of the key that changed it last, and stops when that key does, or when its agent
-   * moves to a project where that key may do nothing.
+   * A schedule runs with the permissions of the key that changed it last. It stops when that key ends, or when its
+   * agent moves to a project where that key has no permissions.
    */
   async #keyOf({ updated_by }: Due, { project_id }: Agent): Promise<KeyOfSchedule> {
     if (updated_by === LOCAL) return { status: 'active', person_id: null }
     const { now, storage } = this.#parts
     const key = await keys.find(storage.db, updated_by)
     const isElsewhere = (key?.project_id ?? project_id) !== project_id
-    // The role of a person may have become one that invokes nothing.
+    // The person's role may have become one that can't invoke anything.
     const may = key && !isElsewhere && covers(key.permissions, 'invoke')
     return { status: may ? statusOf(key, now()) : 'revoked', person_id: key?.person_id ?? null }
   }

@@ -3,7 +3,7 @@ import type { Cron } from 'croner'
 import { invalid } from '../errors.ts'
 import { parseDuration } from '../lib/duration.ts'
 
-/** When the ticks of a schedule are. One of `cron`, `every` and `at` is not null. */
+/** When a schedule's ticks are. One of `cron`, `every` and `at` is not null. */
 export type Timing = {
   cron: string | null
   timezone: string | null
@@ -24,7 +24,7 @@ export type Times = {
 const MINUTE_MS = 60_000
 const LONGEST_MS = 366 * 24 * 60 * MINUTE_MS
 /**
- * What the library reads besides, in the fields of the day and of the weekday: `+` wants both, and such days may never
+ * What else the library accepts in the fields of the day and of the weekday: `+` requires both, and such days may never
  * come; `W` is the nearest weekday, and `L` the last one of a month.
  */
 const UNKNOWN = { day: /\+|W|L[^,]|[^,]L/i, weekday: /\+|L/i }
@@ -42,7 +42,7 @@ function timesOfCron(pattern: Cron): Times {
   const timeOf = (date: Date | null | undefined) => date?.getTime() ?? null
   return {
     next: (after) => timeOf(pattern.nextRun(new Date(after))),
-    // It is asked for the run before a time, and knows whole seconds only.
+    // It is asked for the run before a time, and only knows whole seconds.
     latest: (until) => timeOf(pattern.previousRuns(1, new Date(Math.floor(until / 1000) * 1000 + 1000))[0]),
   }
 }
@@ -66,8 +66,8 @@ async function readCron(cron: string, timezone: string): Promise<Cron> {
 const RAREST_YEARS = 41
 
 /**
- * The first tick of a pattern that may never come. The library searches centuries at once for it, so it is given one year
- * after the other, and others have their turns between. The year may be another one in the time zone.
+ * The first tick of a pattern that may never come. The library searches centuries at once for it, so it gets one year
+ * after the other, and other work has its turn in between. The year may be different in the time zone.
  */
 async function findNext(cron: string, timezone: string, after: number): Promise<number | null> {
   const { Cron } = await import('croner')
@@ -95,7 +95,10 @@ export async function listNext(timing: Timing, after: number, count: number): Pr
 /** Further ticks are not counted one by one, because the times of a pattern take long to compute. */
 export const MOST_COUNTED = 1_000
 
-/** After these the event loop gets a turn: when a service was down for a night, many schedules count at once. */
+/**
+ * After this many, the event loop gets a turn: if a service was down for a night, many schedules count at the same
+ * time.
+ */
 const COUNTED_AT_ONCE = 5
 
 /** How many ticks there are from one to another. */
@@ -108,7 +111,7 @@ export async function countTicks(times: Times, from: number, to: number): Promis
   return count
 }
 
-/** The first tick after now. A timing that is wrong or has none is refused, with the name of the field. */
+/** The first tick after now. A timing that is invalid or has no ticks is refused, with the name of the field. */
 export async function requireNext(timing: Timing, now: number): Promise<number> {
   const { cron, timezone, every, at } = timing
   if (timezone !== null) requireTimezone(timezone, cron)

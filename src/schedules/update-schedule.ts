@@ -55,7 +55,7 @@ export const updateSchedule = operation({
       disabled_reason: enabled ? null : (schedule.disabled_reason ?? 'requested'),
       updated_by: actor.id,
       authors: withAuthor(schedule, actor.id),
-      // It always grows, so that a tick that was prepared before the change is not taken after it.
+      // It always grows, so that a tick that was prepared before the change isn't taken after it.
       updated_at: Math.max(now(), schedule.updated_at + 1),
     }
     if (!attachments && user_id !== (schedule.context.user_id ?? null))
@@ -70,7 +70,7 @@ export const updateSchedule = operation({
   },
 })
 
-/** Of many authors the first and the latest are kept. */
+/** If there are many authors, the first and the latest are kept. */
 function withAuthor({ created_by, authors }: Schedule, id: string): string[] {
   const others = authors.filter((author) => author !== id && author !== created_by)
   return [...new Set([created_by, ...others.slice(-MOST_AUTHORS), id])]
@@ -78,11 +78,11 @@ function withAuthor({ created_by, authors }: Schedule, id: string): string[] {
 
 type Changes = Pick<z.output<typeof UpdateScheduleBody>, 'cron' | 'every' | 'at' | 'timezone'>
 
-/** The timing after the change, or undefined if it stays: a timing that is sent as it was moves no tick. */
+/** The timing after the change, or undefined if it stays: sending the same timing moves no tick. */
 function timingOf({ cron, every, at, timezone }: Changes, was: Schedule, now: number): Timing | undefined {
   const isNamed = (cron ?? every ?? at) !== undefined
   const times = isNamed ? { cron: cron ?? null, every: every ?? null, at: at ?? null } : timesIn(was)
-  // Another pattern stays in its time zone.
+  // Another pattern keeps its time zone.
   const zone = times.cron === null ? null : (was.timezone ?? 'UTC')
   const timing = { ...times, timezone: timezone ?? zone }
   const isSame = isDeepStrictEqual(timing, { ...timesIn(was), timezone: was.timezone })

@@ -66,7 +66,7 @@ export const getUsage = operation({
 
 type UsageRequest = z.output<typeof UsageQuery>
 
-/** The id of the agent that is asked for. One that is deleted goes by its id alone. */
+/** The ID of the requested agent. A deleted agent is only found by its ID. */
 async function agentNamed(db: Database, { agent_id, scope }: UsageRequest, actor: Actor): Promise<string | undefined> {
   if (agent_id === undefined || AGENT_ID.test(agent_id)) return agent_id
   if (scope === 'service') {

@@ -5,13 +5,13 @@ import type { EndedLine } from './reservation.ts'
 import { writeLate } from './reserved-store.ts'
 import { lineEnding, lineWrites } from './store.ts'
 
-/** More lines than this do not wait for a database that is away. */
+/** At most this many lines wait for an unavailable database. */
 const MOST_WAITING = 10_000
 const AGAIN_MS = 500
 
 type LateParts = Pick<Parts, 'journal' | 'log' | 'storage'>
 
-/** Writes lines of the ledger outside of any run. While the database is away they wait in memory. */
+/** Writes lines of the ledger outside of any run. While the database is unavailable, they wait in memory. */
 export class LateLines {
   readonly #parts: LateParts
   readonly #writing = new Set<Promise<unknown>>()
@@ -23,19 +23,19 @@ export class LateLines {
   }
 
   /**
-   * Ends a line that was reserved for this owner. It is in the journal before anything that the run leaves later, so a client that has its answer
-   * finds it counted. Resolves when that is stored, or has to wait for the database.
+   * Ends a line that was reserved for this owner. It is in the journal before anything that the run writes later, so a
+   * client that has its answer finds it counted. Resolves when that is stored, or has to wait for the database.
    */
   async settle(ended: EndedLine, owner: string): Promise<void> {
     const entry = { writes: lineWrites(ended), endings: [lineEnding(ended.line, owner)], reserved: true }
     const settling = this.#parts.journal.commit(entry).catch(() => false)
     this.#writing.add(settling)
-    // No word may have come of a commit that succeeded, and another node may have given the line up.
+    // The commit may have succeeded without a reply, and another node may have given up the line.
     if (!(await settling)) void this.write([ended])
     this.#writing.delete(settling)
   }
 
-  /** Resolves when they are written, or cannot be: the log tells that. */
+  /** Resolves when they are written, or can't be, which is logged. */
   async write(lines: readonly EndedLine[]): Promise<void> {
     if (lines.length === 0) return
     const writing = this.#write(lines)
@@ -46,7 +46,7 @@ export class LateLines {
     this.#waiting -= lines.length
   }
 
-  /** Tries once more what waits. */
+  /** Retries what waits once. */
   async close(): Promise<void> {
     this.#closing = true
     while (this.#writing.size > 0) await Promise.all(this.#writing)

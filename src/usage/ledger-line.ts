@@ -3,8 +3,8 @@ import type { CallStatus } from '../runtime/models/meter.ts'
 import type { Cost } from '../runtime/models/usage.ts'
 
 /**
- * One call of a model or an embedder: on whose behalf it was made, what it used and what that costs. A reserved line is a
- * call that may be in progress. It is lost if its node died, because nothing tells whether it was answered.
+ * One call of a model or an embedder: on whose behalf it was made, its usage and its cost. A reserved line is a call
+ * that may be in progress. It is lost if its node died, because it is unknown whether it was answered.
  */
 export type LedgerLine = Spender & {
   id: string

@@ -26,9 +26,9 @@ export function openSpending(parts: SpendingParts): Spending & { close(): Promis
 }
 
 /**
- * Makes a line of the ledger of each call. Without a budget it is written with the step, so that no call waits for it.
- * Otherwise it is reserved before the call and written as soon as the call ends, whatever becomes of the step: others may
- * need what the call held.
+ * Makes a line of the ledger for each call. Without a budget it is written with the step, so that no call waits for it.
+ * Otherwise it is reserved before the call and written as soon as the call ends, whatever happens to the step: others
+ * may need what the call reserved.
  */
 class LedgerMeter implements RunMeter {
   readonly #spender: Spender
@@ -60,11 +60,11 @@ class LedgerMeter implements RunMeter {
   async begin(call: PlannedCall): Promise<MeteredCall> {
     const { line, price, project } = await this.#lineOf(call)
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
-    // A run does not stand in its own way: what its earlier calls held is back before the next one asks.
+    // A run doesn't block itself: its earlier calls give back what they reserved before the next one asks.
     await this.#settling
     let held: Reservation | undefined
     if (project?.budgets.length) held = await this.#reserve({ line, call, mostCost, project })
-    // A budget that is made later does not count this run.
+    // A budget created later doesn't count this run.
     else if (line.purpose === 'run') this.#isFirst = false
     return {
       max_output_tokens: held?.max_output_tokens,
@@ -81,8 +81,8 @@ class LedgerMeter implements RunMeter {
   }
 
   /**
-   * A run counts once, so calls that it makes at once wait for the first of them. If that one has no room, the run ends or
-   * waits, and they need none.
+   * A run is counted once, so its simultaneous calls wait for the first of them. If that one has no room, the run ends
+   * or waits, and they need none.
    */
   async #reserve(wanted: Omit<ReservationRequest, 'isFirst'>): Promise<Reservation | undefined> {
     const { desk } = this.#parts
@@ -104,7 +104,7 @@ class LedgerMeter implements RunMeter {
     const created_at = now()
     const { model, step, attempt, purpose = this.#spender.purpose } = call
     const line = { ...this.#spender, purpose, id: newId('led', created_at), step, attempt, model, created_at }
-    // A price or a budget that is set while the run continues counts for its next call.
+    // A price or a budget that is set during the run applies to its next call.
     if (!this.#project || !memo.holds('snapshots', this.#project)) {
       this.#project = await findProject(this.#spender.project_id)
     }
@@ -151,11 +151,11 @@ type PlannedLine = Pick<SpendingCall, 'line' | 'price'> & Pick<ReservationReques
 
 type SpendingCall = { line: OpenLine; held: Reservation | undefined; price: Price | undefined }
 
-/** Agents name models as they like. Beyond this number all others are counted as one. */
+/** Agents can give models any name. Beyond this number, all others are counted as one. */
 const MOST_MODELS = 100
 const OTHER = { provider: 'other', id: 'other' }
 
-/** Counts what calls use and cost, by provider and model, for operators. */
+/** Counts the usage and cost of calls, by provider and model, for operators. */
 class SpentCounts {
   readonly #telemetry: Telemetry
   readonly #models = new Set<string>()

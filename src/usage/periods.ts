@@ -1,16 +1,16 @@
 export const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Clocks are never changed and changed back within a week. */
+/** No clock is changed twice within a week. */
 const WEEK_MS = 7 * DAY_MS
 
 export type PeriodLength = 'hour' | 'day' | 'month'
 
-/** From one time up to another, which is not in it. */
+/** From one time up to another, excluding the latter. */
 export type Period = { start: number; end: number }
 
 /** The hours, days and months of a place. */
 export class TimeZone {
-  /** Undefined: UTC. To ask Intl takes a thousand times as long as to compare two numbers. */
+  /** Undefined: UTC. Asking Intl takes a thousand times as long as comparing two numbers. */
   readonly #offsets: Intl.DateTimeFormat | undefined
   /** The offset at the beginning of each week that was asked for, in weeks since 1970. */
   readonly #ofWeeks = new Map<number, number>()
@@ -21,7 +21,7 @@ export class TimeZone {
     if (offsets.resolvedOptions().timeZone !== 'UTC') this.#offsets = offsets
   }
 
-  /** The hour, day or month that has this time. */
+  /** The hour, day or month that contains this time. */
   periodAt(time: number, length: PeriodLength): Period {
     if (length === 'hour') return this.#hourAt(time)
     const date = new Date(time + this.#offsetAt(time))
@@ -33,7 +33,7 @@ export class TimeZone {
     return { start: this.#firstAt(first), end: this.#firstAt(next) }
   }
 
-  /** The periods that have a part of the range, in order; one more than `most` if there are more. */
+  /** The periods that overlap the range, in order; one more than `most` if there are more. */
   periodsIn({ start, end }: Period, length: PeriodLength, most: number): Period[] {
     const periods: Period[] = []
     for (let at = start; at < end && periods.length <= most; ) {
@@ -60,7 +60,7 @@ export class TimeZone {
     return modulo(this.#offsetAt(time), HOUR_MS)
   }
 
-  /** The first time after which clocks show other minutes. They do at `after`, and do not at `before`. */
+  /** The first time at which clocks show other minutes. They do at `after`, and don't at `before`. */
   #changeIn(before: number, after: number): number {
     const minutes = this.#minutesAt(before)
     let [low, high] = [before, after]
@@ -79,7 +79,7 @@ export class TimeZone {
     return exact.length > 0 ? Math.min(...exact) : Math.max(...found)
   }
 
-  /** What clocks there show more than in UTC. Intl is asked once for a week, unless they are changed in it. */
+  /** How far clocks there are ahead of UTC. Intl is asked once per week, unless they are changed in it. */
   #offsetAt(time: number): number {
     if (!this.#offsets) return 0
     const week = Math.floor(time / WEEK_MS)

@@ -8,48 +8,50 @@ import type { LedgerLine } from './ledger-line.ts'
 /** A line of a call that has not ended. */
 export type OpenLine = Spender & Pick<LedgerLine, 'id' | 'step' | 'attempt' | 'model' | 'created_at'>
 
-/** A call that is to be counted in the budgets over it. */
+/** A call that must be counted in the budgets that apply to it. */
 export type CountedCall = {
   line: OpenLine
-  /** The run has made no call before on this node. */
+  /** The run has made no call on this node before. */
   isFirst: boolean
-  /** That of the line, as it was when the call was planned. */
+  /** The line's project, as it was when the call was planned. */
   project: ProjectSnapshot | undefined
 }
 
-/** A call that asks for room in the budgets over it. */
+/** A call that asks for room in the budgets that apply to it. */
 export type ReservationRequest = CountedCall & {
   call: PlannedCall
-  /** The most that the call may cost. Null if no price is known. */
+  /** The most that the call can cost. Null if no price is known. */
   mostCost(input_tokens: number, output_tokens: number): Cost
 }
 
-/** What an ended call has used. */
+/** The usage of an ended call. */
 export type LineUse = Pick<LedgerLine, 'input_tokens' | 'output_tokens' | 'cost_nano'>
 
-/** What a call holds of the budgets over it. */
+/** What a call has reserved in the budgets that apply to it. */
 export type Reservation = {
-  /** The most that the answer may have. Undefined: what was planned. */
+  /** The longest answer allowed. Undefined: as planned. */
   max_output_tokens: number | undefined
-  /** The node in whose name the line is reserved. Undefined: the line is not in the ledger yet, because no budget refuses. */
+  /**
+   * The node for which the line is reserved. Undefined: the line isn't in the ledger yet, because no budget refuses.
+   */
   owner: string | undefined
-  /** What the counters get when the call has ended. */
+  /** What is added to the counters when the call has ended. */
   settled(used: LineUse): Write[]
-  /** What takes back that the line was counted as lost. */
+  /** Undoes counting the line as lost. */
   found(): Write[]
 }
 
-/** Gives calls room in the budgets over them. */
+/** Gives calls room in the budgets that apply to them. */
 export type Desk = {
-  /** Resolves with undefined if no budget is over the call. Rejects with SpendingRefused if one has no room. */
+  /** Resolves with undefined if no budget applies to the call. Rejects with SpendingRefused if one has no room. */
   reserve(wanted: ReservationRequest): Promise<Reservation | undefined>
-  /** Holds nothing and refuses nothing: a remote agent reports that the call was made. */
+  /** Reserves nothing and refuses nothing: a remote agent reports that the call was made. */
   count(reported: CountedCall): Promise<Reservation | undefined>
-  /** The call of this line has ended, and what it used is on its way to the store. */
+  /** The call of this line has ended, and its usage is on its way to the store. */
   release(id: string): void
-  /** The lines of this node whose calls are in progress. */
+  /** This node's lines whose calls are in progress. */
   held(): ReadonlySet<string>
 }
 
-/** The line of a call that has ended, and what the call held of the budgets over it. */
+/** The line of an ended call, and what the call reserved in the budgets that apply to it. */
 export type EndedLine = { line: LedgerLine; held: Reservation | undefined }

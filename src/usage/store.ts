@@ -20,7 +20,7 @@ const SUMMED = ['calls', ...USED, 'cost_nano', 'unpriced', 'lost']
 const SUMS = bulkTable('usage_sums', { merge: { add: SUMMED } })
 
 /**
- * Each line is in the sums of its hour, and of its day in UTC: that of a month is read from few rows. A line adds to a
+ * Each line is in the sums of its hour, and of its day in UTC, so a month is read from few rows. A line adds to a
  * recent sum of its hour, which `rollUp` moves into both; until then every reader adds the recent sums.
  */
 export const SUM_HOURS = { recent: 0, hour: 1, day: 24 }
@@ -33,7 +33,7 @@ export const LEASED_LINES: LeasedTable = {
   condition: "status = 'reserved'",
 }
 
-/** What a reserved line gets when its call has ended. It holds nothing any more. */
+/** What a reserved line gets when its call has ended. It no longer reserves anything. */
 const ENDED_LINES: EndedTable = {
   ...LEASED_LINES,
   columns: ['status', ...USED, 'cost_nano', 'price', 'charges', 'owner', 'lease_until'],

@@ -9,7 +9,7 @@ import type { Invitation } from './invitation.ts'
 /** The host itself. */
 const HOST: Giver & { id: string } = { kind: 'local', id: 'local', tier: '' }
 
-/** Who made an invitation, if they could make it now too. Undefined: their key or role has ended, or allows less. */
+/** Who made an invitation, if they could still make it now. Undefined: their key or role has ended, or allows less. */
 export async function findMaker(
   db: Database,
   { created_by, project_id, role }: Pick<Invitation, 'created_by' | 'project_id' | 'role'>,

@@ -27,8 +27,8 @@ export async function insert(db: Database, invitation: Invitation): Promise<void
 }
 
 /**
- * Takes the invitation with this link, if it is for the address and still open; without a link, one that needs none. Of
- * two requests for the same invitation, one gets it.
+ * Takes the invitation with this link, if it is for the email address and still open; without a link, one that needs
+ * none. Of two requests for the same invitation, one gets it.
  */
 export async function accept(
   db: Database,
@@ -46,7 +46,7 @@ export async function accept(
     .executeTakeFirst()
 }
 
-/** Whether a link is of an open invitation, and for whom. */
+/** Whether a link belongs to an open invitation, and for whom. */
 export async function findOpen(db: Database, hash: string, now: number): Promise<Invitation | undefined> {
   return db
     .selectFrom('invitations')

@@ -40,7 +40,7 @@ export const InvitationReply = z
   })
   .meta({ id: 'Invitation' })
 
-/** `maker` is who made it, if they could make it now too. */
+/** `maker` is who made it, if they could still make it now. */
 export function presentInvitation(
   invitation: Invitation,
   maker: unknown,

@@ -7,7 +7,7 @@ import { listQuery } from '../../shapes.ts'
 import { listModelsSince } from '../store.ts'
 import { PriceReply, presentPrice } from './price-reply.ts'
 
-/** A model that no agent names any more is shown for as long after its last use. */
+/** A model that no agent names any more is shown for this long after its last use. */
 const SHOWN_MS = 31 * 24 * 3_600_000
 
 export const listPrices = operation({

@@ -3,7 +3,7 @@ import type { ListedPrice } from './vendor-prices-worker.ts'
 
 const DAY_MS = 86_400_000
 
-/** The price that holds at a time: the last one whose condition is true, as the list means it. */
+/** The price at a certain time: the last one whose condition is true, as the list intends. */
 export function listedAt(listed: NonNullable<ListedPrice>, time: number): ModelPrice {
   if (!Array.isArray(listed)) return listed
   const holding = listed.findLast(({ constraint }) => constraint === undefined || holds(constraint, time))

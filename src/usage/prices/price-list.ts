@@ -26,8 +26,8 @@ type Options = {
 type NamedPrices = ReadonlyMap<string, Price>
 
 /**
- * What models cost: as the configuration says, or else the project, or else the list of public vendors. If the operator
- * pays, a price of the project counts only if an actor of the service has set it.
+ * The prices of models: from the configuration, or else the project, or else the list of public vendors. If the
+ * operator pays, a project's price applies only if an actor with access to all projects has set it.
  */
 export class PriceList implements Prices {
   readonly #options: Options
@@ -96,7 +96,7 @@ export class PriceList implements Prices {
   }
 }
 
-/** Whether the operator pays for calls of the model: the project has not given the key of its provider. */
+/** Whether the operator pays for calls of the model, because the project hasn't set its provider's key. */
 function isPaidByService(project: ProjectSnapshot | undefined, model: string): boolean {
   const { provider } = splitModelName(model)
   if (provider === 'builtin' || model.startsWith(EMBEDDER)) return true
@@ -104,7 +104,7 @@ function isPaidByService(project: ProjectSnapshot | undefined, model: string): b
   return known !== undefined && known.isOfProject !== true
 }
 
-/** The prices that a project has. */
+/** The prices in a project. */
 export async function listPrices(db: Database, project_id: string): Promise<ProjectSnapshot['prices']> {
   const own = await listOwn(db, project_id)
   const byService = own.filter(({ set_by }) => set_by === 'service')
@@ -122,7 +122,7 @@ function pricesOf(given: readonly GivenPrice[], source: Price['source']): NamedP
   )
 }
 
-/** Rates that were not given follow from the others. */
+/** Missing rates follow from the others. */
 export function wholeRates(given: Omit<GivenPrice, 'model'>): Rates {
   const { input, output, cached_input, cache_write, reasoning, request } = given
   return {

@@ -4,13 +4,13 @@ import type { Actor } from '../../operation/actor.ts'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import { announce, type Database } from '../../storage/database.ts'
 
-/** A price as the configuration and the API give it. */
+/** A price as the configuration and the API express it. */
 export type GivenPrice = Config['prices'][number]
 
-/** A price of a project, and who set it. */
+/** A project's price, and who set it. */
 type OwnPrice = GivenPrice & { set_by: Actor['reach'] }
 
-/** The most prices a project may have: all of them are read together when a run first needs one. */
+/** The most prices of a project: all of them are read together when a run first needs one. */
 const MAX_PRICES = 1_000
 
 /** The prices that were set through the API. */

@@ -7,7 +7,7 @@ export function ratesFor({ rates, tiers }: Price, input_tokens: number): Rates {
   return tiers.findLast(({ above }) => input_tokens > above) ?? rates
 }
 
-/** What the ledger keeps of them. Made once for each, because every line has it. */
+/** What the ledger stores of them. Made once for each, because every line has it. */
 const written = new WeakMap<Rates, string>()
 
 export function priceText(price: Price, rates: Rates): string {
@@ -20,7 +20,9 @@ export function priceText(price: Price, rates: Rates): string {
   return text
 }
 
-/** The most that a request may cost, whichever kinds of tokens it has. It may have less input than that, at other rates. */
+/**
+ * The most that a request can cost, whatever kinds of tokens it has. It may have less input than that, at other rates.
+ */
 export function mostCostOf({ rates, tiers }: Price, input_tokens: number, output_tokens: number): number {
   const reached = [rates, ...tiers.filter(({ above }) => input_tokens > above)]
   const costs = reached.map((known) => {
@@ -37,8 +39,8 @@ const PICO_PER_TOKEN = 1e6
 const PICO_PER_NANO = 1_000
 
 /**
- * In billionths of a dollar. Rates become whole numbers first and the sum is rounded once, so that nothing is lost or
- * gained however many lines are added up. A request that was not answered at all is not charged as one.
+ * In billionths of a dollar. Rates become whole numbers first and the sum is rounded once, so nothing is lost or gained
+ * however many lines are added. A request that wasn't answered at all isn't charged.
  */
 export function costOf(rates: Rates, tokens: TokenCount, status: CallStatus): number {
   const { input_tokens, output_tokens } = tokens

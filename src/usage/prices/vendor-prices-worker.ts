@@ -4,7 +4,7 @@ import type { ConditionalPrice, ModelPrice } from '@pydantic/genai-prices'
 /** A model at the address of a provider. */
 export type VendorModel = { url: string; id: string }
 
-/** What the list has of a model: one price, or several with the times at which they hold. Null: nothing. */
+/** What the list says about a model: one price, or several with their times. Null: nothing. */
 export type ListedPrice = ModelPrice | ConditionalPrice[] | null
 
 /** The list takes 60 ms to load and 20 MB, so it is read in a thread that ends when it has answered. */

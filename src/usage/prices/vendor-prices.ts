@@ -10,10 +10,10 @@ const REMEMBERED_MODELS = 2_000
 
 const { '@pydantic/genai-prices': version } = project.dependencies
 
-/** The vendors in the list answer at names. No other address is looked up in it, so that it need not be read. */
+/** The vendors in the list have host names. No other URL is looked up in it, so that it doesn't have to be read. */
 const VENDOR = /^https:\/\/[^/]*\.[a-z]+(?::\d+)?(?:\/|$)/i
 
-/** The prices of public vendors, by the address of a provider. They come with the program and are never fetched. */
+/** The prices of public vendors, by a provider's URL. They are part of the program and are never fetched. */
 export class VendorPrices {
   readonly #known = new LRUCache<string, Promise<ListedPrice>>({ max: REMEMBERED_MODELS })
 
@@ -34,7 +34,7 @@ export class VendorPrices {
     return models.map((model) => {
       const key = keyOf(model)
       const listed = answered.then((all) => all[wanted.indexOf(model)] ?? null)
-      // A list that could not be read is read again the next time.
+      // If the list couldn't be read, it is read again the next time.
       listed.catch(() => this.#known.delete(key))
       this.#known.set(key, listed)
       return listed
@@ -67,7 +67,7 @@ const PER_THOUSAND = 1_000
 
 const prices = new WeakMap<ModelPrice, Price | undefined>()
 
-/** Undefined if the list prices something else than tokens and requests. */
+/** Undefined if the list prices anything other than tokens and requests. */
 function priceOf(listed: ModelPrice): Price | undefined {
   const known = prices.get(listed)
   if (known || prices.has(listed)) return known
