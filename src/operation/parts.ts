@@ -26,7 +26,7 @@ import type { FindProject, Prices } from './project-snapshot.ts'
 import type { Recall } from './recall.ts'
 import type { Spending } from './spending.ts'
 
-/** How many rows each kind of data has, and how many were added on each of the last days. */
+/** How many rows each kind of data has, and how many from each of the last days are kept. */
 export type StoreSizes = {
   measured_at: number
   bytes: number

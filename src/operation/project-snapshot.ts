@@ -30,9 +30,7 @@ export type ProjectSnapshot = {
   readonly pause: Pause | undefined
   /** The configuration's, and its own. */
   readonly providers: readonly Provider[]
-  /**
-   * Its own prices, by `provider/model` and `provider/*`, and those that an actor with access to all projects has set.
-   */
+  /** Its own, by `provider/model` and `provider/*`, and which of them an actor with access to all projects has set. */
   readonly prices: { readonly all: ReadonlyMap<string, Price>; readonly byService: ReadonlyMap<string, Price> }
   readonly subscribers: readonly Subscriber[]
   /** The budgets that apply to its spending, including those of the service. */
