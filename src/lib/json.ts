@@ -17,7 +17,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether lists and objects stand in each other more than `most` times. */
+/** Whether lists and objects are nested more than `most` levels deep. */
 export function isDeeper(value: unknown, most: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return most <= 0 || Object.values(value).some((inner) => isDeeper(inner, most - 1))

@@ -12,7 +12,7 @@ export function lazily<Package extends object>(name: string): () => Package {
   return firstFound(() => load(name) as Package)
 }
 
-/** Finds something when it is first asked for, and remembers it. It is for what never changes while the process runs. */
+/** Finds something when it is first requested, and caches it. Only for what never changes while the process runs. */
 export function firstFound<T extends object>(find: () => T): () => T {
   let found: T | undefined
   return () => (found ??= find())

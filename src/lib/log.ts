@@ -11,7 +11,7 @@ type LogOptions = { level: Level | 'silent'; format: 'auto' | 'json' | 'pretty';
 
 type Destination = { write(line: string, level: Level): unknown }
 
-/** A message, or fields and a message. An error stands in the field `err`. */
+/** A message, or fields and a message. An error is in the field `err`. */
 type LogArguments = [message: string] | [fields: LogFields, message: string]
 
 /** The service's own log: one line of JSON per message. */
@@ -157,8 +157,8 @@ class LogSink {
   readonly #atExit = () => this.#finish()
 
   /**
-   * Gathers lines, so that no request waits for a write. A line waits for a second at most. An error is written at once,
-   * because it may be the last line of this process.
+   * Collects lines, so that no request waits for a write. A line waits for at most a second. An error is written
+   * immediately, because it may be the last line of this process.
    */
   write(line: string, level: Level): void {
     if (this.#late.length + this.#gathered.length > MAX_WAITING_CHARACTERS) {

@@ -7,14 +7,14 @@ import type { LogsQuery, StoredLogEntry } from './log-entry.ts'
 import { type LogKey, type LogPosition, positionBehind, readPosition, writePosition } from './log-position.ts'
 import { fromRow, isFound, LOG_COLUMNS, type LogRow, numbersOf } from './store.ts'
 
-/** A request looks at this number of entries of all agents at most. */
+/** A request checks at most this many entries of all agents. */
 const FOLLOWED_ENTRIES = 10_000
 
 type FollowQuery = LogsQuery & { after: string }
 
 /**
- * Entries in the order in which they were stored; each is told once, and no request waits for a transaction that is under
- * way. What such a transaction stores is sent when it has committed.
+ * Entries in the order in which they were stored; each is sent once, and no request waits for an active transaction.
+ * What such a transaction stores is sent after its commit.
  */
 export async function followLog(
   db: Database,
@@ -66,7 +66,7 @@ async function countRows(found: SelectQueryBuilder<LogLookup, 'looked', unknown>
   return Number(count)
 }
 
-/** Behind everything that can be seen now. SQLite has one writer: each entry counts as a transaction of its own. */
+/** After everything that is visible now. SQLite has one writer, so each entry is treated as its own transaction. */
 async function findEnd(db: Database): Promise<LogPosition> {
   if (engineOf(db) === 'sqlite') {
     const { id } = await db
@@ -97,8 +97,8 @@ function selectBetween(db: Database, from: LogPosition, end: LogPosition) {
 }
 
 /**
- * For the start of a service. The entries of a restored database name transactions of the server that it came from, which
- * may have higher numbers than any here: they would be told to followers as new.
+ * For the start of a service. The entries of a restored database name transactions of their original server, which may
+ * have higher numbers than any here: followers would receive them as new.
  */
 export async function adoptRestored(db: Database): Promise<void> {
   if (engineOf(db) === 'sqlite') return

@@ -19,7 +19,7 @@ export const LogEntryReply = z
 /** A stored entry. Every entry belongs to an invocation. */
 export type StoredLogEntry = z.input<typeof LogEntryReply>
 
-/** Entries of all agents are counted together, and the number of one would tell how many others have. */
+/** Entries of all agents are counted together, and one agent's number would reveal how many others have. */
 export function withOwnId<Entry extends { id: string }>(entry: Entry, keyring: Keyring): Entry {
   return { ...entry, id: keyring.digest(entry.id, 'log entry') }
 }

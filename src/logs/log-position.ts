@@ -2,9 +2,9 @@ import { invalid } from '../errors.ts'
 import type { Keyring } from '../security/keyring.ts'
 
 /**
- * Where a follower of a log stands. Entries become visible when their transaction commits, not in the order of their ids,
- * so a position says which transactions it has read: all below `next` but those in `open`, which had not ended.
- * `read` is there when a page ended within a transaction: its entries up to `id` have been read.
+ * A follower's position in a log. Entries become visible when their transaction commits, not in the order of their IDs,
+ * so a position says which transactions it has read: all below `next` except those in `open`, which hadn't ended.
+ * `read` is present if a page ended within a transaction: its entries up to `id` have been read.
  */
 export type LogPosition = { next: number; open: readonly number[]; read?: LogKey | undefined }
 
@@ -13,7 +13,7 @@ export type LogKey = { transaction: number; id: number }
 
 const PURPOSE = 'log position'
 
-/** Sealed, because its numbers would tell how much is stored for others. */
+/** Encrypted, because its numbers would reveal how much is stored for others. */
 export function writePosition(position: LogPosition, keyring: Keyring): string {
   return keyring.encrypt(JSON.stringify(position), PURPOSE)
 }

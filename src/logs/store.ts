@@ -85,21 +85,19 @@ type LevelAndTime = Pick<LogsQuery, 'level' | 'start_time' | 'end_time'>
 function within<Row>(select: Select<Row>, { level, start_time, end_time }: LevelAndTime): Select<Row> {
   let ranged = select
   if (level) ranged = ranged.where('level', 'in', numbersOf({ level }))
-  // Both engines use the index `logs_not_info` only where this stands.
+  // Both engines use the index `logs_not_info` only with this condition.
   if (level && !level.includes('info')) ranged = ranged.where(sql<SqlBool>`level <> 1`)
   if (start_time !== undefined) ranged = ranged.where('timestamp', '>=', start_time)
   if (end_time !== undefined) ranged = ranged.where('timestamp', '<', end_time)
   return ranged
 }
 
-/**
- * A search looks through this number of entries, of those that pass the other filters, and finishes the millisecond it is in.
- */
+/** A search checks this many entries that pass the other filters, and finishes the millisecond that it is in. */
 const SEARCHED_ENTRIES = 10_000
 
 /**
- * An index of every word would cost each invocation more than all else it writes: a search looks at the nearest
- * entries. It stops between two milliseconds, so that a search of the range behind it meets every other entry once.
+ * An index of every word would cost each invocation more than everything else that it writes, so a search checks the
+ * nearest entries. It stops between two milliseconds, so that a search of the next range finds every other entry once.
  */
 async function searchRows(db: Database, agent_seq: number, text: string, query: LogsQuery): Promise<Page<LogRow>> {
   const { direction } = orderOf(query.sort)

@@ -94,7 +94,7 @@ export async function totalsOfAgents(
   return Map.groupBy(rows, ({ agent_seq }) => agent_seq)
 }
 
-/** Of these agents, those of whose invocations in the range at least one in `oneIn` failed. */
+/** The agents among these of whose invocations in the range at least one in `oneIn` failed. */
 export function failingAgents(
   db: Database,
   agents: Expression<number>,
@@ -264,7 +264,7 @@ function stepOf({ step }: Range): RawBuilder<number> {
   return sql<number>`start - start % ${sql.lit(step)}`
 }
 
-/** How many minutes each row has of which the steps are made. */
+/** How many minutes are in each row from which the steps are made. */
 function spanOf({ step }: Range): number {
   return step % HOUR === 0 ? HOUR : 1
 }

@@ -26,7 +26,7 @@ export class PauseWatch implements Pauses {
   async watch(project_id: string): Promise<WatchedPause> {
     const work = { project_id, paused: new Cancellation() }
     const release = () => this.#underWay.delete(work)
-    // It is added first: a pause that begins while the store is asked stops it too.
+    // It is added first, so a pause that begins while the store is asked stops it too.
     this.#underWay.add(work)
     try {
       const project = await this.#findProject(project_id)
@@ -38,7 +38,10 @@ export class PauseWatch implements Pauses {
     return { paused: work.paused, release }
   }
 
-  /** All that a pause stops hears of it at the same moment. What begins meanwhile asks for itself: this list may be older. */
+  /**
+   * Everything that a pause stops is notified at the same moment. What starts meanwhile asks for itself, because this
+   * list may be older.
+   */
   async check(): Promise<void> {
     const underWay = [...this.#underWay]
     const pauses = await store.list(this.#storage.db)

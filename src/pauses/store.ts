@@ -16,7 +16,7 @@ export function pauseOf(pauses: readonly Pause[], project_id: string): Pause | u
   return ofService ?? pauses.find((pause) => pause.project_id === project_id)
 }
 
-/** Pauses the project, or the service. If it is paused already, only the reason changes. Returns whether it was not. */
+/** Pauses the project, or the service. If it is already paused, only the reason changes. Returns whether it wasn't. */
 export async function insert(db: Database, pause: Pause): Promise<boolean> {
   const scope = scopeOf(pause.project_id)
   const { numInsertedOrUpdatedRows } = await db

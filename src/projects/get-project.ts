@@ -20,7 +20,7 @@ export const getProject = operation({
   },
 })
 
-/** A key of one project does not learn whether another exists. */
+/** A key of one project must not learn whether another exists. */
 async function getInReach(db: Database, { reach, scope }: Actor, ref: string): Promise<Project> {
   const project = await projects.get(db, ref)
   if (reach === 'project' && project.id !== scope.project_id) throw notFound('Project', ref)

@@ -76,7 +76,7 @@ export const ProjectReply = z
 
 export type Project = RowWith<Tables['projects'], { limits: z.output<typeof Limits> }>
 
-/** The limits with those that are named changed. What was never named is no limit. */
+/** The limits with the given ones changed. A limit that was never set doesn't exist. */
 export function withLimits(limits: Partial<Project['limits']>, changes: z.output<typeof SetLimits>): Project['limits'] {
   return { ...NO_LIMITS, ...limits, ...withoutUndefined(changes) }
 }

@@ -45,7 +45,7 @@ export async function list(db: Database, query: PageQuery, only: string | undefi
 /** A list that is longer cannot be chosen from. The page of projects has all of them. */
 const MOST_TO_CHOOSE = 1_000
 
-/** The projects to choose from, or those of them that are named: first the default one, then by name. */
+/** The projects to choose from, or the named ones among them: first the default project, then by name. */
 export async function listToChoose(db: Database, ids?: readonly string[]): Promise<{ id: string; name: string }[]> {
   if (ids?.length === 0) return []
   return db
@@ -106,7 +106,7 @@ export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('projects').where('id', '=', id).execute()
   for (const change of ['projects', 'secrets', 'providers', 'prices', 'agents_of_projects'] as const)
     await announce(db, change, id)
-  // The ids of what it had are not known here, so every node forgets all of that kind.
+  // The IDs of what it had aren't known here, so every node drops everything of that kind.
   for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change)
 }
 

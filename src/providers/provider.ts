@@ -64,7 +64,7 @@ export const ProviderReply = z
   })
   .meta({ id: 'Provider' })
 
-/** A provider as it is stored: its key is sealed. */
+/** A provider as it is stored: its key is encrypted. */
 export type StoredProvider = {
   project_id: string
   name: string

@@ -28,7 +28,7 @@ export const SecretReply = z
   })
   .meta({ id: 'Secret' })
 
-/** A secret as it is stored: sealed. */
+/** A secret as it is stored: encrypted. */
 export type StoredSecret = {
   project_id: string
   name: string

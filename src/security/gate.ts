@@ -5,11 +5,11 @@ import type { Rate } from './limits/rate-limiter.ts'
 import type { SecuritySettings } from './security-settings.ts'
 
 /**
- * A `security` block, worked out once. The service has one, and every agent may have its own. An undefined field asks
- * for nothing.
+ * A `security` block, computed once. The service has one, and every agent can have its own. An undefined field requires
+ * nothing.
  */
 export type Gate = {
-  /** What it asks of a connection. */
+  /** What it requires of a connection. */
   connection: ConnectionRules | undefined
   /** Counts all callers together. */
   rate: (Rate & { limit: number }) | undefined

@@ -25,13 +25,13 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const DIGEST_BYTES = 12
-/** What stands before the 32 bytes of a private key in its standard encoding (RFC 8410). */
+/** The prefix of the 32 bytes of a private key in its standard encoding (RFC 8410). */
 const X25519_PKCS8 = Buffer.from('302e020100300506032b656e04220420', 'hex')
 
 export type Keyring = {
   encrypt(plain: string, purpose: string): string
   decrypt(sealed: string, purpose: string): string
-  /** The same text for the same value, which says nothing about it: 96 bits. */
+  /** The same text for the same value, which reveals nothing about it: 96 bits. */
   digest(plain: string, purpose: string): string
   /** A private key (X25519) for this purpose. Its public half can be given to others. */
   privateKey(purpose: string): KeyObject

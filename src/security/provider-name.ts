@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The first part of a model, as in `name/model`. The same rules hold for the configuration and for the API. */
+/** The first part of a model, as in `name/model`. The same rules apply to the configuration and to the API. */
 export const PROVIDER_NAME = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lowercase letters, digits and hyphens')

@@ -19,8 +19,8 @@ const PURPOSE = 'run token'
 const KNOWN_TOKENS = 1_000
 
 /**
- * What a remote agent shows when it asks for steps of this attempt or reads its files. It is worth nothing for anything
- * else. It is signed and not sealed, because the agent knows what it says, and each step is checked by it.
+ * What a remote agent sends when it requests steps of this attempt or reads its files. It is useless for anything else.
+ * It is signed, not encrypted, because the agent knows its content, and each step is checked against it.
  */
 export function runToken(run: TokenRun, keyring: Keyring): string {
   const { project_id, agent_id, request_id, attempt, until, file_ids } = run

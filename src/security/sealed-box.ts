@@ -16,7 +16,7 @@ const KEY_BYTES = 32
 const CHECK_BYTES = 4
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** What stands before the 32 bytes of a public key in its standard encoding (RFC 8410). */
+/** The prefix of the 32 bytes of a public key in its standard encoding (RFC 8410). */
 const X25519_SPKI = Buffer.from('302a300506032b656e032100', 'hex')
 
 /** What the sealed values of one file have in common: for whom they are, and the other half of the agreed key. */

@@ -3,7 +3,7 @@ import { SecretText } from './security-settings.ts'
 
 export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 
-/** A secret that tools use as `{{secret.NAME}}`. The same rules hold for the configuration and for the API. */
+/** A secret that tools use as `{{secret.NAME}}`. The same rules apply to the configuration and to the API. */
 export const ToolSecret = z.strictObject({
   // The value is sent in a header. What a header cannot carry is refused now, and not when a tool is called.
   value: SecretText.regex(

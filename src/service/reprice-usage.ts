@@ -9,7 +9,7 @@ import type { LedgerLine } from '../usage/ledger-line.ts'
 import { costOf, mostCostOf, priceText, ratesFor } from '../usage/prices/rates.ts'
 import * as usage from '../usage/store.ts'
 
-/** One request looks at this number of calls, so that others can write meanwhile. */
+/** One request processes this many calls, so that others can write in between. */
 const LINES_AT_ONCE = 200
 
 export const repriceUsage = operation({

@@ -5,7 +5,7 @@ import { findKeptSizes, isSmallStore, keepSizes, measureStore } from './store.ts
 
 /** What was counted of a large store is shown for this time, and then counted again while clients see the last one. */
 const KEPT_MS = 60_000
-/** How old it may be when the first client asks. */
+/** How old the sizes can be when the first client asks. */
 const EVERY_MS = 3_600_000
 
 type SizeParts = Pick<Parts, 'storage' | 'now'>

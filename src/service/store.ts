@@ -8,7 +8,7 @@ import type { Tables } from '../storage/tables.ts'
 
 export type Backlog = { queue: 'runs' | 'deliveries' | 'jobs'; waiting: number; leased: number; oldest: number | null }
 
-/** How much work waits for a node, since when the oldest of it is due, and how much the nodes are doing. */
+/** How much work waits for a node, since when the oldest of it has been due, and how busy the nodes are. */
 export async function listBacklogs(db: Database, now: number): Promise<Backlog[]> {
   const { rows } = await sql<Backlog>`
     select * from (
@@ -98,7 +98,10 @@ async function countRows(db: Database, signal: AbortSignal | undefined): Promise
 const DAYS = 30
 const DAY_MS = 86_400_000
 
-/** The rows that are kept of each of the last days. Indexes have them by agent and time, or by an id that begins with it. */
+/**
+ * How many rows from each of the last days are kept. Indexes have them by agent and time, or by an ID that begins with
+ * the time.
+ */
 async function listDays(db: Database, now: number, signal: AbortSignal | undefined): Promise<StoreSizes['days']> {
   const today = Math.floor(now / DAY_MS)
   const agents = db.selectFrom('agents').select('seq')

@@ -10,7 +10,7 @@ export type OpenTelemetryOptions = {
   sampler: string
   samplerArg: number
   content: boolean
-  /** Called when the collector could not be told, not more than once a minute. */
+  /** Called when the collector can't be reached, at most once a minute. */
   onProblem(message: string): void
 }
 
@@ -23,7 +23,7 @@ const PACKAGES = {
   '@opentelemetry/sdk-trace': '3.1.0',
 }
 
-/** With messages and answers spans are large. Fewer of them are sent at once, and wait. */
+/** With messages and answers, spans are large. Fewer of them are sent at the same time, and fewer wait. */
 const LARGE_SPANS = { maxExportBatchSize: 32, maxQueueSize: 512 }
 
 const PROBLEM_EVERY_MS = 60_000

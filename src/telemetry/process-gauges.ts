@@ -24,7 +24,7 @@ export function addProcessGauges(telemetry: Telemetry, now: () => number): () =>
     "Memory that the process can use: its container's limit, or the machine's memory",
     () => Math.min(totalmem(), process.constrainedMemory() || Infinity),
   )
-  // Only Linux tells these two. Elsewhere they are left out.
+  // Only Linux reports these two. Elsewhere they are left out.
   telemetry.gauge('process_open_fds', 'Open file handles', async () => (await readdir('/proc/self/fd')).length)
   telemetry.gauge('process_max_fds', 'Maximum file handles', () => mostOpenFiles() ?? [])
   telemetry.gauge('nodejs_heap_used_bytes', 'Heap memory of JavaScript', () => process.memoryUsage().heapUsed)

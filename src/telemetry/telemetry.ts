@@ -92,7 +92,7 @@ export class Telemetry {
   readonly #gauges: Gauge[] = []
 
   constructor() {
-    // Prometheus sees a counter grow only if it has read the number before. These are looked at for their first event.
+    // Prometheus sees a counter grow only if it has read the number before. Alerts need the first event of these.
     this.refusedConnections.add(0)
     for (const kind of ['run', 'delivery', 'job']) this.takeovers.add(0, kind)
     for (const result of ['run', 'missed', 'skipped']) this.ticks.add(0, result)

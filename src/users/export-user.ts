@@ -40,7 +40,7 @@ type Line = z.input<typeof UserLine>
 
 const PAGE_SIZE = 500
 
-/** Reads page by page, so that little is held in memory. */
+/** Reads page by page, so that only a little is in memory. */
 async function* linesOf(
   { db, keyring }: Pick<Parts, 'keyring'> & { db: Database },
   shown: agents.ShownAgent[],

@@ -7,7 +7,7 @@ const counts = {
   last_used_at: Time.describe("The time of the newest memory ever written; deleting memories doesn't change it"),
 }
 
-/** The users of an agent are those that its memory knows by a `user_id`. */
+/** The users of an agent are those whose `user_id` is in its memory. */
 export const AgentUser = z.object({ user_id: z.string(), ...counts }).meta({ id: 'AgentUser' })
 
 export const AgentSession = z

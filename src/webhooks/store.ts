@@ -50,7 +50,7 @@ export async function lock(db: Database, id: string): Promise<void> {
   await db.selectFrom('webhooks').select('id').where('id', '=', id).forUpdate().execute()
 }
 
-/** The same, and returns its address. */
+/** The same, and returns its URL. */
 export async function lockUrl(db: Database, id: string): Promise<string | undefined> {
   const select = db.selectFrom('webhooks').select('url').where('id', '=', id)
   const row = await (engineOf(db) === 'postgres' ? select.forUpdate() : select).executeTakeFirst()
@@ -135,7 +135,7 @@ export async function update(
 }
 
 /**
- * The receiver at this address accepted a delivery, so it is not failing. This is not announced: only the sender needs it,
+ * The receiver at this URL accepted a delivery, so it isn't failing. This isn't announced: only the sender needs it,
  * and it reads it.
  */
 export async function recordSuccess(db: Database, { id, url }: Pick<Webhook, 'id' | 'url'>): Promise<void> {

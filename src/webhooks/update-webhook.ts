@@ -27,7 +27,7 @@ export const updateWebhook = operation({
       requireUrl(body.url, policiesOf(config).webhooks)
     }
     const status = body.status ?? webhook.status
-    // With a new address or after a new start, earlier failures do not count.
+    // After a new URL or a restart of the webhook, earlier failures are no longer counted.
     const isFresh = (body.url ?? webhook.url) !== webhook.url || status !== webhook.status
     const changes = {
       url: body.url ?? webhook.url,

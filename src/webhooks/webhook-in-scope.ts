@@ -11,8 +11,8 @@ export async function getInScope(db: Database, actor: Actor, id: string): Promis
 }
 
 /**
- * A webhook that its agent's keys may point elsewhere, test and sign again. A callback is not one: its caller has given
- * it credentials for its own address.
+ * A webhook that its agent's keys can test, and whose URL and secret they can change. A callback isn't one: its caller
+ * has given it credentials for its own URL.
  */
 export async function getChangeable(db: Database, actor: Actor, id: string): Promise<Webhook> {
   const webhook = await getInScope(db, actor, id)

@@ -81,7 +81,7 @@ export const WebhookWithSecret = z
   .object({ ...WebhookReply.shape, secret: z.string().describe('Returned only in this reply') })
   .meta({ id: 'WebhookWithSecret' })
 
-/** `event` is what every webhook is sent. `a2a` is the run as A2A tells a task. */
+/** `event` is what every webhook receives. `a2a` is the run as an A2A task. */
 export const CallbackFormat = z.enum(['event', 'a2a'])
 
 type EarlierSecret = { secret: string; expires_at: number }

@@ -4,7 +4,7 @@ export function csvOf(rows: readonly object[], names: readonly string[] = Object
   return lines.map((line) => `${line.map(cell).join(',')}\r\n`).join('')
 }
 
-/** A spreadsheet would run a text that begins like a formula, so it gets a mark before it. */
+/** A spreadsheet would run a text that starts like a formula, so a mark is added before it. */
 function cell(value: unknown): string {
   const text = String(value ?? '')
   const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text

@@ -1,6 +1,6 @@
 /** Longer words are not compared: that would take long, and no candidate is as long. */
 const LONGEST = 100
-/** How far apart two words are if one begins with the other: a single mistake is nearer. */
+/** The distance of two words if one begins with the other. A single mistake is closer. */
 const BEGINNING = 1.5
 
 /** The candidate that the reader most likely meant by `word`, if one is close enough. */

@@ -1,4 +1,4 @@
-/** Makes text that every store can hold: UTF-8 has no lone surrogates, and PostgreSQL no NUL. */
+/** Makes text that every store accepts: UTF-8 has no lone surrogates, and PostgreSQL no NUL. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd')
 }

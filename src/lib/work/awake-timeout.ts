@@ -4,8 +4,8 @@ const SHORTEST_MS = 10
 export type AwakeTimeout = { clear(): void }
 
 /**
- * Rings after `ms` in which this process got to run. A process that stands still, as on a machine that was suspended,
- * learns of it by a timer that rings late: only the time that the timer was set to counts. So time is taken in slices.
+ * Fires after `ms` in which this process could run. If the process was suspended, perhaps with its machine, a timer
+ * fires late, and only the time that the timer was set to is counted. So the time is measured in slices.
  */
 export function setAwakeTimeout(ring: () => void, ms: number): AwakeTimeout {
   const sliceMs = Math.max(SHORTEST_MS, ms / SLICES)

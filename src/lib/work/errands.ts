@@ -1,7 +1,7 @@
 import type { Logger } from '../log.ts'
 
 /**
- * Short work that no request waits for. The stop does: it ends before what it uses is closed, and nothing begins after
+ * Short work that no request waits for. The stop does: it ends before what it uses is closed, and nothing starts after
  * that.
  */
 export class Errands {

@@ -6,7 +6,7 @@ import { groupOf } from './lane-key.ts'
  */
 export type Share = { total: number; ofLane(key: string): number }
 
-/** A lane whose turn it is, and how many pieces of its work may begin. */
+/** A lane whose turn it is, and how many pieces of its work can start. */
 export type LaneTurn = { readonly key: string; readonly places: number }
 
 /** What is known after a lane's turn. */
@@ -14,8 +14,8 @@ export type Outlook = {
   /** How many pieces of work have begun. */
   begun: number
   /**
-   * When more is due. `full` says that more is due now, but as much is under way on all nodes as may be, of the lane or
-   * of its group. Undefined when nothing is left.
+   * When more is due. `full` says that more is due now, but the lane or its group has reached its limit on all nodes.
+   * Undefined if nothing is left.
    */
   next: number | Full | undefined
 }
@@ -46,14 +46,15 @@ type WaitingLane = readonly [string, Lane]
 type Group = { under_way: number; line: WaitingLane[] }
 
 const NEVER = Number.POSITIVE_INFINITY
-/** A lane of which a piece failed is trusted again after this many successes in a row. */
+/** A lane in which a piece of work failed is trusted again after this many successes in a row. */
 const TRUSTED_AFTER = 20
 
 /**
- * Decides whose work begins next. Each owner of work (an agent, a webhook, a kind of job) has a lane, so that the long
- * queue of one does not hold up the others. The lanes of a project are a group (`lane-key.ts`). The group with the least work under way comes first, in it the
- * lane with the least, then the one that has waited longest. A lane of which pieces fail, were it one in five, gets one
- * place at a time, and all such lanes together get at most half of the places: failures may be slow. It reads no clock.
+ * Decides whose work starts next. Each owner of work (an agent, a webhook, a kind of job) has a lane, so that one long
+ * queue doesn't delay the others. The lanes of a project are a group (`lane-key.ts`). The group with the least active
+ * work comes first, in it the lane with the least, then the one that has waited longest. A lane in which one piece of
+ * work in five (or more) fails gets one slot at a time, and all such lanes together get at most half of the slots,
+ * because failures may be slow. It reads no clock.
  */
 export class FairLanes {
   readonly #lanes = new Map<string, Lane>()
@@ -87,7 +88,7 @@ export class FairLanes {
     this.#freedGroup(key)
   }
 
-  /** The lanes whose turn it is. Their places are set aside until `served` is called. */
+  /** The lanes whose turn it is. Their slots are reserved until `served` is called. */
   turns(now: number): LaneTurn[] {
     const waiting = [...this.#lanes].filter(
       ([, { mode, hasResults, due_at }]) => mode === 'resting' && (hasResults || due_at <= now),
@@ -123,7 +124,7 @@ export class FairLanes {
     const isFull = next === 'full' || next === 'group full'
     this.wake(key, isFull ? full_until : (next ?? NEVER))
     if (isFull) lane.full = next
-    // As long as the group is not found full, the next of those that wait for it may have a place.
+    // Until the group turns out to be full, the next of its waiting lanes can have a slot.
     if (places > 0 && (next !== 'group full' || lane.wasGroupFreed)) this.#freedGroup(key)
     this.#forgetIdle(key, lane)
   }
@@ -153,7 +154,7 @@ export class FairLanes {
     return next
   }
 
-  /** From now on nothing begins. Lanes get turns only to store results. */
+  /** From now on nothing starts. Lanes get turns only to store results. */
   close(): void {
     this.#free = Number.NEGATIVE_INFINITY
   }
@@ -234,7 +235,7 @@ export class FairLanes {
   }
 }
 
-/** Of groups that have lanes in line. Of several with the same load, the one that has waited longest. */
+/** Only groups with waiting lanes. Of several with the same load, the one that has waited longest. */
 function leastLoaded(groups: readonly Group[]): Group | undefined {
   let least: Group | undefined
   for (const group of groups) {

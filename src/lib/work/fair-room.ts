@@ -3,7 +3,7 @@ import { groupOf } from './lane-key.ts'
 
 /** A part of a room that is in use. */
 export type Portion = {
-  /** Gives back what is held beyond this amount. */
+  /** Gives back everything beyond this amount. */
   keep(amount: number): void
   /** Gives back all of it. Only the first call counts. */
   release(): void
@@ -12,20 +12,23 @@ export type Portion = {
 type RoomRequest = { lane: string; amount: number; begin(portion: Portion | undefined): void }
 
 /**
- * A fixed amount of something that this process has: bytes of memory, threads, places. Each part is taken for a lane
+ * A fixed amount of something that this process has: bytes of memory, threads, slots. Each part is taken for a lane
  * (`lane-key.ts`): for a project, and for an agent or another owner in it.
  *
- * A project may hold as much as it leaves free: one that is alone gets half of the room, two get a third each. So there is
- * always something left for a project that holds nothing. If too little is left, projects take turns, and in each of them
- * its lanes: those that hold least come first, then those whose last turn was longest ago.
+ * A project can use at most as much as it leaves free: one project alone gets half of the room, and two get a third
+ * each. So there is always something left for a project that uses nothing. If too little is left, projects take turns,
+ * and lanes within each: those that use least come first, then those whose last turn was longest ago.
  */
 export class FairRoom {
   readonly #total: number
   #left: number
   #isClosed = false
-  /** What projects and lanes hold, by their names. */
+  /** What projects and lanes use, by name. */
   readonly #held = new Map<string, number>()
-  /** What waits, by project and lane. The project whose last turn was longest ago stands first, and so do its lanes. */
+  /**
+   * The waiting requests, by project and lane. The project whose last turn was longest ago comes first, and so do its
+   * lanes.
+   */
   readonly #line = new Map<string, Map<string, RoomRequest[]>>()
 
   constructor(total: number) {
@@ -80,7 +83,7 @@ export class FairRoom {
     for (const { begin } of waiting) begin(undefined)
   }
 
-  /** A project that holds nothing may have all that is left. */
+  /** A project that uses nothing can have everything that is left. */
   #fits(lane: string, amount: number): boolean {
     return this.#heldBy(groupOf(lane)) + amount <= this.#left
   }
@@ -117,12 +120,12 @@ export class FairRoom {
     }
   }
 
-  /** The next of those that wait, if there is room for it now. */
+  /** The next waiting request, if there is room for it now. */
   #next(): RoomRequest | undefined {
     for (const [project, lanes] of this.#leastFirst(this.#line)) {
       const [[, [first]]] = this.#leastFirst(lanes) as [[string, [RoomRequest]]]
       if (this.#fits(first.lane, first.amount)) return first
-      // It holds nothing, so only others can make room for it. What is left is saved until it fits.
+      // It uses nothing, so only others can make room for it. What is left is saved until it fits.
       if (this.#heldBy(project) === 0) return undefined
     }
     return undefined
@@ -138,7 +141,7 @@ export class FairRoom {
     this.#line.set(groupOf(lane), lanes.set(lane, [...(lanes.get(lane) ?? []), waiting]))
   }
 
-  /** Returns false if it does not stand in line any more. */
+  /** Returns false if it is no longer waiting. */
   #leave(waiting: RoomRequest): boolean {
     const { lane } = waiting
     const lanes = this.#line.get(groupOf(lane))

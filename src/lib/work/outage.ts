@@ -1,11 +1,14 @@
 import type { Logger } from '../log.ts'
 
-/** How often an outage that continues is logged again, with what it has cost so far. */
+/** How often a continuing outage is logged again, with what it has cost so far. */
 const AGAIN_MS = 60_000
 
 type Words = { level: 'warn' | 'error'; lost: string; back: string }
 
-/** Something that is away for a while. Its first failure is logged, further ones are counted until it is back. */
+/**
+ * Something that is temporarily unavailable. Its first failure is logged, and further ones are counted until it is
+ * back.
+ */
 export class Outage {
   readonly #log: Logger
   readonly #words: Words

@@ -1,6 +1,6 @@
 import { FairLanes, type Full, type Share } from './fair-lanes.ts'
 
-/** The clock may be set, so it is read again after this time, even if nothing is due before. */
+/** The clock can be changed, so it is read again after this time, even if nothing is due before. */
 const CLOCK_MS = 1_000
 /** How long a lane rests after its turn failed, or after it was full and nothing of it has ended here. */
 const REST_MS = 1_000
@@ -9,7 +9,7 @@ const SURVEY_PAUSE_MS = 100
 /** An announcement may be lost, and a node may die. How often the store is asked without one. */
 const SURVEY_EVERY_MS = 10_000
 
-/** What a turn of a lane has taken, and when it has more: full when all that may be in progress at once is. */
+/** What a turn of a lane has taken, and when it has more: full if it has reached its limit of active work. */
 export type WorkBatch<Item> = { items: readonly Item[]; next: number | Full | undefined }
 
 type Options<Item, Result> = {

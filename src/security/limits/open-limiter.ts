@@ -3,7 +3,7 @@ import { Outage } from '../../lib/work/outage.ts'
 import { localLimiter, type RateLimiter } from './rate-limiter.ts'
 import { sharedLimiter } from './shared-limiter.ts'
 
-/** `isShared` says whether all nodes count together now. It is undefined where there is no Redis. */
+/** `isShared` says whether all nodes count together now. It is undefined without Redis. */
 export type OpenLimiter = RateLimiter & { isShared?: () => boolean }
 
 type LimiterNeeds = {
@@ -28,7 +28,7 @@ export async function openLimiter(
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
-    // A connection on which a command was not answered for this time is made again, also one that has just been made.
+    // A connection on which a command got no reply for this time is reopened, even a new one.
     socketTimeout: 5_000,
     retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
   })

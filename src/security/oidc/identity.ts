@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { OidcSettings } from './oidc-settings.ts'
 
-/** As whom a provider knows a person, and what it says of them. Undefined is what it does not say. */
+/** A person's identity at a provider, and what the provider says about them. Undefined: the provider doesn't say. */
 export type Identity = {
   issuer: string
   subject: string
@@ -30,8 +30,8 @@ const Claims = z.looseObject({
 })
 
 /**
- * What the documents say: the ID token and the reply of UserInfo, as far as they are there. The first that says a thing
- * counts. An address is verified by a document that has the same address, never by one that speaks of another.
+ * What the documents say: the ID token and the reply of UserInfo, if present. The first document that says something
+ * decides. An email address is verified only by a document that has the same address.
  */
 export function readIdentity(
   documents: readonly object[],

@@ -31,7 +31,9 @@ export type DeviceCode = {
 /** The provider does not answer, or not as it should. It may do so later. */
 export class IssuerUnavailable extends Error {}
 
-/** The provider, or a check of what it said, refuses. `code` is the provider's word, if it is known to be harmless. */
+/**
+ * The provider, or a check of its reply, refuses. `code` is the provider's error code, if it is known to be harmless.
+ */
 export class IssuerRefusal extends Error {
   readonly code: string
   constructor(code: string, cause: unknown) {
@@ -75,7 +77,7 @@ export class OidcIssuer {
     })
   }
 
-  /** Who has signed in. `callback` is the address to which the browser was sent back. */
+  /** Who has signed in. `callback` is the URL to which the browser was sent back. */
   finish(callback: URL, { state, nonce, verifier }: Checks): Promise<VerifiedIdentity> {
     return this.#ask(async (configuration) => {
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
@@ -145,7 +147,10 @@ export class OidcIssuer {
     })
   }
 
-  /** Whose sessions the provider says have ended. Undefined if the token does not count, `unavailable` if that cannot be said. */
+  /**
+   * Whose sessions the provider says have ended. Undefined if the token isn't valid, `unavailable` if that can't be
+   * determined.
+   */
   readLogout(token: string): ReturnType<typeof readLogoutToken> {
     return readLogoutToken(token, this.settings, this.#published(), this.#now())
   }
@@ -155,7 +160,7 @@ export class OidcIssuer {
     return this.#provider
   }
 
-  /** The identity in the ID token. What it leaves out is asked for at UserInfo. */
+  /** The identity in the ID token. Anything missing is requested from UserInfo. */
   async #vouch(configuration: Configuration, tokens: Tokens, subject?: string): Promise<VerifiedIdentity> {
     const { access_token, refresh_token, id_token, scope } = tokens
     const { roles, scopes } = this.settings
@@ -215,7 +220,7 @@ function configurationOf(published: ServerMetadata, { clientId, clientSecret }: 
   return configuration
 }
 
-/** Refusals that say nothing of the person: the operator has to look at the settings of the client. */
+/** Refusals that say nothing about the person: the operator must check the client's settings. */
 const ABOUT_THE_CLIENT: ReadonlySet<string> = new Set([
   'invalid_client',
   'invalid_request',

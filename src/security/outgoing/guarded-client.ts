@@ -59,9 +59,9 @@ const IDLE_SOCKET_MS = 4_000
 const LONGEST_IDLE_SOCKET_MS = 30_000
 
 /**
- * `fetch` for addresses that other people chose. It reaches public addresses only. It resolves and checks a name with
- * every call, and connects only to an address that it has checked. It does not follow redirects, use proxies or
- * decompress bodies.
+ * `fetch` for URLs that other people chose. It reaches public addresses only. It resolves and checks a name with every
+ * call, and connects only to an address that it has checked. It doesn't follow redirects, use proxies or decompress
+ * bodies.
  */
 export class GuardedClient {
   readonly #policy: OutgoingPolicy
@@ -78,8 +78,8 @@ export class GuardedClient {
   }
 
   /**
-   * The connections to an address, after it was checked. They are for one request, which calls `release` when it ends. For
-   * replies of many small pieces, which a stream in between would make dear.
+   * The connections to an address, after it was checked. They are for one request, which calls `release` when it ends.
+   * For replies of many small pieces, for which a stream in between would cost too much.
    */
   async reach(address: string, { owner, signal }: { owner?: string | undefined; signal: AbortSignal }) {
     const problem = checkUrl(address, this.#policy)

@@ -17,7 +17,7 @@ export async function readHostFiles(hosts = HOSTS, resolver = RESOLVER): Promise
   return { hosts: parseHosts(hostLines), ...parseResolver(resolverLines) }
 }
 
-/** A missing file counts as empty. */
+/** A missing file is treated as empty. */
 async function linesOf(path: string): Promise<string[][]> {
   const text = await readFile(path, 'utf8').catch(() => '')
   return text.split('\n').map((line) =>

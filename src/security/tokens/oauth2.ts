@@ -19,7 +19,7 @@ export type OAuth2Options = {
   clientSecret?: string | undefined
   /** The agent scopes that count; all of them if absent. Any other scope in it must be in every token. */
   scopes?: readonly string[] | undefined
-  /** Asks the provider about every token, not only about those that its keys cannot check. */
+  /** Asks the provider about every token, not only about those that its keys can't check. */
   introspection?: boolean | undefined
   fetch: ProviderFetch
   now: () => number

@@ -5,7 +5,9 @@ import { type ProviderFetch, withoutSlash } from './identity-provider.ts'
 import { jwtVerifier } from './jwt.ts'
 import { oauth2Verifier } from './oauth2.ts'
 
-/** What a bearer token that is no API key stands for. `user_id` is set if it speaks for one user of an application. */
+/**
+ * What a bearer token that isn't an API key grants. `user_id` is set if it is for one user of an application.
+ */
 export type TokenGrant = {
   ok: true
   issuer: string

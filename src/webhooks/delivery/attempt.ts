@@ -64,7 +64,7 @@ export async function attempt(
     })
     status = response.status
     if (response.ok) {
-      // The delivery counts as received when the whole answer has arrived within the time limit.
+      // The delivery is received when the whole reply has arrived within the time limit.
       for await (const _ of response.body ?? []);
       return outcome(status, null)
     }
@@ -88,7 +88,7 @@ function headersOf(message: Message, at: number): Record<string, string> {
   }
 }
 
-/** Seconds or a date (RFC 9110). Anything else counts as 0. */
+/** Seconds or a date (RFC 9110). Anything else is treated as 0. */
 function retryAfter(headers: Headers, now: number): number {
   const text = headers.get('retry-after') ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000

@@ -33,7 +33,7 @@ export function sentHeaders(webhook: Pick<Webhook, 'format' | 'headers'>, keyrin
   return { ...openHeaders(webhook, keyring), ...type }
 }
 
-/** The run as A2A 1.0 tells a task. A response that may be cut is left out: who wants it gets the task. */
+/** The run as an A2A 1.0 task. A response that may be cut is left out: a client that needs it gets the task. */
 function taskOf({ timestamp, data }: RunEvent) {
   const { request_id: id, status, response, output, error, context } = data
   const contextId = context.session_id ?? id

@@ -59,7 +59,7 @@ const LOCKED_MS = 100
 type TakeOptions = {
   webhook_id: string
   limit: number
-  /** How many of the webhook's deliveries may be in progress at once, on all nodes together. */
+  /** How many of the webhook's deliveries can be in progress at the same time, on all nodes together. */
   maxPerEndpoint: number
   owner: string
   lease_until: number

@@ -75,7 +75,7 @@ export async function list(
   return { items: readable(db, items, fromRow), total }
 }
 
-/** Makes the delivery due at once and keeps its earlier attempts. Returns false while it is being sent. */
+/** Makes the delivery due immediately and keeps its earlier attempts. Returns false while it is being sent. */
 export async function restart(db: Database, id: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('deliveries')

@@ -66,7 +66,7 @@ export function presentDelivery(delivery: Delivery): z.input<typeof DeliveryRepl
   return { ...delivery, next_attempt_at: delivery.owner === null ? delivery.next_attempt_at : null }
 }
 
-/** The error of an attempt that got no answer. An aborted call does not count as an attempt. */
+/** The error of an attempt that got no reply. An aborted call isn't counted as an attempt. */
 export function errorOf(code: Exclude<GuardedFetchCode, 'aborted'>): AttemptError {
   return code === 'invalid_request' ? 'internal' : code
 }

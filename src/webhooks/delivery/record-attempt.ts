@@ -16,9 +16,9 @@ const GONE = 410
 type RecordNeeds = Pick<Parts, 'events' | 'now'> & { random: () => number }
 
 /**
- * Stores the results of attempts to one webhook, and disables it if needed. Returns when deliveries that failed are due
- * again, and if the last attempt was a success, the webhook that it went to: it may have to be marked as working. What
- * comes from an address that the webhook does not have any more says nothing about the webhook.
+ * Stores the results of attempts to one webhook, and disables it if needed. Returns when failed deliveries are due
+ * again and, if the last attempt was a success, its webhook, which may have to be marked as working. Results from a
+ * previous URL of the webhook don't affect it.
  */
 export async function recordAttempts(
   db: Database,
@@ -57,7 +57,7 @@ export async function recordAttempts(
   return { due, delivered }
 }
 
-/** Whether the receiver was asked: what its agent withholds says nothing about the receiver. */
+/** Whether the receiver was called: what its agent withholds says nothing about the receiver. */
 export function wasSent({ error }: AttemptOutcome): boolean {
   return error !== 'agent_closed'
 }
@@ -78,8 +78,8 @@ async function recordFailure(
 }
 
 /**
- * The delivery after one more attempt. It is not tried again if the receiver answered 410 Gone or may not have it. What a
- * receiver at an old address asks for does not bind the one at the new address.
+ * The delivery after one more attempt. It isn't retried if the receiver replied 410 Gone or may not have it. What a
+ * receiver at an old URL requests doesn't apply to the one at the new URL.
  */
 function after(
   delivery: Delivery,

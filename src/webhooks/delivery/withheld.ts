@@ -6,9 +6,9 @@ import type { Storage } from '../../storage/open-storage.ts'
 type WithheldNeeds = { memo: Memo; storage: Storage }
 
 /**
- * Whether an agent tells its events only to webhooks and listeners that were made for it: their makers have passed the
- * agent's own checks. The maker of a webhook for all agents may have another address, no certificate or no code. HTTPS
- * is not counted as such a check, because every caller can use it.
+ * Whether an agent sends its events only to webhooks and listeners created for it, whose makers have passed the agent's
+ * own checks. The maker of a webhook for all agents may have another IP address, no certificate or no code. HTTPS isn't
+ * such a check, because every caller can use it.
  */
 export function isWithheld({ security }: Pick<Agent, 'security'>): boolean {
   if (security === null) return false
