@@ -39,7 +39,7 @@ export const createKey = operation({
   },
 })
 
-/** A key that may manage what its maker may is as free as its maker, unless the maker has named a project. */
+/** A key that can manage gets access to all projects if its maker has it, unless the maker has named a project. */
 function isForAllProjects(
   { all_projects, agent_id }: z.output<typeof CreateKeyBody>,
   permissions: readonly Permission[],

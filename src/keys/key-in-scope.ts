@@ -9,12 +9,12 @@ export async function getInScope(db: Database, actor: Actor, id: string): Promis
   return requireFound(actor, key?.role_source === null ? key : undefined, { kind: 'Key', id })
 }
 
-/** A key, or the role of a person: both may have a second factor. */
+/** A key, or a person's role: both can have a second factor. */
 export async function getHolderInScope(db: Database, actor: Actor, id: string): Promise<Key> {
   return requireFound(actor, await keys.find(db, id), { kind: 'Key', id })
 }
 
-/** The agent that the key in the path is limited to. That agent's own security applies to its keys too. */
+/** The agent that the key in the path is limited to. That agent's own security also applies to its keys. */
 export async function concernedAgent({ params }: { params: { key_id: string } }, db: Database): Promise<string | null> {
   return (await keys.find(db, params.key_id))?.agent_id ?? null
 }

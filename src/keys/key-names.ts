@@ -5,8 +5,8 @@ import { listNames } from './store.ts'
 type WithKeyName<Field extends string> = { [F in Field as `${F}_name`]: string | null }
 
 /**
- * Adds the names of keys to items that have their ids: `created_by` gets `created_by_name` beside it. The name is null if
- * it was no key, if the key is gone, or if it is one of another project. A token of one user gets no names.
+ * Adds the names of keys to items that have their IDs: `created_by` gets `created_by_name` beside it. The name is null
+ * if it wasn't a key, if the key was deleted, or if it belongs to another project. A token for one user gets no names.
  */
 export async function withKeyNames<Field extends string, Item extends { [F in Field]: string | null }>(
   db: Database,
@@ -23,7 +23,7 @@ export async function withKeyNames<Field extends string, Item extends { [F in Fi
   })
 }
 
-/** Says of keys who made them and whose they are. */
+/** Adds to keys who made them and who owns them. */
 export async function withOwners<Item extends { created_by: string; person_id: string | null }>(
   db: Database,
   actor: Pick<Actor, 'scope' | 'reach'>,

@@ -79,7 +79,7 @@ export const KeyWithSecret = z
   .object({ ...KeyReply.shape, secret: z.string().describe('Returned only in this reply') })
   .meta({ id: 'KeyWithSecret' })
 
-/** A key as the service stores it: with hashes, never with the secret. The role of a person is one that has none. */
+/** A key as the service stores it: with hashes, never with the secret. A person's role is a key without a secret. */
 export type Key = RowWith<Tables['keys'], { permissions: Permission[] }>
 
 export function statusOf(key: Pick<Key, 'revoked_at' | 'expires_at'>, now: number): z.output<typeof KeyStatus> {

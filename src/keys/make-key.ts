@@ -20,10 +20,13 @@ type KeyRequest = Omit<z.output<typeof CreateKeyBody>, 'all_projects'>
 
 type MakeNeeds = Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>
 
-/** What a key is limited to, and whose it is. Null: all projects, the whole project, a service. */
+/** What a key is limited to, and who owns it. Null: all projects, the whole project, a service. */
 export type KeyOwner = Pick<Key, 'project_id' | 'person_id' | 'role_id'>
 
-/** A personal key is of the project in which its person makes it. Who works in all projects and names none makes one for all. */
+/**
+ * A personal key belongs to the project in which its person creates it. Someone with access to all projects who names
+ * none creates one for all.
+ */
 export function personalOwner(
   { id: role_id, person_id, reach, names_project, scope }: Actor & { person_id: string },
   agent_id: string | null,
@@ -32,7 +35,7 @@ export function personalOwner(
   return { project_id: isOfAll ? null : scope.project_id, person_id, role_id }
 }
 
-/** Stores a new key that may do no more than who makes it, and shows its secret. */
+/** Stores a new key with at most the permissions of its maker, and returns its secret. */
 export async function makeKey(
   wanted: KeyRequest,
   ownerOf: (permissions: readonly Permission[]) => KeyOwner,
@@ -87,7 +90,7 @@ export async function makeKey(
   }
 }
 
-/** A role that ends or is narrowed now waits for this key, or this key sees that it has ended. */
+/** A role that is ended or restricted now waits for this key, or this key sees that it has ended. */
 async function requireRole(db: Database, id: string, permissions: readonly Permission[]): Promise<void> {
   await keys.lock(db, id)
   const role = await keys.find(db, id)

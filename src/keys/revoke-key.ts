@@ -25,7 +25,7 @@ export const revokeKey = operation({
     const key = await getInScope(db, actor, params.key_id)
     const revoked_at = key.revoked_at ?? now()
     if (key.revoked_at === null) {
-      // A person who administers the service still does without a key of theirs.
+      // A person who administers the service still does without their key.
       if (key.person_id === null) await requireOtherAdmin(db, key, now(), LAST)
       await keys.update(db, key.id, { revoked_at })
     }

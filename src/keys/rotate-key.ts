@@ -41,7 +41,7 @@ export const rotateKey = operation({
       hash: sha256(secret),
       hint: hintOf(secret),
       previous_secret_expires_at: await keepSecret(db, key, body.grace_period_seconds * 1000, time),
-      // An earlier rotator that has the secret could rotate with the key itself, to hide that.
+      // Otherwise an earlier rotator who has the secret could rotate with the key itself, to hide that.
       rotated_by: actor.id === key.id ? key.rotated_by : actor.id,
     }
     await keys.update(db, key.id, changes)
@@ -50,7 +50,7 @@ export const rotateKey = operation({
   },
 })
 
-/** Keeps the present secret for its grace period. Returns when the last of the earlier secrets ends. */
+/** Keeps the present secret for its grace period. Returns when the last of the earlier secrets expires. */
 async function keepSecret(db: Database, { id, hash }: Key, grace_ms: number, now: number): Promise<number | null> {
   if (grace_ms === 0) {
     await keys.removeEarlierSecrets(db, id, Number.MAX_SAFE_INTEGER)

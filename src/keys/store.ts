@@ -13,7 +13,7 @@ type KeyRow = Omit<Key, 'permissions'> & { permissions: string }
 
 export type KeyFilter = {
   shown: ShownAgents
-  /** Keys of all projects are shown to `service` only. */
+  /** Only actors with access to all projects see keys with the same access. */
   reach: 'project' | 'service'
   agent_id?: string | undefined
   /** Only the keys of this person. */
@@ -21,7 +21,7 @@ export type KeyFilter = {
   status?: 'active' | 'expired' | 'revoked' | undefined
 }
 
-/** A key that was found by a secret. `until`: when an earlier secret ends; null for the present one. */
+/** A key that was found by a secret. `until`: when an earlier secret expires; null for the present one. */
 export type KeyOfSecret = { key: Key; until: number | null }
 
 export async function findBySecret(db: Database, hash: string): Promise<KeyOfSecret | undefined> {
@@ -39,7 +39,7 @@ export async function findBySecret(db: Database, hash: string): Promise<KeyOfSec
   return { key: fromRow(row), until }
 }
 
-/** The earlier secrets of a key that count still. The others are removed. */
+/** The earlier secrets of a key that are still valid. The others are removed. */
 export async function listEarlierSecrets(db: Database, key_id: string, now: number): Promise<{ expires_at: number }[]> {
   await removeEarlierSecrets(db, key_id, now)
   return db.selectFrom('earlier_secrets').select('expires_at').where('key_id', '=', key_id).execute()
@@ -49,7 +49,7 @@ export async function insertEarlierSecret(db: Database, secret: Tables['earlier_
   await db.insertInto('earlier_secrets').values(secret).execute()
 }
 
-/** Removes the earlier secrets of a key that end no later than `until`. */
+/** Removes the earlier secrets of a key that expire no later than `until`. */
 export async function removeEarlierSecrets(db: Database, key_id: string, until: number): Promise<void> {
   const earlier = db.deleteFrom('earlier_secrets').where('key_id', '=', key_id)
   await earlier.where('expires_at', '<=', until).execute()
@@ -66,7 +66,10 @@ export async function get(db: Database, id: string): Promise<Key> {
   return key
 }
 
-/** The names of those of the ids that are keys, roles or people of the project. Keys of all projects are named in the default one. */
+/**
+ * The names of the IDs that are keys, roles or people of the project. Keys with access to all projects are named in the
+ * default one.
+ */
 export async function listNames(
   db: Database,
   ids: readonly string[],
@@ -77,7 +80,7 @@ export async function listNames(
     .selectFrom('keys')
     .select(['id', 'name', 'project_id', 'person_id', 'role_source'])
     .where((key) => {
-      // A person is named by each of their roles.
+      // A person is found by any of their roles.
       const isOfPerson = key.and([key('person_id', 'in', ids), key('role_source', 'is not', null)])
       return key.or([key('id', 'in', ids), isOfPerson])
     })
@@ -92,7 +95,7 @@ export async function listNames(
   )
 }
 
-/** Locks the key, if it exists, until the transaction ends, so that its secret is replaced once at a time. */
+/** Locks the key, if it exists, until the transaction ends, so that its secret is replaced by one request at a time. */
 export async function lock(db: Database, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await db.selectFrom('keys').select('id').where('id', '=', id).forUpdate().execute()
@@ -119,9 +122,9 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
 }
 
 /**
- * The other active keys of services, and roles of people, that may manage all projects. A person's key ends with the role
- * and is not listed, nor is another role of the same person. Locks them, so that two cannot revoke each other at the same
- * time.
+ * The other active keys of services, and roles of people, that can manage all projects. A personal key ends with its
+ * role and isn't listed, nor is another role of the same person. Locks them, so that two can't revoke each other at the
+ * same time.
  */
 export async function listOtherAdmins(
   db: Database,
@@ -142,7 +145,7 @@ export async function listOtherAdmins(
   return read.filter(({ permissions }) => permissions.includes('manage'))
 }
 
-/** The oldest key of a service that may do everything. A person who may open the store may act for it. */
+/** The oldest key of a service with all permissions. A person who can open the store may act for it. */
 export async function findAdmin(db: Database, now: number): Promise<Key | undefined> {
   const rows = await db
     .selectFrom('keys')
@@ -173,7 +176,7 @@ export async function insert(db: Database, key: Key): Promise<void> {
   await announce(db, 'keys', key.id)
 }
 
-/** The keys of an agent go to another project with it. */
+/** Moves an agent's keys to another project with it. */
 export async function moveOfAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
   await db.updateTable('keys').set({ project_id }).where('agent_id', '=', agent_id).execute()
 }
@@ -189,8 +192,8 @@ export async function update(db: Database, id: string, { permissions, ...changes
 }
 
 /**
- * One statement for all keys. A later use that another node has stored stays. It is not announced, because no decision
- * depends on it.
+ * One statement for all keys. A later use stored by another node stays. It isn't announced, because no decision depends
+ * on it.
  */
 export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
   const rows = JSON.stringify([...used])

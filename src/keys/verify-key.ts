@@ -6,21 +6,21 @@ import * as keys from './store.ts'
 export type KeyVerifier = {
   /** The key of a valid secret, by its hash; undefined for any other hash. */
   verify(hash: string): Promise<CachedKey | undefined>
-  /** Counts as a use of the key, although its secret was not shown: a browser is signed in with it. */
+  /** Counts a use of the key without its secret: a browser is signed in with it. */
   noteUse(key_id: string): void
   /** Stores when keys were last used. */
   flush(): Promise<void>
 }
 
-/** A key as it is remembered, and until when it is in force: 0 for a revoked one. */
+/** A key in the cache, and until when it is valid: 0 for a revoked one. */
 type CachedKey = { readonly key: Key; readonly actor: Actor; readonly until: number }
 
-/** A key is forgotten when it changes, and when its agent does. */
+/** A key is dropped when it changes, and when its agent does. */
 function subjectsOf({ key: { id, agent_id } }: CachedKey): string[] {
   return agent_id === null ? [id] : [id, agent_id]
 }
 
-/** Keys in use are kept in memory, until they change on any node. */
+/** Keys in use are cached until they change on any node. */
 export function keyVerifier({ memo, now, storage }: Pick<Parts, 'memo' | 'now' | 'storage'>): KeyVerifier {
   const load = async (hash: string): Promise<CachedKey | undefined> => {
     const found = await keys.findBySecret(storage.db, hash)

@@ -21,11 +21,11 @@ import type { ArrivedRequest, GuardedAgent, IdentifiedRequest } from './request.
  * calls: each call is counted (`countRequest`), authorised (`authorise`) and run (`runAuthorised`).
  */
 export type Pipeline = {
-  /** Checks the address, the service's gate and the page's origin of every request, except for health checks. */
+  /** Checks the IP address, the service's gate and the page's origin of every request, except for health checks. */
   enter(arrived: ArrivedRequest): Promise<void>
-  /** Finds out who asks, and in which project. */
+  /** Finds the actor and the project. */
   authenticate(arrived: ArrivedRequest): Promise<IdentifiedRequest>
-  /** Counts a failed sign-in of an address. Throws when there were too many. */
+  /** Counts a failed sign-in of an IP address. Throws if there were too many. */
   countFailure(bucket: string): Promise<void>
 }
 
@@ -73,14 +73,17 @@ export function pipeline(edge: Edge): Pipeline {
   }
 }
 
-/** When the right ends with which a request came in that is still answered. */
+/** When the right of a request in progress ends. */
 export async function endOfAccess(edge: Edge, known: IdentifiedRequest): Promise<number> {
   const { agent_id } = known.arrived.trace
   const isMoved = agent_id !== null && (await hasMoved(edge, known.actor, agent_id))
   return isMoved ? 0 : validUntil(edge, known)
 }
 
-/** Works in the project that the request names. A request that names another than it may is counted like any other. */
+/**
+ * Works in the project that the request names. A request that names another project than it can is counted like any
+ * other.
+ */
 async function inNamedProject(edge: Edge, known: IdentifiedRequest): Promise<IdentifiedRequest> {
   const { arrived } = known
   try {
@@ -146,7 +149,7 @@ export async function takeFromGate(
 
 type RateLimit = { bucket: string; rate: Rate; limit: number; reason(): string }
 
-/** When several limits apply, the headers show the one with the least left. The error names the limit and its setting. */
+/** If several limits apply, the headers show the one with the least left. The error names the limit and its setting. */
 async function takeRate(
   arrived: ArrivedRequest,
   limiter: RateLimiter,
@@ -167,7 +170,7 @@ async function takeRate(
   })
 }
 
-/** Answered from memory, because a client that has shown no key yet must not cause a query. */
+/** Answered from memory, because a client without a key must not cause a query. */
 async function findGates({ guardedAgents }: Edge, ref: string) {
   const found = (await guardedAgents()).filter(({ id, name }) => id === ref || name === ref)
   const isOwn = ({ id, project_id }: GuardedAgent) => id === ref || project_id === DEFAULT_PROJECT

@@ -6,7 +6,7 @@ import type { ArrivedRequest } from './request.ts'
 
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'rate_limited'])
 
-/** Tells the audit log about a request, or a call in it, that was refused. Other errors are not reported. */
+/** Records in the audit log that a request, or a call in it, was refused. Other errors aren't recorded. */
 export function reportRefusal(
   audit: AuditTrail,
   arrived: ArrivedRequest,

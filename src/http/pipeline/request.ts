@@ -8,13 +8,13 @@ import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Dialect, NamedAgent, Route } from '../dialects/dialect.ts'
 
-/** What the pipeline needs to know of an agent before the operation runs. */
+/** What the pipeline needs to know about an agent before the operation runs. */
 export type AgentAccess = NamedAgent & {
   gate: Gate | undefined
   /** Checks tokens against the agent's own `auth`. */
   verifyToken: VerifyToken | undefined
   project: ProjectSnapshot
-  /** What all of this was found by. The memo says whether it still holds. */
+  /** How all of this was found. The memo says whether it is still current. */
   snapshot: object
 }
 
@@ -27,58 +27,58 @@ export type PathParams = Readonly<Record<string, string>>
 export type ArrivedRequest = {
   readonly message: IncomingMessage
   readonly dialect: Dialect
-  /** Undefined when no dialect has this path. */
+  /** Undefined if no dialect has this path. */
   readonly route: Route | undefined
   readonly params: PathParams
   readonly request_id: string
   readonly started: number
   readonly path: string
   readonly query: string
-  /** The headers that the reply will have in any case. */
+  /** The headers of any reply. */
   readonly headers: Record<string, string>
   /** Whether the client uses TLS, to us or to a trusted proxy. */
   readonly secure: boolean
-  /** The client's address, seen through trusted proxies. */
+  /** The client's IP address, as reported by trusted proxies. */
   address: string
   /** The limit with the least left. */
   rate: Decision | undefined
-  /** The key that was sent, if one was. */
+  /** The key in the request, if it had one. */
   key: SentKey | undefined
   /** The bytes of the body, if they were needed before the request was authorised. */
   bytes: Promise<Buffer | undefined> | undefined
   /** Set when a page of a listed origin may read the reply. */
   cors: Cors | undefined
-  /** What the log and the audit trail say about the request, however far it came. */
+  /** What the log and the audit trail say about the request, however far it got. */
   readonly trace: {
     actor: Actor | null
     agent_id: string | null
-    /** What was asked for, on a path that is no operation. */
+    /** What was requested, on a path without an operation. */
     action?: string
   }
-  /** The work on the request in a trace, where the operator has named a collector. */
+  /** The request's work in a trace, if the operator has configured a collector. */
   readonly span: Span | undefined
 }
 
-/** A key by its hash, and what it was found to be. */
+/** A hashed key, and what was found for it. */
 export type SentKey = { readonly hash: string; verified?: VerifiedKey | undefined }
 
-/** A key as it is remembered, and until when it is in force. */
+/** A key in the cache, and until when it is valid. */
 export type VerifiedKey = { readonly actor: Actor; readonly until: number }
 
 /** A request whose actor is known. */
 export type IdentifiedRequest = {
   readonly arrived: ArrivedRequest
   readonly actor: Actor
-  /** The agent that the path or the call names, as soon as it was looked for. */
+  /** The agent that the path or the call names, once it has been looked up. */
   readonly agent?: AgentAccess | undefined
 }
 
-/** A call that was let in. A request may have several: the actor may have this operation on this agent. */
+/** An admitted call. A request can contain several: the actor can use this operation on this agent. */
 export type AuthorizedCall = {
   readonly arrived: ArrivedRequest
   readonly actor: Actor
   readonly operation: Operation
-  /** `agent_id` is always the id, even if the client sent the agent's name. */
+  /** `agent_id` is always the ID, even if the client sent the agent's name. */
   readonly params: PathParams
   /** The agent that the path or the call names. */
   readonly agent: AgentAccess | undefined

@@ -29,9 +29,9 @@ export async function runAuthorised(
   const { given, idempotencyKey, rename, sent, writer } = wanted
   let uploads: Uploads | undefined
   try {
-    // The body may have taken long to come.
+    // The body may have taken long to arrive.
     if (operation.input?.body) await requireStillAllowed(edge, authorised)
-    // Some operations concern an agent that only their input names. That agent may ask for a code too.
+    // Some operations concern an agent that only their input names. That agent may also require a code.
     const early = (operation.access.concerns || operation.mfa?.calls) && readInput(authorised, wanted)
     const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
     const { policy, calls, removesProject, acrossAgents } = operation.mfa ?? {}
@@ -94,7 +94,7 @@ async function checkCode(
   const code = await readCode(authorised, wanted.body, { gates, called })
   if (code === undefined) return undefined
   const tried = await edge.spendCode(authorised.actor.id, code)
-  // A code counts once. A request that is sent again has spent its own, and gets its answer. A wrong code gets none.
+  // A code works once. A repeated request has used up its own, and gets its answer. A wrong code gets none.
   const isSpent = tried?.ok === false && tried.reason === 'reused'
   const { idempotencyKey: key } = wanted
   const repeatable = isSpent && key !== undefined && repeatableOf(authorised, wanted, key)
@@ -119,7 +119,7 @@ function repeatableOf(
   }
 }
 
-/** Refuses an actor whose right has ended since the request was let in, and an agent that has moved since. */
+/** Refuses an actor whose right has ended since the request was admitted, and an agent that has moved since. */
 async function requireStillAllowed(edge: Edge, known: AuthorizedCall): Promise<void> {
   const { actor, agent, arrived } = known
   const { memo, now } = edge.parts
@@ -159,7 +159,7 @@ async function enterAll(edge: Edge, { arrived, operation }: AuthorizedCall, inpu
   return [service.gate, ...own]
 }
 
-/** The gates of all agents whose data the operation may change. An agent that is closed to the request is left out. */
+/** The gates of all agents whose data the operation may change. An agent hidden from the request is left out. */
 async function gatesInReach({ service, guardedIn, parts }: Edge, { arrived, actor }: AuthorizedCall): Promise<Gate[]> {
   const { project_id, agent_id: only } = actor.scope
   const time = parts.now()
@@ -167,7 +167,10 @@ async function gatesInReach({ service, guardedIn, parts }: Edge, { arrived, acto
   return [service.gate, ...guarded.map((agent) => agent.gate).filter((own) => passesGate(arrived, own, time))]
 }
 
-/** The gates of the agents that the input calls. One that is closed to the request is not found later: it asks for nothing. */
+/**
+ * The gates of the agents that the input calls. An agent hidden from the request isn't found later, so it requires
+ * nothing.
+ */
 async function gatesOfCalled(
   { guardedIn, parts }: Edge,
   { arrived, actor, operation }: AuthorizedCall,

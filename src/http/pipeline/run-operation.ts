@@ -21,7 +21,7 @@ import type { HeldClaim, Repeatable } from './idempotency/repeatable.ts'
 /** The input of an operation, in its shapes. */
 export type Input = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown }
 
-/** One operation to run, and for whom. */
+/** One operation to run, and its actor. */
 export type Call = {
   door: Door
   given: GivenInput | undefined
@@ -32,7 +32,7 @@ export type Call = {
   /** The names of the fields in the body. */
   fields: string[]
   actor: Actor
-  /** The agent that the call is about. */
+  /** The agent of the call. */
   agent_id: string | null
   /** See `Context`. */
   entered?: object | undefined
@@ -59,7 +59,7 @@ export async function runOperation(
   once?: Once,
 ): Promise<RenderedReply> {
   const { method, transaction } = call.operation
-  // A client that sends an idempotency key can ask again, so the run continues when the client hangs up.
+  // A client that sends an idempotency key can retry, so the run continues when the client disconnects.
   const attended = once ? { ...channel, onHangUp: undefined } : channel
   if (method === 'GET' || (transaction === false && channel.mode !== 'background')) {
     if (!once) return runAlone(parts, call, attended)
@@ -92,7 +92,7 @@ async function runWithin(
   return replyTo(parts, call, result)
 }
 
-/** Runs an operation that is not one transaction. Its effects and the stored reply commit together. */
+/** Runs an operation that isn't one transaction. Its effects and the stored reply commit together. */
 async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: HeldClaim): Promise<RenderedReply> {
   const { operation, input } = call
   const { db } = parts.storage
@@ -122,7 +122,7 @@ function contextOf(
   { db, commitReply, repeatable }: Pick<Context, 'db' | 'commitReply' | 'repeatable'>,
 ): Context {
   const { actor, door, entered, given, request_id, span, uploads } = call
-  // All parts are below it: to copy them for each call would take a fortieth of the time of an invocation.
+  // The parts are its prototype: copying them for each call would take a fortieth of the time of an invocation.
   const context: Parts = Object.create(parts)
   return Object.assign(context, channel, {
     db,
@@ -164,7 +164,7 @@ async function writeHeld(
   try {
     if (await commitPatiently(held.withReply(entry, reply), lease, parts)) return true
     if (await held.isOurs()) throw new StillRunning('Another node is handling this request. Try again shortly.')
-    // Another request has the key. It follows this work if it is stored, so its end is written all the same.
+    // Another request has the key. It follows this work if it is stored, so its end is written anyway.
     if (!lease || !(await commitPatiently(entry, lease, parts))) throw takenOver()
     return true
   } catch (error) {

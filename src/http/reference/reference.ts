@@ -3,7 +3,7 @@ import { llmsText } from './llms.ts'
 import type { OpenApi } from './openapi-document.ts'
 import { referencePage } from './reference-page.ts'
 
-/** A page that anybody may read. */
+/** A page that anyone can read. */
 export type OpenPage = { path: string; headers: Record<string, string>; body: () => string | Promise<string> }
 
 /** Everything comes from this service: the browser must not load anything from elsewhere. */
@@ -20,7 +20,7 @@ const CONTENT_SECURITY_POLICY = [
 
 const asset = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 
-/** The API reference and its files. The document is made when a page that shows it is first asked for. */
+/** The API reference and its files. The document is created when a page that shows it is first requested. */
 export function referencePages(document: () => Promise<OpenApi>, has: { hasConsole: boolean }): OpenPage[] {
   return [
     {

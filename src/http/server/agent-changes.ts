@@ -3,7 +3,7 @@ import type { Storage } from '../../storage/open-storage.ts'
 
 type Follower = { scope: Scope; listener: () => void }
 
-/** Tells clients that stay connected when agents that they may use have changed. */
+/** Notifies connected clients when agents that they can use have changed. */
 export class AgentChanges {
   readonly #followers = new Set<Follower>()
 

@@ -22,7 +22,7 @@ export async function insertPending(db: Database, factor: Factor & { status: 'pe
   await db.insertInto('key_factors').values(factor).execute()
 }
 
-/** Makes the pending factor the active one. Returns false when there is none. */
+/** Makes the pending factor the active one. Returns false if there is none. */
 export async function activate(db: Database, key_id: string): Promise<boolean> {
   const pending = await find(db, key_id, 'pending')
   if (!pending || pending.last_step === null) return false
@@ -37,7 +37,7 @@ export async function activate(db: Database, key_id: string): Promise<boolean> {
   return numUpdatedRows > 0n
 }
 
-/** Replaces the state that was read. Returns false when another request has changed it meanwhile. */
+/** Replaces the state that was read. Returns false if another request has changed it in the meantime. */
 export async function updateState(db: Database, read: Factor, state: FactorState): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('key_factors')

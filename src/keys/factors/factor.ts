@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { FactorState } from '../../security/one-time-code.ts'
 import { Time } from '../../shapes.ts'
 
-/** A factor is `pending` until its first code was given: a factor that was never seen to work is not required. */
+/** A factor is `pending` until its first code was entered: a factor that has never worked is not required. */
 export const FactorStatus = z.enum(['pending', 'active'])
 export type FactorStatus = z.output<typeof FactorStatus>
 
@@ -20,7 +20,7 @@ export const FactorReply = z
 export type Factor = FactorState & {
   key_id: string
   status: FactorStatus
-  /** Sealed. */
+  /** Encrypted. */
   secret: string
   version: number
   created_at: number

@@ -5,9 +5,9 @@ import { FACTOR_PURPOSE, type FactorStatus } from './factor.ts'
 import * as factors from './factor-store.ts'
 
 /**
- * Tries a one-time code against a key's factor. Returns undefined when the key has none. The result is stored before
- * the answer, on the condition that the state has not changed since it was read. Parallel requests can therefore
- * neither spend one code twice nor guess more often than sequential ones.
+ * Tries a one-time code against a key's factor. Returns undefined if the key has none. The result is stored before the
+ * reply, on the condition that the state hasn't changed since it was read. So parallel requests can neither use one
+ * code twice nor guess more often than sequential ones.
  */
 export async function spendCode(
   db: Database,

@@ -7,8 +7,8 @@ import * as keys from '../store.ts'
 const BY_GROUP = " Administrators whose role comes from a group don't count."
 
 /**
- * Refuses to end the last key or role that administers the service. The host always can, but not everybody who runs the
- * service has it.
+ * Refuses to end the last key or role that administers the service. The host always can, but not everyone who runs the
+ * service has access to it.
  */
 export async function requireOtherAdmin(db: Database, held: Key, now: number, refusal: string): Promise<void> {
   if (held.project_id !== null || !covers(held.permissions, 'manage')) return

@@ -30,7 +30,7 @@ export async function listRoles(db: Database, person_ids: readonly string[]): Pr
   return readable(db, rows, fromRow)
 }
 
-/** Roles from groups of providers that are not among these sources. */
+/** Roles from groups of providers that aren't among these sources. */
 export async function listForsakenRoles(db: Database, sources: readonly string[]): Promise<Key[]> {
   const rows = await db
     .selectFrom('keys')
@@ -43,7 +43,7 @@ export async function listForsakenRoles(db: Database, sources: readonly string[]
   return readable(db, rows, fromRow)
 }
 
-/** Roles that the groups of a provider give, and for which it has not vouched since `before`. */
+/** Roles from a provider's groups that it hasn't confirmed since `before`. */
 export async function listStaleRoles(db: Database, source: string, before: number): Promise<Key[]> {
   const rows = await db
     .selectFrom('keys')
@@ -56,7 +56,7 @@ export async function listStaleRoles(db: Database, source: string, before: numbe
   return readable(db, rows, fromRow)
 }
 
-/** Notes that a provider has just said which roles its groups give. */
+/** Stores that a provider has just confirmed which roles its groups give. */
 export async function vouchForRoles(
   db: Database,
   person_id: string,
@@ -73,13 +73,16 @@ export async function vouchForRoles(
   await announce(db, 'keys', person_id)
 }
 
-/** Names all roles of a person again, those that have ended too. */
+/** All roles of a person, including ended ones. */
 export async function renameRoles(db: Database, person_id: string, name: string): Promise<void> {
   const roles = db.updateTable('keys').set({ name }).where('person_id', '=', person_id)
   await roles.where('role_source', 'is not', null).execute()
 }
 
-/** The keys of people that are limited to an agent and were made with a role in its project. They count nowhere else. */
+/**
+ * The keys of people that are limited to an agent and were created with a role in its project. They are valid nowhere
+ * else.
+ */
 export async function listTiedTo(db: Database, agent_id: string): Promise<string[]> {
   const rows = await db
     .selectFrom('keys')
@@ -99,14 +102,14 @@ export async function listIdsOf(db: Database, person_id: string): Promise<string
   return held.map(({ id }) => id)
 }
 
-/** The keys of services that were made with these keys and roles, and that still count. */
+/** The active keys of services that were created with these keys and roles. */
 export async function listServiceKeysBy(db: Database, maker_ids: readonly string[]): Promise<string[]> {
   if (maker_ids.length === 0) return []
   const made = db.selectFrom('keys').select('id').where('created_by', 'in', maker_ids).where('person_id', 'is', null)
   return (await made.where('revoked_at', 'is', null).orderBy('id').execute()).map(({ id }) => id)
 }
 
-/** The keys that a person has made with a role and that still count. */
+/** The active keys that a person has created with a role. */
 export async function listMadeWith(db: Database, role_id: string): Promise<Key[]> {
   const rows = await db
     .selectFrom('keys')

@@ -140,7 +140,7 @@ async function actorOfToken(
   if (judged.ok) return tokenActor(judged, { project_id: DEFAULT_PROJECT, agent_id: null }, tier)
   throwWhatMayBeHeard(judged, arrived, credentials)
 
-  // A stranger must not make us read and hold a body when no agent would accept the token anyway.
+  // A stranger must not make us read and buffer a body when no agent would accept the token anyway.
   if (!(await mayBeOfAgent(token))) return undefined
   const ref = arrived.params['agent_id'] ?? (await named.find(arrived))
   if (ref === undefined) return undefined
@@ -165,8 +165,8 @@ function throwWhatMayBeHeard(
 }
 
 /**
- * An agent's issuer is free to choose the names of its users. The agent's id is part of the actor's id, so that these
- * names cannot collide with others.
+ * An agent's issuer can choose any names for its users. The agent's ID is part of the actor's ID, so these names can't
+ * collide with others.
  */
 function tokenActor(
   grant: TokenGrant,
@@ -177,13 +177,13 @@ function tokenActor(
   const ofAgent = agent_id === null ? '' : `${agent_id}:`
   const id = `token:${ofAgent}${plainIssuer(issuer)}#${subject}`
   const scope = { project_id, agent_id, user_id }
-  // The operator has chosen the provider of the service: whom it lets manage may manage every project.
+  // The operator has chosen the service's provider: whoever it lets manage can manage every project.
   const isOperator = agent_id === null && user_id === null && covers(permissions, 'manage')
   const reach = isOperator ? 'service' : 'project'
   return { kind: 'token', id, scope, reach, permissions, tier, expires_at }
 }
 
-/** Escapes `#`, and a beginning that looks like an agent's id, so that two different actors never get the same id. */
+/** Escapes `#`, and a beginning that looks like an agent's ID, so that two different actors never get the same ID. */
 function plainIssuer(issuer: string): string {
   return issuer.replaceAll(/[%#]/g, encodeURIComponent).replace(/^agt_/, '%61gt_')
 }

@@ -18,7 +18,7 @@ export async function authorisePublic(edge: Edge, arrived: ArrivedRequest): Prom
   const { route, params, message } = arrived
   const { agent_id: ref } = params
   if (!route || ref === undefined || message.headers.authorization !== undefined) return undefined
-  // Answered from memory, because a client that has shown no key must not cause a query for every name that it tries.
+  // Answered from memory, because a client without a key must not cause a query for every name that it tries.
   const guarded = await edge.guardedAgents()
   const known = guarded.find((each) => each.id === ref || (each.name === ref && each.project_id === DEFAULT_PROJECT))
   const agent = known && (await edge.findAgent(known.project_id, ref))
@@ -27,7 +27,7 @@ export async function authorisePublic(edge: Edge, arrived: ArrivedRequest): Prom
   arrived.trace.agent_id = agent.id
   if (agent.gate?.hsts !== undefined) promiseHttps(arrived, agent.gate.hsts)
   const actor = publicCaller(known, arrived)
-  // Counted by address. The agent's own limit is for those who may ask it, and strangers must not use it up.
+  // Counted by IP address. The agent's own limit is for its callers, and strangers must not use it up.
   await takeFromTier(arrived, actor, edge.parts.limiter, edge.parts.config.limits)
   return { arrived, actor, operation: route.operation, params: { ...params, agent_id: agent.id }, agent }
 }

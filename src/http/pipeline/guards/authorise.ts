@@ -11,7 +11,7 @@ import type { ArrivedRequest, AuthorizedCall, IdentifiedRequest, PathParams } fr
 import { settleOrigin } from './cors.ts'
 import { passesGate, passGate, promiseHttps } from './pass-gate.ts'
 
-/** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
+/** Decides whether the actor can use an operation on an agent: its permission, its scope, the agent's own gate. */
 export async function authorise(
   edge: Edge,
   { arrived, actor, agent: named }: IdentifiedRequest,
@@ -35,7 +35,10 @@ export async function authorise(
   return { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
-/** Where the body names the agent, pages that any agent lists may ask. Those of another project do not read the reply. */
+/**
+ * If the body names the agent, pages that any agent lists can send the request. Those of another project can't read the
+ * reply.
+ */
 async function settleWithoutAgent(
   { service, guardedIn, parts }: Edge,
   arrived: ArrivedRequest,
@@ -51,8 +54,8 @@ async function settleWithoutAgent(
 }
 
 /**
- * Decides about a call that an authorised request names. If the path has the call's agent, that agent was entered
- * already and is not asked twice.
+ * Decides about a call in an authorised request. If the path names the call's agent, that agent's gate was already
+ * checked.
  */
 export async function authoriseNamed(
   edge: Edge,
@@ -82,7 +85,7 @@ function requireOperationPermission(actor: Actor, { access }: Operation): void {
   if (reach === 'operator') requireOperator(actor)
 }
 
-/** Whether the actor may call the operation at all. */
+/** Whether the actor can call the operation at all. */
 export function mayCall(actor: Actor, operation: Operation): boolean {
   try {
     requireOperationPermission(actor, operation)

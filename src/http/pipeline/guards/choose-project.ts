@@ -7,8 +7,8 @@ import type { ArrivedRequest } from '../request.ts'
 export const PROJECT_HEADER = 'moorage-project'
 
 /**
- * The actor in the project that the request names. A key of one project works in that one, so it need not name it. The
- * answer to such a key is the same whether or not another project exists.
+ * The actor in the project that the request names. A key of one project works in that one, so it needn't name it. Its
+ * reply is the same whether or not another project exists.
  */
 export async function inProject({ message }: ArrivedRequest, actor: Actor, findProject: FindProject): Promise<Actor> {
   const ref = message.headers[PROJECT_HEADER]
@@ -26,7 +26,7 @@ export async function inProject({ message }: ArrivedRequest, actor: Actor, findP
   return workingIn(actor, project_id)
 }
 
-/** Whether the agent that a request is about has moved to another project since it was let in. */
+/** Whether the agent of a request has moved to another project since the request was admitted. */
 export async function hasMoved(
   { projectOf }: { projectOf(agent_id: string): Promise<string | undefined> },
   { scope }: Actor,

@@ -6,7 +6,7 @@ import type { ConsoleDoor } from './console-door.ts'
 
 /** Who is signed in to the console. */
 export type ConsoleSessions = {
-  /** Undefined when the key or the link does not count. */
+  /** Undefined if the key or the link isn't valid. */
   signIn(
     credential: { key: string } | { link_token: string },
     from: { request_id: string; address: string; browser: string; secure: boolean },
@@ -28,35 +28,37 @@ export type ConsoleSessions = {
   }>
   /** When the actor's session ends if it is not used again. 0 if it has been ended. */
   validUntil(actor: Actor): Promise<number>
-  /** Returns where the browser signs out at the identity provider too. `back` is where it comes back to. */
+  /** Returns the URL at which the browser also signs out of the identity provider. `back` is where it returns. */
   signOut(actor: Actor, from: { request_id: string; address: string }, back: string): Promise<string | undefined>
   /** Ends the session that a browser had when it went to a provider, by whom it came back as. */
   endEarlier(secret: string, by: Actor, from: { request_id: string; address: string }): Promise<void>
   /** The identity providers that the sign-in page offers. */
   issuers(): { name: string; label: string }[]
   findIssuer(name: string): OidcIssuer | undefined
-  /** Says why not, if the person may do nothing here. */
+  /** Returns the reason if the person has no permissions here. */
   signInPerson(
     vouched: VerifiedIdentity,
     issuer: OidcIssuer,
     from: { request_id: string; address: string; browser: string; secure: boolean },
     invitation?: string,
   ): Promise<{ actor: Actor; secret: string } | string>
-  /** Makes a key for a device whose person has signed in elsewhere. Says why not, if they may do nothing here. */
+  /**
+   * Makes a key for a device whose person has signed in elsewhere. Returns the reason if they have no permissions here.
+   */
   signInDevice(
     vouched: VerifiedIdentity,
     issuer: OidcIssuer,
     from: { request_id: string; address: string; name: string; project: string | undefined },
   ): Promise<{ actor: Actor; id: string; secret: string } | string>
-  /** Ends the sessions that a person has by an identity provider. */
+  /** Ends a person's sessions that an identity provider opened. */
   endOfIssuer(issuer: string, whose: EndedThere, from: { request_id: string; address: string }): Promise<void>
 }
 
 const SECRET = /^[\w-]{43}$/
 
 /**
- * The actor of the cookie that a request carries. The cookie counts only if our own page sent it, under a name of ours,
- * where no other machine could read it on its way. Undefined for every other request.
+ * The actor of the cookie in a request. The cookie is accepted only if our own page sent it, under one of our names,
+ * and no other machine could read it on its way. Undefined for every other request.
  */
 export async function actorOfCookie(
   arrived: ArrivedRequest,
@@ -72,7 +74,7 @@ export async function actorOfCookie(
   return used?.actor
 }
 
-/** A cookie that is there twice was put there by another site, from another path or a neighbouring name. */
+/** If a cookie is sent twice, another site has set it, from another path or a sibling domain. */
 export function readCookie(arrived: ArrivedRequest): string | undefined {
   const { cookie } = arrived.message.headers
   if (cookie === undefined) return undefined

@@ -3,7 +3,7 @@ import type { Config } from '../../../config.ts'
 import { ApiError, forbidden } from '../../../errors.ts'
 import type { ArrivedRequest } from '../request.ts'
 
-/** The header that a page of another origin cannot send: the browser would ask us first, and we would say no. */
+/** A header that a page of another origin can't send: the browser would ask us first, and we would refuse. */
 const HEADER = 'x-moorage-console'
 const HOST = /^[\w.[\]:-]+$/
 const IP_ADDRESS = /^(?:\[.*\]|\d+\.\d+\.\d+\.\d+)$/
@@ -11,11 +11,11 @@ const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /** Decides whether a request may come from our own console in a browser. */
 export type ConsoleDoor = {
-  /** Throws under a name that is not ours. */
+  /** Throws for a host name that isn't ours. */
   checkHost(arrived: ArrivedRequest): void
-  /** Throws where a sign-in, or a cookie, could be read on its way. */
+  /** Throws if a sign-in, or a cookie, could be read on its way. */
   checkSecrecy(arrived: ArrivedRequest): void
-  /** Whether the request was made by a page that this service served, under the same name. */
+  /** Whether a page from this service, under the same host name, sent the request. */
   isOwnPage(arrived: ArrivedRequest): boolean
 }
 

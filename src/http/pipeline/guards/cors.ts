@@ -13,7 +13,7 @@ const EXPOSED = [
   'Location',
   'ETag',
   'Preference-Applied',
-  // OpenAI's clients go by it when they decide whether to try again.
+  // OpenAI's clients use it to decide whether to retry.
   'X-Should-Retry',
   'Deprecation',
   'Sunset',
@@ -27,7 +27,7 @@ const TAKEN = [
   'Last-Event-ID',
   'Moorage-Project',
   'Prefer',
-  // OpenAI's clients set it. Firefox and Safari ask first whether a page may.
+  // OpenAI's clients set it. Firefox and Safari first ask whether a page may.
   'User-Agent',
   'X-Service-OTP',
   'Mcp-Protocol-Version',
@@ -36,7 +36,7 @@ const TAKEN = [
   'Mcp-Name',
   'A2A-Version',
   'A2A-Extensions',
-  // What OpenAI's client says of itself.
+  // What OpenAI's client says about itself.
   'X-Stainless-Arch',
   'X-Stainless-Async',
   'X-Stainless-Helper-Method',
@@ -72,7 +72,7 @@ export function allowOrigin({ service, findGates, agentGates, now }: Policies) {
   const grantBelow = async (arrived: ArrivedRequest, ref: string) => {
     const { own, namesakes } = await findGates(ref)
     if (!own?.cors) grant(arrived, service.gate.cors)
-    // It is not known yet in which project the client is, and no project may shut out the pages of another.
+    // The client's project isn't known yet, and no project can shut out the pages of another.
     for (const each of own ? [own, ...namesakes] : namesakes) {
       if (!arrived.cors && passesGate(arrived, each, now())) grant(arrived, each.cors)
     }

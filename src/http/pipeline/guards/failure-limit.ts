@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../../errors.ts'
 import type { RateLimiter } from '../../../security/limits/rate-limiter.ts'
 
-/** Limits how often one address may fail to authenticate. */
+/** Limits how often one IP address can fail to authenticate. */
 export type FailureLimit = {
   /** Counts a failure. Throws when the address has failed too often. */
   count(bucket: string): Promise<void>
@@ -26,7 +26,7 @@ export function failureLimit(limiter: RateLimiter, perMinute: number, now: () =>
     },
     refuseBlocked(bucket) {
       const wait = (blockedUntil.get(bucket) ?? 0) - now()
-      // The clock may have been set back. No wait is longer than a minute, so a longer one is not believed.
+      // The clock may have been set back. No wait is longer than a minute, so a longer one is ignored.
       if (wait > 0 && wait <= 60_000) throw tooManyFailures(wait)
     },
   }

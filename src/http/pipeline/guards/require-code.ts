@@ -4,15 +4,16 @@ import type { Gate } from '../../../security/gate.ts'
 import type { AttemptResult } from '../../../security/one-time-code.ts'
 import type { AuthorizedCall } from '../request.ts'
 
-/** Tries and spends a key's one-time code. Returns undefined for a key without a second factor. */
+/** Tries and uses up a key's one-time code. Returns undefined for a key without a second factor. */
 export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>
 
 const HEADER = 'x-service-otp'
 const CODE = /^\d{6}$/
 
 /**
- * The one-time code of the request, where the service or the agent wants one for this operation. People whose identity
- * provider has asked for a second factor need none. `called` finds the gates of the agents that the input lets another agent call.
+ * The request's one-time code, if the service or the agent requires one for this operation. People whose identity
+ * provider has required a second factor need none. `called` finds the gates of the agents that the input lets another
+ * agent call.
  */
 export async function readCode(
   { arrived, actor, operation }: AuthorizedCall,
@@ -21,7 +22,8 @@ export async function readCode(
 ): Promise<string | undefined> {
   const { kind, is_strong } = actor
   if (is_strong) return undefined
-  // To find the called agents, what the request is about is read. A request without its code receives nothing of that.
+  // Finding the called agents requires reading what the request is about. A request without its code receives none of
+  // that.
   const isInvoking = async () => (await called()).some(({ mfa }) => mfa?.has('invoke'))
   if (!needsCode(operation, body, gates) && !(await isInvoking())) return undefined
   const code = arrived.message.headers[HEADER]
@@ -34,7 +36,7 @@ export async function readCode(
   return code
 }
 
-/** Refuses a code that was not right. `result` is the result of checking it. */
+/** Refuses an invalid code. `result` is the result of checking it. */
 export function requireRight(result: AttemptResult | undefined): void {
   if (result === undefined) throw codeRequired('A one-time code is required, but this key has no second factor yet.')
   if (result.ok) return
@@ -47,7 +49,7 @@ export function requireRight(result: AttemptResult | undefined): void {
       },
     )
   }
-  // The answer is the same for a used code and a wrong code, so that an onlooker who saw a code learns nothing.
+  // The reply is the same for a used code and a wrong code, so that someone who saw a code learns nothing.
   throw codeRequired('This one-time code is wrong or was already used.')
 }
 
@@ -55,7 +57,7 @@ function needsCode(operation: Operation, body: unknown, gates: Gate[]): boolean 
   if (operation.mfa?.policy === 'always') return true
   const policies = gates.flatMap(({ mfa }) => mfa ?? [])
   if (policies.length === 0) return false
-  // To change the policy needs a code under every policy. Otherwise an actor could switch the policy off first.
+  // Changing the policy requires a code under every policy. Otherwise an actor could first switch the policy off.
   const fields = Object.keys(Object(body))
   if (operation.mfa?.accessFields?.some((field) => fields.includes(field))) return true
   const names = [...protectedNames(operation), ...fields.flatMap((field) => operation.mfa?.fields?.[field] ?? [])]

@@ -18,7 +18,7 @@ type Options = Pick<Parts, 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'sto
   waitMs?: number
 }
 
-/** Runs a request that carries an Idempotency-Key once, however often it is sent: its key is claimed first. */
+/** Runs a request with an Idempotency-Key once, however often it is sent: its key is claimed first. */
 export class Idempotency {
   readonly #parts: Required<Options>
   readonly #requests = new RunningRequests()
@@ -71,7 +71,7 @@ export class Idempotency {
     })
   }
 
-  /** What was answered to the same request under its key. One that runs, here or on another node, is awaited. */
+  /** The answer to the same request with its key. If it is still running, here or on another node, waits for it. */
   async findAnswer(request: Repeatable): Promise<RenderedReply | undefined> {
     const { storage, now, waitMs } = this.#parts
     const { scope, key, fingerprint } = request
@@ -103,8 +103,7 @@ export class Idempotency {
     const id = JSON.stringify([scope, key])
     const deadline = performance.now() + waitMs
     for (let waited = false; ; waited = true) {
-      // A run on this node is found here, without the store: after a jump of the clock its lease may seem to have
-      // ended there.
+      // A run on this node is found here, without the store: after a clock jump its lease may seem to have ended there.
       const here = this.#requests.find(id)
       if (here && here.fingerprint !== fingerprint) throw keyReused()
       if (!here) {
@@ -143,7 +142,7 @@ export class Idempotency {
         earlier,
         beginAnew: () => claims.nameRequest(db, lease, request_id),
         withReply(entry, reply) {
-          // A failure under a key that another run has by now reaches no client.
+          // If another run has the key by now, no client gets this failure.
           const ending = reply ? claims.ending(lease, storedReply(reply, secret, keyring)) : claims.freeing(lease)
           return { ...entry, endings: [...(entry.endings ?? []), ending] }
         },
@@ -159,7 +158,7 @@ export class Idempotency {
     }
   }
 
-  /** Waits for the end of a run on this node. One on another node is looked for in the store, again and again. */
+  /** Waits for the end of a run on this node. For a run on another node, checks the store repeatedly. */
   async #waitForEnd(id: string, deadline: number): Promise<void> {
     const { stopping } = this.#parts
     const left = deadline - performance.now()

@@ -5,9 +5,9 @@ import type { Database } from '../../../storage/database.ts'
 import type { JournalEntry } from '../../../storage/journal/entry.ts'
 import type { RenderedReply } from '../../dialects/dialect.ts'
 
-/** A request that may be sent again. */
+/** A request that can be repeated. */
 export type Repeatable = {
-  /** Its own id, or that of the run that it is about. */
+  /** Its own ID, or that of the run that it is about. */
   request_id: string
   scope: string
   project_id: string
@@ -26,7 +26,7 @@ export function fingerprint(method: string, path: string, query: string, body: u
 export type HeldClaim = RepeatableRequest & {
   /** Adds the reply, for repeated requests, to the entry. A run without a reply failed: then the key becomes free. */
   withReply(entry: JournalEntry, reply: RenderedReply | undefined): JournalEntry
-  /** Stores the reply of a request that leaves no entry. Returns false when another run has taken over. */
+  /** Stores the reply of a request without an entry. Returns false if another run has taken over. */
   complete(reply: RenderedReply): Promise<boolean>
   isOurs(): Promise<boolean>
 }

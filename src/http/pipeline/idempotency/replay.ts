@@ -10,7 +10,7 @@ export function isReplay(headers: Record<string, string>): boolean {
   return REPLAYED in headers
 }
 
-/** The reply as it is stored for retries. One that has a secret in it is encrypted. */
+/** The reply as it is stored for retries. If it contains a secret, it is encrypted. */
 export function storedReply(reply: RenderedReply, secret: boolean, keyring: Keyring): StoredReply {
   return { ...reply, body: secret ? keyring.encrypt(reply.body, PURPOSE) : reply.body }
 }
@@ -38,7 +38,7 @@ export function keyInUse(): ApiError {
   })
 }
 
-/** The stop has ended the run that a retry waited for, and would end another run too. */
+/** The stop ended the run that a retry waited for, and would end another run too. */
 export function serviceStops(): ApiError {
   return unavailable('The service is shutting down. Try again shortly.')
 }

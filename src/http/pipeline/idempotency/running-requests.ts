@@ -3,20 +3,20 @@ import type { Lease } from '../../../storage/leases/lease.ts'
 /** A request that runs on this node. */
 type RunningRequest = { lease: Lease; isLeased: boolean; fingerprint: string; ended: Promise<void> }
 
-/** The requests with an Idempotency-Key that run on this node now. Retries wait here for their end. */
+/** The active requests with an Idempotency-Key on this node. Retries wait here for their end. */
 export class RunningRequests {
   readonly #byId = new Map<string, RunningRequest>()
 
   /**
-   * From now on retries on this node wait for the request. `isLeased` says whether its claim is renewed: one that is
-   * part of a transaction is not. Returns the function that tells that the request has ended.
+   * From now on, retries on this node wait for the request. `isLeased` says whether its claim is renewed: a claim
+   * inside a transaction isn't. Returns the function that reports the request's end.
    */
   begin(lease: Lease, fingerprint: string, { isLeased }: { isLeased: boolean }): () => void {
     const id = JSON.stringify(lease.key)
     const { promise: ended, resolve } = Promise.withResolvers<void>()
     this.#byId.set(id, { lease, isLeased, fingerprint, ended })
     return () => {
-      // Another run may have taken over the key meanwhile. Its entry stays.
+      // Another run may have taken over the key. Its entry stays.
       if (this.#byId.get(id)?.lease === lease) this.#byId.delete(id)
       resolve()
     }

@@ -9,7 +9,7 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', "The request didn't arrive in time."],
 }
 
-/** The answer to a request that Node could not read. */
+/** The reply to a request that Node couldn't read. */
 export function parserError({ code: parserCode = '' }: Error & { code?: string }): ApiError {
   const [code, message] = PARSER_ERRORS[parserCode] ?? ['invalid_request', 'The request is not valid HTTP.']
   return new ApiError(code, message)
@@ -20,7 +20,7 @@ export function connectRefusal(): ApiError {
   return new ApiError('method_not_allowed', 'CONNECT is not supported.', { headers })
 }
 
-/** How long a client may take to read such an answer and to close the connection. */
+/** How long a client has to read such a reply and to close the connection. */
 const CLOSES_WITHIN_MS = 2_000
 
 /**

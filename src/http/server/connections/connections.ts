@@ -14,7 +14,7 @@ const MAX_WAITING = 32
 const IDLE_SWEEP_MS = 20
 
 const SMALL_BYTES = 1_024
-/** A body with more small chunks than this is taken in turns. An ordinary one has fewer. */
+/** A body with more small chunks than this takes turns. An ordinary body has fewer. */
 const SMALL_CHUNKS = 1_000
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
@@ -25,7 +25,7 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void
  */
 export class Connections {
   readonly #open = new Set<Socket>()
-  /** Those from which requests are read, by the address of the client. */
+  /** The sockets from which requests are read, by the client's IP address. */
   readonly #byAddress = new Map<string, Set<Socket>>()
   /**
    * The replies of requests that wait behind another one, by connection. Only connections with waiting requests have an
@@ -33,7 +33,7 @@ export class Connections {
    */
   readonly #waiting = new WeakMap<Socket, ServerResponse[]>()
   /**
-   * Connections whose client has not read everything: how many bytes are left, and since when that number has not
+   * Connections whose client hasn't read everything: how many bytes are left, and since when that number hasn't
    * changed.
    */
   readonly #stalls = new WeakMap<Socket, { unread: number; since: number }>()
@@ -82,7 +82,7 @@ export class Connections {
     }
   }
 
-  /** Returns a handler that begins a request when the requests before it on its connection are answered. */
+  /** Returns a handler that starts a request when the requests before it on its connection are answered. */
   oneAtATime(handle: Handle): Handle {
     return (request, response) => {
       if (this.#closing) response.shouldKeepAlive = false
@@ -155,8 +155,8 @@ export class Connections {
   }
 
   /**
-   * Takes no new connections. A connection on which nothing arrives for `lingerMs` is closed then, and not earlier,
-   * because a request may be on its way. After `drainMs` every connection is closed.
+   * Accepts no new connections. A connection on which nothing arrives for `lingerMs` is closed then, and not earlier,
+   * because a request may be arriving. After `drainMs` every connection is closed.
    */
   async close(server: HttpServer, { lingerMs, drainMs }: { lingerMs: number; drainMs: number }): Promise<void> {
     this.beginClosing()
@@ -177,7 +177,7 @@ export class Connections {
 
   #closeIdle(server: HttpServer): void {
     server.closeIdleConnections()
-    // Node counts a connection that has sent nothing yet as busy.
+    // Node treats a connection that hasn't sent anything yet as busy.
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy()
   }
 
