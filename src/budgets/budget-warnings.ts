@@ -49,9 +49,9 @@ export async function warningsOf(
 }
 
 /** The least that a call of the agent reserves: the amount for an empty message. */
-function leastHeld({ instructions, limits }: ModelUser, outputTokens: number) {
+function leastHeld({ instruction_bytes, limits }: ModelUser, outputTokens: number) {
   const output = limits?.cut_to_budget ? 0 : (limits?.max_output_tokens ?? outputTokens)
-  return { input: Buffer.byteLength(instructions ?? ''), output }
+  return { input: instruction_bytes, output }
 }
 
 function unpricedText({ action }: Budget, models: ReadonlySet<string>): string[] {
