@@ -5,7 +5,7 @@ import { type Database, engineOf } from '../storage/database.ts'
 import type { Page } from '../storage/queries/page.ts'
 import type { LogsQuery, StoredLogEntry } from './log-entry.ts'
 import { type LogKey, type LogPosition, positionBehind, readPosition, writePosition } from './log-position.ts'
-import { fromRow, isFound, LOG_COLUMNS, type LogRow, numbersOf } from './store.ts'
+import { firstOfPage, fromRow, isFound, LOG_COLUMNS, type LogRow, numbersOf } from './store.ts'
 
 /** A request checks at most this many entries of all agents. */
 const FOLLOWED_ENTRIES = 10_000
@@ -38,7 +38,7 @@ export async function followLog(
       .offset(FOLLOWED_ENTRIES - 1)
       .executeTakeFirst(),
   ])
-  const items = rows.slice(0, query.limit)
+  const items = firstOfPage(rows.slice(0, query.limit))
   const isCut = items.length < rows.length
   const last = isCut ? items.at(-1) : edge
   const after = writePosition(last ? positionBehind(last, from, end) : end, keyring)

@@ -27,12 +27,13 @@ export function readPosition(text: string, keyring: Keyring): LogPosition {
 }
 
 /** The position behind an entry, when what `end` shows after `from` has been read as far as this entry. */
-export function positionBehind(entry: LogKey, from: LogPosition, end: LogPosition): LogPosition {
-  const { transaction } = entry
+export function positionBehind({ transaction, id }: LogKey, from: LogPosition, end: LogPosition): LogPosition {
+  // The entry itself may be long, and a position is a part of a URL.
+  const read = { transaction, id }
   // The entry was late: it belongs to a transaction that was open before.
   if (transaction < from.next) {
     const open = from.open.filter((one) => one >= transaction || end.open.includes(one))
-    return { next: from.next, open, read: entry }
+    return { next: from.next, open, read }
   }
-  return { next: transaction, open: end.open.filter((one) => one < transaction), read: entry }
+  return { next: transaction, open: end.open.filter((one) => one < transaction), read }
 }

@@ -6,11 +6,13 @@ import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { bulkTable } from '../storage/journal/bulk-table.ts'
 import type { Write } from '../storage/journal/rows.ts'
-import { removeAged } from '../storage/queries/aged-rows.ts'
+import { anyOf, removeAged } from '../storage/queries/aged-rows.ts'
 import { contains } from '../storage/queries/contains.ts'
 import { countAll, countOfAgents } from '../storage/queries/count-rows.ts'
+import { firstFitting } from '../storage/queries/first-fitting.ts'
 import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
 import { longPage, orderOf, type Page, page } from '../storage/queries/page.ts'
+import { removeRows } from '../storage/queries/remove-rows.ts'
 import type { Tables } from '../storage/tables.ts'
 import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
 
@@ -51,7 +53,12 @@ function shortJson(metadata: unknown): string {
  */
 export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredLogEntry>> {
   const { items, ...rest } = await listRows(db, agent_seq, query)
-  return { items: readable(db, items, fromRow), ...rest }
+  return { items: readable(db, firstOfPage(items), fromRow), ...rest }
+}
+
+/** Entries that are large together are continued on the next page. */
+export function firstOfPage<Row extends LogRow>(rows: readonly Row[]): readonly Row[] {
+  return firstFitting(rows, ({ message, metadata }) => message.length + metadata.length)
 }
 
 function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<LogRow>> {
@@ -154,15 +161,27 @@ export function numbersOf({ level = [...LEVELS] }: Pick<LogsQuery, 'level'>): nu
 
 /** Removes at most `limit` entries that are older. Returns how many. */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
-  // Entries are numbered as they are written, so the oldest have the smallest ids. An index of times would slow down
-  // every insert.
+  // Most entries are numbered in the order of their times, so the oldest have the smallest ids. An index of times would
+  // slow down every insert.
   const oldest = db.selectFrom('logs').select('id').orderBy('id').limit(limit)
   const { numDeletedRows } = await db
     .deleteFrom('logs')
     .where('id', 'in', db.selectFrom(oldest.as('oldest')).select('oldest.id'))
     .where('timestamp', '<', before)
     .executeTakeFirst()
-  return Number(numDeletedRows)
+  return Number(numDeletedRows) || removeStragglers(db, before, limit)
+}
+
+/**
+ * The same for older entries that were stored after younger ones: by an import, or while the clock was wrong. They are
+ * looked for agent by agent.
+ */
+async function removeStragglers(db: Database, before: number, limit: number): Promise<number> {
+  const { rows } = await sql<{ seq: number }>`select seq from agents
+    where ${anyOf(sql`logs where agent_seq = agents.seq and timestamp < ${before}`)} limit 1`.execute(db)
+  const [agent] = rows
+  if (!agent) return 0
+  return removeRows(db, 'logs', { which: sql`agent_seq = ${agent.seq} and timestamp < ${before}`, limit })
 }
 
 /** Removes at most `limit` entries that their project keeps no longer. Returns how many. */
@@ -173,15 +192,27 @@ export function removeOfProjects(db: Database, now: number, limit: number): Prom
 /** How many ids one statement has, because both engines limit that number. */
 const REQUESTS_AT_ONCE = 100
 
-export async function listOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<StoredLogEntry[]> {
-  const found: StoredLogEntry[] = []
+/** Entries may be large, and other requests get their turn between two reads. */
+const ENTRIES_AT_ONCE = 200
+
+export async function* listOfRequests(
+  db: Database,
+  agent_seq: number,
+  requests: string[],
+): AsyncGenerator<StoredLogEntry> {
   for (let i = 0; i < requests.length; i += REQUESTS_AT_ONCE) {
-    const rows = await selectOfRequests(db, agent_seq, requests.slice(i, i + REQUESTS_AT_ONCE))
-      .orderBy('id')
-      .execute()
-    found.push(...readable(db, rows, fromRow))
+    const some = requests.slice(i, i + REQUESTS_AT_ONCE)
+    const found = db
+      .selectFrom('logs')
+      .select('id')
+      .where(isOfRequests(db, agent_seq, some))
+    const ids = (await found.orderBy('id').execute()).map(({ id }) => id)
+    for (let at = 0; at < ids.length; at += ENTRIES_AT_ONCE) {
+      const next = ids.slice(at, at + ENTRIES_AT_ONCE)
+      const rows = await db.selectFrom('logs').select(LOG_COLUMNS).where('id', 'in', next).orderBy('id').execute()
+      yield* readable(db, rows, fromRow)
+    }
   }
-  return found
 }
 
 /** Returns how many entries it removed. */

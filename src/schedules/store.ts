@@ -3,6 +3,7 @@ import { notFound } from '../errors.ts'
 import * as files from '../files/store.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
+import { firstFitting } from '../storage/queries/first-fitting.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isGoingOn } from '../storage/queries/paused-projects.ts'
 import type { Tables } from '../storage/tables.ts'
@@ -35,7 +36,8 @@ export async function list(
   let select = db.selectFrom('schedules').selectAll().where('agent_id', '=', agent_id)
   if (enabled !== undefined) select = select.where('enabled', '=', enabled ? 1 : 0)
   const { items, total } = await page(db, select, query)
-  return { items: readable(db, items, fromRow), total }
+  const ofPage = firstFitting(items, ({ message, context }) => message.length + context.length)
+  return { items: readable(db, ofPage, fromRow), total }
 }
 
 export async function count(db: Database, agent_id: string): Promise<number> {

@@ -94,7 +94,7 @@ async function* invocationLines(db: Database, agent: agents.ShownAgent, user_id:
     }
     const requests = invocations.map(({ id }) => id)
     for (const approval of await listOfRuns(db, requests)) yield { type: 'approval', agent_id, ...approval }
-    for (const entry of await logs.listOfRequests(db, agent_seq, requests)) yield { type: 'log', agent_id, ...entry }
+    for await (const entry of logs.listOfRequests(db, agent_seq, requests)) yield { type: 'log', agent_id, ...entry }
     last = invocations.at(-1)?.id
   } while (last)
 }

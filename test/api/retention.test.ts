@@ -80,6 +80,20 @@ onAnyEngine(
       assert.deepEqual(left, [{ key: 'k' }])
     })
 
+    test('log entries that were stored after younger ones, as by an import, go by their own time', async () => {
+      const { now, journal } = parts()
+      const [young, imported] = [await newAgent('young'), await newAgent('imported')]
+      await retentionEnded(now())
+      await journal.commit({ writes: logged(young.seq, now(), 1_100) })
+      await journal.commit({
+        writes: [...logged(imported.seq, now() - 4 * HOUR, 1_100), ...logged(imported.seq, now())],
+      })
+      service().advance(1.01 * HOUR)
+      wakeJobs(service())
+      await retentionEnded(now())
+      assert.deepEqual([await count('logs', young.seq), await count('logs', imported.seq)], [1_100, 1])
+    })
+
     test("a deleted agent's logs and metrics go at once, others' stay", async () => {
       const { now, journal, storage } = parts()
       const gone = await newAgent('gone')

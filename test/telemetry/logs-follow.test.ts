@@ -33,6 +33,23 @@ onManyNodes('a log that is followed', (service, engine) => {
     return (await db.selectFrom('agents').select('seq').where('id', '=', id).executeTakeFirstOrThrow()).seq
   }
 
+  test('goes on behind a long entry with which a page ended', async () => {
+    const agent = await newAgent(service())
+    const after = await endOf(agent)
+    const agent_seq = await seqOf(agent)
+    const messages = ['first', 'second', 'third'].map((word) => `${word} `.padEnd(10_000, 'ö'))
+    const rows = messages.map((message) => ({
+      agent_seq,
+      request_id: 'req_1',
+      timestamp: service().now(),
+      level: 1,
+      message,
+      metadata: '{}',
+    }))
+    await storeOf(service()).insertInto('logs').values(rows).execute()
+    assert.deepEqual(await readAll(agent, after), messages)
+  })
+
   test('reports each entry once, in the order in which they were stored, whatever their times', async () => {
     const [agent, other] = [await newAgent(service()), await newAgent(service())]
     await say(agent)

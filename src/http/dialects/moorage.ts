@@ -140,14 +140,13 @@ function listed(shape: z.ZodType, items: readonly unknown[]) {
 function paginationOf({ items, total, searched_to, next }: Page<unknown>, { limit, offset }: PageQuery) {
   const has_more = offset + items.length < total
   if (next) return { limit, offset, total, has_more: has_more || next.more, next_after: next.after }
-  if (searched_to === undefined) {
-    // A page of large items may have ended early. The next one starts at offset + limit.
-    return { limit: has_more && items.length > 0 ? items.length : limit, offset, total, has_more }
-  }
+  // A page of large items may have ended early. The next one starts at offset + limit.
+  const shown = has_more && items.length > 0 ? items.length : limit
+  if (searched_to === undefined) return { limit: shown, offset, total, has_more }
   // There may be more beyond what was searched. A page after the last one says no, so that a client that continues
   // paging stops.
   const mayHaveMore = has_more || items.length > 0 || offset === 0
-  return { limit, offset, total, has_more: mayHaveMore, searched_to: formatTime(searched_to) }
+  return { limit: shown, offset, total, has_more: mayHaveMore, searched_to: formatTime(searched_to) }
 }
 
 async function* jsonLines(shape: z.ZodType, items: AsyncIterable<unknown>): AsyncGenerator<string> {
