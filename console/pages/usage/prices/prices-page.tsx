@@ -46,7 +46,7 @@ export function PricesPage() {
       <UsageTabs />
       <div class="filters">
         <span class="hint">
-          Prices are in USD: tokens per million, requests each. Prices in moorage.yaml override those set here.
+          Prices are in USD, per million tokens or per request. Prices in moorage.yaml override those set here.
         </span>
       </div>
       <List
