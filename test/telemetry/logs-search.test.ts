@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { type OlderLines, pageOf } from '../../console/pages/logs/log-page.ts'
 import { createClient } from '../../sdk/client.ts'
 import * as agents from '../../src/agents/store.ts'
 import { LEVELS } from '../../src/logs/log-entry.ts'
@@ -53,6 +54,19 @@ onEveryEngine('a search of more entries than are looked through at once', (servi
     const { journal } = partsOf(service())
     const { seq } = await agents.get(storage.db, id)
     await journal.commit({ writes: logWrites({ agent_seq: seq, request_id: 'req_1' }, ENTRIES) })
+  })
+
+  test('the console shows every match once, page by page', async () => {
+    const { logs } = createClient({ url: service().url, key: service().admin })
+    const readPage = async (older: Partial<OlderLines>) =>
+      pageOf(await logs.list('long', { search: 'often', limit: 200, ...older }), older)
+    const found = new Map<string, string>()
+    for (let older: Partial<OlderLines> | undefined = {}; older; ) {
+      const page = await readPage(older)
+      for (const { id, message } of page.entries.toReversed()) found.set(id, message)
+      older = page.older
+    }
+    assert.deepEqual([...found.values()], expected({ search: 'often' }))
   })
 
   const read = async (query: Query) => {

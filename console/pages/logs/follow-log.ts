@@ -1,6 +1,7 @@
 import type { LogEntry, MoorageError } from '../../../sdk/client.ts'
 import { whenSeen } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { type LogPage, pageOf } from './log-page.ts'
 
 export type LogQuery = {
   level?: string
@@ -11,18 +12,14 @@ export type LogQuery = {
   offset?: number
 }
 
-/** A page of a log, oldest first. `goOnAt` is the time before which there is more. */
-export type LogPage = { entries: LogEntry[]; goOnAt: string | undefined }
-
 const PAGE = 200
 const POLL_MS = 1_500
 /** How many are read at once of what has come. */
 const NEWS = 1_000
 
 export async function readPage(agent: string, query: LogQuery, signal?: AbortSignal): Promise<LogPage> {
-  const { data, pagination } = await service.logs.list(agent, { ...query, limit: PAGE }, { ...(signal && { signal }) })
-  const { has_more, searched_to } = pagination
-  return { entries: data.toReversed(), goOnAt: searched_to ?? (has_more ? data.at(-1)?.timestamp : undefined) }
+  const page = await service.logs.list(agent, { ...query, limit: PAGE }, { ...(signal && { signal }) })
+  return pageOf(page, query)
 }
 
 type LogFollower = {

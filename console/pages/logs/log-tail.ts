@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { LogEntry, MoorageError } from '../../../sdk/client.ts'
-import { followLog, type LogPage, type LogQuery, readPage } from './follow-log.ts'
+import { followLog, type LogQuery, readPage } from './follow-log.ts'
+import type { LogPage, OlderLines } from './log-page.ts'
 import { mergeEntries } from './merge-entries.ts'
 
 export type Tail = {
@@ -26,7 +27,7 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   const key = JSON.stringify([agent, query])
   const shown = useRef(key)
   shown.current = key
-  const olderThan = useRef<Older | undefined>(undefined)
+  const olderThan = useRef<OlderLines | undefined>(undefined)
   const isLoadingOlder = useRef(false)
   const loadedKey = useRef('')
   // What was shown until now may be another log.
@@ -34,10 +35,10 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
     setLoaded((before) => ({ ...(loadedKey.current === key && before), error }))
 
   useEffect(() => {
-    const showFirst = ({ entries, goOnAt }: LogPage) => {
-      olderThan.current = goOnAt === undefined ? undefined : { end: goOnAt, known: 0 }
+    const showFirst = ({ entries, older }: LogPage) => {
+      olderThan.current = older
       loadedKey.current = key
-      setLoaded({ entries, olderThan: goOnAt })
+      setLoaded({ entries, olderThan: older?.end_time })
     }
     const showNews = (entries: LogEntry[]) =>
       setLoaded((before) => ({
@@ -49,18 +50,16 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
 
   const loadOlder = async () => {
     if (!olderThan.current || isLoadingOlder.current) return
-    const { end, known: offset } = olderThan.current
     isLoadingOlder.current = true
     try {
-      // The last page may have ended between two entries of the same millisecond. Entries that come twice are merged.
-      const end_time = new Date(Date.parse(end) + 1).toISOString()
-      const { entries, goOnAt } = await readPage(agent, { ...query, end_time, offset })
+      // Entries that come twice are merged.
+      const page = await readPage(agent, { ...query, ...olderThan.current })
       // The reader may have chosen other lines meanwhile.
       if (shown.current !== key) return
-      olderThan.current = olderAfter({ end, known: offset }, entries.length, goOnAt)
+      olderThan.current = page.older
       setLoaded(({ entries: known = [], older = 0 }) => {
-        const merged = mergeEntries(known, entries, { isOlder: true })
-        return { entries: merged, olderThan: olderThan.current?.end, older: older + merged.length - known.length }
+        const merged = mergeEntries(known, page.entries, { isOlder: true })
+        return { entries: merged, olderThan: page.older?.end_time, older: older + merged.length - known.length }
       })
     } catch (error) {
       showError(error as MoorageError)
@@ -77,15 +76,6 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
     loadOlder: () => void loadOlder(),
     reload: () => setAsked((count) => count + 1),
   }
-}
-
-/** What older lines are older than, and how many lines of that same millisecond have been read. */
-type Older = { end: string; known: number }
-
-/** A millisecond may have more lines than a page: then the next page continues inside it. */
-function olderAfter({ end, known }: Older, read: number, goOnAt: string | undefined): Older | undefined {
-  if (goOnAt !== end) return goOnAt === undefined ? undefined : { end: goOnAt, known: 0 }
-  return read === 0 ? undefined : { end, known: known + read }
 }
 
 function withoutError({ entries, olderThan, older = 0 }: TailState): TailState {
