@@ -150,6 +150,13 @@ onManyNodes('listeners', (service, engine) => {
       assert.deepEqual(await db.selectFrom('deliveries').selectAll().where('webhook_id', '=', id).execute(), [])
     })
 
+    test('each request leaves it two minutes', async () => {
+      const { id } = (await create(service(), { agent_id: 'hello' })).body.data
+      for (const ms of [0.4 * LIFE_MS, 1.39 * LIFE_MS, 1.8 * LIFE_MS, 2.79 * LIFE_MS]) {
+        assert.equal((await later(service(), ms, () => ask(service(), id))).status, 200, `after ${ms} ms`)
+      }
+    })
+
     test('its events stay as long as it exists, and are deleted with it', async () => {
       const { id } = (await create(service(), { agent_id: 'hello' })).body.data
       await invoke(service(), 'hello')

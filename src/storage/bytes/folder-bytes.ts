@@ -4,10 +4,8 @@ import { join } from 'node:path'
 import { FairRoom } from '../../lib/work/fair-room.ts'
 import { laneKey } from '../../lib/work/lane-key.ts'
 import { syncFolder } from '../sync-folder.ts'
-import { type ByteStore, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
-
-/** The disk is full or broken: the operator has to act, and meanwhile clients can retry. */
-const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE'])
+import { type ByteStore, MissingBytesError } from './byte-store.ts'
+import { onDisk } from './on-disk.ts'
 
 /**
  * How many pieces all uploads write at the same time. Node.js has four threads for the disk, and others need them too.
@@ -21,15 +19,13 @@ export function folderBytes(folder: string): ByteStore {
   const pathOf = (id: string) => join(folder, id)
   const places = new FairRoom(WRITES_AT_ONCE)
   return {
-    async write({ id, project_id }, pieces) {
+    write({ id, project_id }, pieces) {
       const inTurn: InTurn = (work) => places.during(laneKey(project_id, id), work)
-      try {
+      return onDisk(folder, async () => {
         await mkdir(folder, { recursive: true, mode: 0o700 })
         await writeDurably(pathOf(id), pieces, inTurn)
         await inTurn(() => syncFolder(folder))
-      } catch (error) {
-        throw isPassing(error) ? new BytesUnavailableError(`${folder} is not writable`, { cause: error }) : error
-      }
+      })
     },
     async *read(id, range) {
       try {
@@ -51,8 +47,4 @@ async function writeDurably(path: string, pieces: AsyncIterable<Uint8Array>, inT
   } finally {
     await file.close()
   }
-}
-
-function isPassing(error: unknown): boolean {
-  return PASSING.has(String((error as NodeJS.ErrnoException).code))
 }

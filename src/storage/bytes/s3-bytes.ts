@@ -8,6 +8,7 @@ import type { Dispatcher } from 'undici'
 import { lazily, lazilyInTurn, PARTS_OF_UNDICI } from '../../lib/lazily.ts'
 import { withoutEndingSlashes } from '../../lib/text/text.ts'
 import { type ByteStore, BytesRefusedError, BytesUnavailableError, MissingBytesError } from './byte-store.ts'
+import { onDisk } from './on-disk.ts'
 
 export type S3Options = {
   endpoint: string
@@ -41,7 +42,7 @@ export function s3Bytes(options: S3Options, folder: string): ByteStore {
   return {
     async write({ id }, pieces, measured) {
       // S3 requires the length and the hash before the first byte.
-      await using spooled = await spool(folder, pieces)
+      await using spooled = await onDisk(folder, () => spool(folder, pieces))
       const { size, sha256 } = measured()
       const headers = { 'content-length': String(size), 'content-type': 'application/octet-stream' }
       const { body } = await ask({ method: 'PUT', id, headers, sha256, body: () => spooled.read(size) })

@@ -161,9 +161,14 @@ async function listOrphaned(db: Database): Promise<string[]> {
 async function removeByIds(db: Database, ids: string[]): Promise<number> {
   if (ids.length === 0) return 0
   const removed = await db.deleteFrom('deliveries').where('id', 'in', ids).returning('event_id').execute()
+  const event_ids = [...new Set(removed.map(({ event_id }) => event_id))]
+  // Two nodes may remove the last deliveries of an event at once. The second one then sees that nothing is left.
+  if (engineOf(db) === 'postgres' && event_ids.length > 0) {
+    await db.selectFrom('events').select('id').where('id', 'in', event_ids).orderBy('id').forUpdate().execute()
+  }
   await db
     .deleteFrom('events')
-    .where('id', 'in', [...new Set(removed.map(({ event_id }) => event_id))])
+    .where('id', 'in', event_ids)
     .where((event) =>
       event.not(
         event.exists(

@@ -57,11 +57,12 @@ export const getListener = operation({
     }
 
     /**
-     * The listener is not prolonged with every request, because each time all nodes must read the subscribers again.
+     * Each request leaves the listener its whole life. It gets some more, so that not every request prolongs it: each time
+     * all nodes must read the subscribers again.
      */
     async function prolonged(): Promise<{ expires_at?: number }> {
-      if (listener && listener.expires_at - now() > LISTENER_LIFE_MS / 2) return {}
-      const until = now() + LISTENER_LIFE_MS
+      if (listener && listener.expires_at - now() >= LISTENER_LIFE_MS) return {}
+      const until = now() + 1.5 * LISTENER_LIFE_MS
       await storage.transaction((transaction) => listeners.prolong(transaction, listener_id, until))
       return { expires_at: until }
     }
