@@ -31,6 +31,7 @@ const ROUTES: Route[] = [
   { path: '/activity', needs: ['listAllInvocations'], load: async () => (await pages()).ActivityPage },
   { path: '/activity/:request', needs: ['listAllInvocations'], load: async () => (await pages()).RequestPage },
   { path: '/approvals', needs: ['listApprovals'], load: async () => (await pages()).ApprovalsPage },
+  { path: '/feedback', needs: ['listFeedback'], load: async () => (await pages()).FeedbackPage },
   { path: '/connections', needs: ['listProviders', 'listSecrets'], load: async () => (await pages()).ConnectionsPage },
   { path: '/files', needs: ['listFiles'], load: async () => (await pages()).FilesPage },
   { path: '/usage', needs: ['getUsage'], load: async () => (await pages()).UsagePage },
@@ -72,6 +73,7 @@ const GROUPS: Entry[][] = [
     { label: 'Agents', icon: 'agents', to: '/', needs: 'listOverview', isFirst: true },
     { label: 'Activity', icon: 'activity', to: '/activity', needs: 'listAllInvocations', isFirst: true },
     { label: 'Approvals', icon: 'approvals', to: '/approvals', needs: 'listApprovals', isFirst: true },
+    { label: 'Feedback', icon: 'feedback', to: '/feedback', needs: 'listFeedback' },
   ],
   [
     { label: 'Connections', icon: 'connections', to: '/connections', needs: 'listProviders' },

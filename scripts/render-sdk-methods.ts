@@ -5,6 +5,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Console/, 'console'],
   [/Person(alKeys?)?|People/, 'people'],
   [/Invitations?/, 'invitations'],
+  [/Feedback/, 'feedback'],
   [/Files?/, 'files'],
   [/Webhook|deliver/i, 'webhooks'],
   [/Invocations?|Prompt|Effects|Steps/, 'invocations'],
@@ -49,7 +50,7 @@ const OWN: Record<string, RegExp> = {
 /** Written by hand in sdk/client.ts: they answer with a stream as well, or send and answer bytes. */
 const BY_HAND = new Set(['invokeAgent', 'streamInvocation', 'createFile', 'getFileContent', 'getRunFile'])
 
-const RENAMED: Record<string, string> = { listAllInvocations: 'listAll', listInvocable: 'agents' }
+const RENAMED: Record<string, string> = { listAllInvocations: 'listAll', listInvocable: 'agents', getFeedback: 'get' }
 
 /** Makes sdk/methods.ts from the OpenAPI document: one method for each operation. */
 export function renderSdkMethods(document: Pick<OpenApi, 'paths'>): string {

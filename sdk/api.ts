@@ -149,6 +149,8 @@ export type Invocation = {
     /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries: number
   } | undefined
+  /** What users and applications said about the answer; absent if there is none */
+  feedback?: Feedback[] | undefined
   /** The calls of the client's own tools that the answer ended with */
   calls: ({
     id: string
@@ -218,6 +220,28 @@ export type InvocationAttachment = {
   shown_as: 'image' | 'text' | 'omitted' | null
   /** What part of the file was not sent to the model, and why */
   note: string | null
+}
+
+export type Feedback = {
+  id: string
+  agent_id: string
+  request_id: string
+  key: string
+  score: number
+  comment: string | null
+  /** The user of the invocation */
+  user_id: string | null
+  session_id: string | null
+  environment: string
+  /** The version that answered; null: the draft */
+  version: string | null
+  deployment_id: string | null
+  created_by: string
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
+  created_by_name?: string | null | undefined
+  created_at: string
+  /** When the score and the comment were last replaced */
+  updated_at: string
 }
 
 export type InvocationStep = {
@@ -531,7 +555,7 @@ export type Delivery = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest attempts, oldest first */
@@ -597,6 +621,15 @@ export type DecideApproval = {
   note?: string | undefined
   /** With `approve` of a question: the answer */
   answer?: string | undefined
+}
+
+export type GiveFeedback = {
+  /** From -1 (bad) to 1 (good), rounded to six decimal places */
+  score: number
+  /** Why, in the words of the user */
+  comment?: string | null | undefined
+  /** What the score is about, such as `helpful` or `correct`. Feedback with the same key replaces the earlier one */
+  key?: string | undefined
 }
 
 export type CallbackWithSecret = {
@@ -2328,6 +2361,8 @@ export type UserLine = {
     /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries: number
   } | undefined
+  /** What users and applications said about the answer; absent if there is none */
+  feedback?: Feedback[] | undefined
   /** The calls of the client's own tools that the answer ended with */
   calls: ({
     id: string
@@ -2421,6 +2456,25 @@ export type UserLine = {
   changed_arguments: Record<string, unknown> | null
   note: string | null
   answer: string | null
+} | {
+  type: 'feedback'
+  id: string
+  agent_id: string
+  request_id: string
+  key: string
+  score: number
+  comment: string | null
+  /** The user of the invocation */
+  user_id: string | null
+  session_id: string | null
+  environment: string
+  /** The version that answered; null: the draft */
+  version: string | null
+  deployment_id: string | null
+  created_by: string
+  created_at: string
+  /** When the score and the comment were last replaced */
+  updated_at: string
 } | {
   type: 'schedule'
   id: string
@@ -2528,7 +2582,7 @@ export type CreateWebhook = {
   /** A public https URL; the operator can allow others */
   url: string
   /** `*` means every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
   description?: string | null | undefined
 }
 
@@ -2555,7 +2609,7 @@ export type UpdateWebhook = {
   /** A public https URL; the operator can allow others */
   url?: string | undefined
   /** `*` means every event */
-  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[] | undefined
+  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[] | undefined
   description?: string | null | undefined
   status?: 'enabled' | 'disabled' | undefined
 }
@@ -2574,7 +2628,7 @@ export type DeliveryWithBody = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest attempts, oldest first */
@@ -2602,7 +2656,7 @@ export type HeardEvent = {
   id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   /** The exact body that is sent */
   body: string
   created_at: string
@@ -2612,7 +2666,7 @@ export type CreateListener = {
   /** Only events of this agent (ID or name). null: all agents, except those whose `security` restricts IP addresses or requires client certificates or one-time codes. Those agents need their own webhooks */
   agent_id?: string | null | undefined
   /** `*` means every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
 }
 
 export type KeyWithSecret = {
@@ -3315,6 +3369,33 @@ export type Operations = {
     body: DecideApproval
     data: Approval
   }
+  /** Give feedback */
+  giveFeedback: {
+    params: { agent_id: string; request_id: string }
+    body: GiveFeedback
+    data: Feedback
+  }
+  /** Get an invocation's feedback */
+  getFeedback: {
+    params: { agent_id: string; request_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined }
+    item: Feedback
+  }
+  /** Delete feedback */
+  deleteFeedback: {
+    params: { agent_id: string; request_id: string }
+    query: { key?: string | undefined }
+    data: {
+      request_id: string
+      key: string
+      deleted: true
+    }
+  }
+  /** List feedback */
+  listFeedback: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'score' | '-score' | 'id' | '-id' | undefined; agent_id?: string | undefined; request_id?: string | undefined; environment?: string | undefined; version?: string | undefined; deployment_id?: string | undefined; key?: string | undefined; user_id?: string | undefined; session_id?: string | undefined; score_below?: number | undefined; score_above?: number | undefined; commented?: 'true' | 'false' | undefined; start_time?: string | undefined; end_time?: string | undefined }
+    item: Feedback
+  }
   /** Create a callback */
   createCallback: {
     params: { agent_id: string; request_id: string }
@@ -3641,7 +3722,7 @@ export type Operations = {
   }
   /** List webhooks */
   listWebhooks: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
     item: Webhook
   }
   /** Get a webhook */
@@ -3679,7 +3760,7 @@ export type Operations = {
   /** List a webhook's deliveries */
   listDeliveries: {
     params: { webhook_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined }
     item: Delivery
   }
   /** Get a delivery */
@@ -4028,6 +4109,10 @@ export const routes = {
   listApprovals: { method: 'GET', path: '/v1/approvals' },
   getApproval: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}' },
   decideApproval: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}' },
+  giveFeedback: { method: 'PUT', path: '/v1/agents/{agent_id}/invocations/{request_id}/feedback' },
+  getFeedback: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/feedback' },
+  deleteFeedback: { method: 'DELETE', path: '/v1/agents/{agent_id}/invocations/{request_id}/feedback' },
+  listFeedback: { method: 'GET', path: '/v1/feedback' },
   createCallback: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks' },
   listCallbacks: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks' },
   getCallback: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}' },

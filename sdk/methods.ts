@@ -9,7 +9,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listInvocations'>, o?: RequestOptions) => list('listInvocations', { params: { agent_id }, query }, o),
       /** Get an invocation. Returns the receipt: the message, the version that answered, the tools and tokens it used, and how it ended. */
       get: (agent_id: string, request_id: string, o?: RequestOptions) => call('getInvocation', { params: { agent_id, request_id } }, o),
-      /** Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user. Memories are not affected. */
+      /** Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected. */
       erase: (agent_id: string, request_id: string, o?: RequestOptions) => call('eraseInvocation', { params: { agent_id, request_id } }, o),
       /** Cancel an invocation. Returns the receipt when the run has actually stopped. Runs that it called as tools are cancelled too. If the invocation was already cancelled, returns 200 with the receipt; if it ended otherwise, 409. */
       cancel: (agent_id: string, request_id: string, o?: RequestOptions) => call('cancelInvocation', { params: { agent_id, request_id } }, o),
@@ -29,6 +29,16 @@ export function methods({ call, list, lines }: Caller) {
       get: (agent_id: string, request_id: string, call_id: string, o?: RequestOptions) => call('getApproval', { params: { agent_id, request_id, call_id } }, o),
       /** Decide an approval. Approves a tool call, optionally with changed arguments, or rejects it; or answers a question. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`. */
       decide: (agent_id: string, request_id: string, call_id: string, body: Body<'decideApproval'>, o?: RequestOptions) => call('decideApproval', { params: { agent_id, request_id, call_id }, body }, o),
+    },
+    feedback: {
+      /** Give feedback. Rates the answer of an invocation that has ended. An invocation has one feedback for each `key`; giving it again replaces the score and the comment. With only the permission `invoke`, a key can rate the invocations that it started itself, and a user token those of its user. An invocation can have feedback with up to 10 keys. If it's still running or was erased, the request fails with 409. */
+      give: (agent_id: string, request_id: string, body: Body<'giveFeedback'>, o?: RequestOptions) => call('giveFeedback', { params: { agent_id, request_id }, body }, o),
+      /** Get an invocation's feedback. Lists the feedback that an invocation has, one item for each key. */
+      get: (agent_id: string, request_id: string, query?: ListQuery<'getFeedback'>, o?: RequestOptions) => list('getFeedback', { params: { agent_id, request_id }, query }, o),
+      /** Delete feedback. Deletes the feedback with one key, including its score. */
+      delete: (agent_id: string, request_id: string, query?: ListQuery<'deleteFeedback'>, o?: RequestOptions) => call('deleteFeedback', { params: { agent_id, request_id }, query }, o),
+      /** List feedback. Lists the feedback of all agents that the key has access to. With only the permission `invoke`, the list contains the feedback of invocations that the key started itself. */
+      list: (query?: ListQuery<'listFeedback'>, o?: RequestOptions) => list('listFeedback', { query }, o),
     },
     callbacks: {
       /** Create a callback. Creates a webhook for a single run. It is called when the run waits for a person and when it ends, or immediately if the run has already ended. Requests are signed, retried and limited like those of webhooks. The callback is deleted with the receipt. A run can have up to 10. */
@@ -165,9 +175,9 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listUsers'>, o?: RequestOptions) => list('listUsers', { params: { agent_id }, query }, o),
       /** List sessions. Lists the conversations in the agent's memory, of all users or of one, most recent first. */
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: RequestOptions) => list('listSessions', { params: { agent_id }, query }, o),
-      /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions, and their log entries. A reply that breaks off is incomplete. */
+      /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete. */
       export: (user_id: string, o?: RequestOptions) => lines('exportUser', { params: { user_id } }, o),
-      /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
+      /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
       erase: (user_id: string, o?: RequestOptions) => call('eraseUser', { params: { user_id } }, o),
     },
     webhooks: {

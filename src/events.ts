@@ -7,6 +7,7 @@ export const EVENT_TYPES = [
   'agent.failed',
   'agent.cancelled',
   'agent.waiting',
+  'feedback.given',
   'deployment.created',
   'deployment.rolled_back',
   'webhook.disabled',

@@ -39,6 +39,10 @@ import { listCallbacks } from './invocations/callbacks/list-callbacks.ts'
 import { cancelInvocation } from './invocations/cancel-invocation.ts'
 import { getEffects } from './invocations/effects/get-effects.ts'
 import { eraseInvocation } from './invocations/erase-invocation.ts'
+import { deleteFeedback } from './invocations/feedback/delete-feedback.ts'
+import { getFeedback } from './invocations/feedback/get-feedback.ts'
+import { giveFeedback } from './invocations/feedback/give-feedback.ts'
+import { listFeedback } from './invocations/feedback/list-feedback.ts'
 import { streamInvocation } from './invocations/following/stream-invocation.ts'
 import { getInvocation } from './invocations/get-invocation.ts'
 import { invokeAgent } from './invocations/invoke-agent.ts'
@@ -145,6 +149,10 @@ export const operations: readonly Operation[] = [
   listApprovals,
   getApproval,
   decideApproval,
+  giveFeedback,
+  getFeedback,
+  deleteFeedback,
+  listFeedback,
   eraseInvocation,
   createCallback,
   listCallbacks,

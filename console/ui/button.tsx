@@ -10,6 +10,8 @@ type Props = {
   /** Needed when there is an icon only. */
   label?: string
   isBusy?: boolean | undefined
+  /** For a button that stays pressed. */
+  isPressed?: boolean
   /** What it does: it is busy while that continues. */
   doing?: Action<[]>
   disabled?: boolean | undefined
@@ -20,7 +22,7 @@ type Props = {
 
 /** While it is busy it keeps its size and takes no second click. */
 export function Button({ look = 'plain', icon, label, doing, disabled, type = 'button', children, ...rest }: Props) {
-  const { isBusy = doing?.isBusy, onClick = doing && (() => void doing.run()) } = rest
+  const { isPressed, isBusy = doing?.isBusy, onClick = doing && (() => void doing.run()) } = rest
   return (
     <button
       type={type}
@@ -28,6 +30,7 @@ export function Button({ look = 'plain', icon, label, doing, disabled, type = 'b
       aria-label={label}
       title={label}
       aria-busy={isBusy}
+      aria-pressed={isPressed}
       disabled={disabled || isBusy}
       onClick={onClick}
     >

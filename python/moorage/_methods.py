@@ -61,7 +61,7 @@ class Invocations(Group):
         request_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.Invocation:
-        """Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user. Memories are not affected."""
+        """Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected."""
         return self._caller.call(
             "DELETE",
             fill("/v1/agents/{agent_id}/invocations/{request_id}", agent_id=agent_id, request_id=request_id),
@@ -190,6 +190,89 @@ class Approvals(Group):
             "POST",
             fill("/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}", agent_id=agent_id, request_id=request_id, call_id=call_id),
             body=given({"decision": decision, "arguments": arguments, "note": note, "answer": answer}),
+            options=options,
+        )
+
+
+class Feedback(Group):
+    def give(
+        self,
+        agent_id: str,
+        request_id: str,
+        *,
+        score: float,
+        comment: Union[str, None] = UNSET,
+        key: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.Feedback:
+        """Give feedback. Rates the answer of an invocation that has ended. An invocation has one feedback for each `key`; giving it again replaces the score and the comment. With only the permission `invoke`, a key can rate the invocations that it started itself, and a user token those of its user. An invocation can have feedback with up to 10 keys. If it's still running or was erased, the request fails with 409."""
+        return self._caller.call(
+            "PUT",
+            fill("/v1/agents/{agent_id}/invocations/{request_id}/feedback", agent_id=agent_id, request_id=request_id),
+            body=given({"score": score, "comment": comment, "key": key}),
+            options=options,
+        )
+
+    def get(
+        self,
+        agent_id: str,
+        request_id: str,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.Feedback]:
+        """Get an invocation's feedback. Lists the feedback that an invocation has, one item for each key."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/agents/{agent_id}/invocations/{request_id}/feedback", agent_id=agent_id, request_id=request_id),
+            query=given({"limit": limit, "offset": offset, "sort": sort}),
+            options=options,
+        )
+
+    def delete(
+        self,
+        agent_id: str,
+        request_id: str,
+        *,
+        key: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Dict[str, Any]:
+        """Delete feedback. Deletes the feedback with one key, including its score."""
+        return self._caller.call(
+            "DELETE",
+            fill("/v1/agents/{agent_id}/invocations/{request_id}/feedback", agent_id=agent_id, request_id=request_id),
+            query=given({"key": key}),
+            options=options,
+        )
+
+    def list(
+        self,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "score", "-score", "id", "-id"] = UNSET,
+        agent_id: str = UNSET,
+        request_id: str = UNSET,
+        environment: str = UNSET,
+        version: str = UNSET,
+        deployment_id: str = UNSET,
+        key: str = UNSET,
+        user_id: str = UNSET,
+        session_id: str = UNSET,
+        score_below: float = UNSET,
+        score_above: float = UNSET,
+        commented: Literal["true", "false"] = UNSET,
+        start_time: str = UNSET,
+        end_time: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.Feedback]:
+        """List feedback. Lists the feedback of all agents that the key has access to. With only the permission `invoke`, the list contains the feedback of invocations that the key started itself."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/feedback"),
+            query=given({"limit": limit, "offset": offset, "sort": sort, "agent_id": agent_id, "request_id": request_id, "environment": environment, "version": version, "deployment_id": deployment_id, "key": key, "user_id": user_id, "session_id": session_id, "score_below": score_below, "score_above": score_above, "commented": commented, "start_time": start_time, "end_time": end_time}),
             options=options,
         )
 
@@ -1187,7 +1270,7 @@ class Users(Group):
         user_id: str,
         **options: Unpack[RequestOptions],
     ) -> Iterator[t.UserLine]:
-        """Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions, and their log entries. A reply that breaks off is incomplete."""
+        """Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete."""
         return self._caller.lines(
             "GET",
             fill("/v1/users/{user_id}/export", user_id=user_id),
@@ -1199,7 +1282,7 @@ class Users(Group):
         user_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.ErasedUser:
-        """Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`."""
+        """Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`."""
         return self._caller.call(
             "DELETE",
             fill("/v1/users/{user_id}", user_id=user_id),
@@ -1213,7 +1296,7 @@ class Webhooks(Group):
         self,
         *,
         url: str,
-        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]],
+        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]],
         agent_id: Union[str, None] = UNSET,
         description: Union[str, None] = UNSET,
         **options: Unpack[RequestOptions],
@@ -1233,7 +1316,7 @@ class Webhooks(Group):
         offset: int = UNSET,
         sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "url", "-url", "status", "-status", "id", "-id"] = UNSET,
         agent_id: str = UNSET,
-        event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"] = UNSET,
+        event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"] = UNSET,
         status: Literal["enabled", "disabled"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.Webhook]:
@@ -1262,7 +1345,7 @@ class Webhooks(Group):
         webhook_id: str,
         *,
         url: str = UNSET,
-        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]] = UNSET,
+        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]] = UNSET,
         description: Union[str, None] = UNSET,
         status: Literal["enabled", "disabled"] = UNSET,
         **options: Unpack[RequestOptions],
@@ -1323,7 +1406,7 @@ class Webhooks(Group):
         offset: int = UNSET,
         sort: Literal["created_at", "-created_at", "id", "-id"] = UNSET,
         status: Literal["pending", "delivered", "failed"] = UNSET,
-        event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"] = UNSET,
+        event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.Delivery]:
         """List a webhook's deliveries. Lists deliveries with their latest attempts. Deliveries are kept for `retention.deliveries`."""
@@ -1377,7 +1460,7 @@ class Listeners(Group):
     def create(
         self,
         *,
-        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]],
+        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]],
         agent_id: Union[str, None] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Listener:

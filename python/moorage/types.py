@@ -127,6 +127,7 @@ class Invocation(_Invocation, total=False):
     asks_people: bool
     output: Any
     output_wanted: Dict[str, Any]
+    feedback: List[Feedback]
     created_by_name: Union[str, None]
 
 
@@ -137,6 +138,27 @@ class InvocationAttachment(TypedDict):
     size: int
     shown_as: Union[Literal["image", "text", "omitted"], None]
     note: Union[str, None]
+
+
+class _Feedback(TypedDict):
+    id: str
+    agent_id: str
+    request_id: str
+    key: str
+    score: float
+    comment: Union[str, None]
+    user_id: Union[str, None]
+    session_id: Union[str, None]
+    environment: str
+    version: Union[str, None]
+    deployment_id: Union[str, None]
+    created_by: str
+    created_at: str
+    updated_at: str
+
+
+class Feedback(_Feedback, total=False):
+    created_by_name: Union[str, None]
 
 
 InvocationStep = Dict[str, Any]
@@ -196,7 +218,7 @@ class Delivery(TypedDict):
     id: str
     webhook_id: str
     event_id: str
-    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
+    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
     status: Literal["pending", "delivered", "failed"]
     attempt_count: int
     attempts: List[DeliveryAttempt]
@@ -249,6 +271,15 @@ class DecideApproval(_DecideApproval, total=False):
     arguments: Dict[str, Any]
     note: str
     answer: str
+
+
+class _GiveFeedback(TypedDict):
+    score: float
+
+
+class GiveFeedback(_GiveFeedback, total=False):
+    comment: Union[str, None]
+    key: str
 
 
 class CallbackWithSecret(TypedDict):
@@ -784,7 +815,7 @@ class WebhookWithSecret(TypedDict):
 
 class _CreateWebhook(TypedDict):
     url: str
-    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
+    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
 
 
 class CreateWebhook(_CreateWebhook, total=False):
@@ -810,7 +841,7 @@ class Webhook(TypedDict):
 
 class UpdateWebhook(TypedDict, total=False):
     url: str
-    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
+    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
     description: Union[str, None]
     status: Literal["enabled", "disabled"]
 
@@ -827,7 +858,7 @@ class DeliveryWithBody(TypedDict):
     id: str
     webhook_id: str
     event_id: str
-    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
+    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
     status: Literal["pending", "delivered", "failed"]
     attempt_count: int
     attempts: List[DeliveryAttempt]
@@ -849,13 +880,13 @@ class Listener(TypedDict):
 class HeardEvent(TypedDict):
     id: str
     event_id: str
-    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
+    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
     body: str
     created_at: str
 
 
 class _CreateListener(TypedDict):
-    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
+    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
 
 
 class CreateListener(_CreateListener, total=False):

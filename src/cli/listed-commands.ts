@@ -42,6 +42,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     chat: ['Chat with an agent', () => import('./commands/talk/chat.ts')],
     invocations: ['List, show, follow, cancel and erase invocations', () => import('./commands/talk/invocations.ts')],
     approvals: ['List and decide approvals and questions', () => import('./commands/talk/approvals.ts')],
+    feedback: ['Rate answers, and list ratings and comments', () => import('./commands/talk/rate-answers.ts')],
     callbacks: ['Get notified when one invocation ends', () => import('./commands/talk/callbacks.ts')],
     files: ['Upload, list, download and delete files', () => import('./commands/talk/files.ts')],
     schedules: ['Run an agent on a schedule', () => import('./commands/talk/schedules.ts')],

@@ -10,6 +10,7 @@ import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { removeOfRequests } from '../webhooks/callback-store.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { asksPeople, works } from './approvals/asks-people.ts'
+import { eraseFromFeedback } from './feedback/feedback-store.ts'
 import type { Invocation } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutToken, withoutWords } from './steps/receipt-steps.ts'
@@ -123,8 +124,8 @@ export async function listIdsOfUser(
 }
 
 /**
- * Removes the texts, the user and the callbacks from receipts of ended invocations; the receipts stay for accounting.
- * Files are removed elsewhere, because their bytes aren't in the database.
+ * Removes the texts, the user and the callbacks from receipts of ended invocations, and the comments of their feedback. The
+ * receipts and the scores stay for accounting. Files are removed elsewhere, because their bytes aren't in the database.
  */
 export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
   const ids = ended.map(({ id }) => id)
@@ -150,6 +151,8 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
       .where('id', '=', id)
       .execute()
   }
+  // Feedback that is given at the same time locks the receipt first, so it is seen here or finds the receipt erased.
+  await eraseFromFeedback(db, ids)
 }
 
 /** The status of a run, whatever its agent. */

@@ -5,6 +5,7 @@ import type { Actor } from '../operation/actor.ts'
 import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
 import { withAsking } from './approvals/asks-people.ts'
+import { withFeedback } from './feedback/with-feedback.ts'
 import { InvocationParams } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
 import { presentInvocation, Receipt } from './receipt.ts'
@@ -25,7 +26,7 @@ export const getInvocation = operation({
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
     const told = presentInvocation(await withStepsSoFar(db, found), agent.id)
-    const [receipt = told] = await withAsking(db, [told])
+    const [receipt = told] = await withFeedback(db, actor, await withAsking(db, [told]))
     return withDeciders(db, actor, await withKeyName(db, actor, receipt, ['created_by']))
   },
 })

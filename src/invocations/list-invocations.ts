@@ -7,6 +7,7 @@ import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { withAsking } from './approvals/asks-people.ts'
+import { withFeedback } from './feedback/with-feedback.ts'
 import { findInvocations } from './find-invocations.ts'
 import { InvocationStatus } from './invocation.ts'
 import { starterFor } from './invocation-in-scope.ts'
@@ -44,6 +45,7 @@ export const listInvocations = operation({
     const filter = { status, activity, door, schedule_id, session_id, ...whose }
     const { items, total } = await findInvocations({ db, reserve }, [agent.seq], page, filter)
     const receipts = (await listWithStepsSoFar(db, items)).map((invocation) => presentInvocation(invocation, agent.id))
-    return { items: await withKeyNames(db, actor, await withAsking(db, receipts), ['created_by']), total }
+    const told = await withFeedback(db, actor, await withAsking(db, receipts))
+    return { items: await withKeyNames(db, actor, told, ['created_by']), total }
   },
 })

@@ -7,6 +7,7 @@ import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
 import { NamedFile, ReceiptAttachment } from './attachments/attachment-shape.ts'
+import { FeedbackReply } from './feedback/feedback.ts'
 import { AttemptCause, ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
 import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
 
@@ -72,6 +73,10 @@ export const Receipt = z
     output_wanted: WantedOutput.optional().describe(
       "The request's own `output`, if it had one. Only in the receipt of one invocation, not in lists",
     ),
+    feedback: z
+      .array(FeedbackReply)
+      .optional()
+      .describe('What users and applications said about the answer; absent if there is none'),
     calls: z.array(HandedCall).describe("The calls of the client's own tools that the answer ended with"),
     error: ErrorSummary.nullable(),
     model: z.string().nullable().describe('The last model that answered; null if none has yet'),

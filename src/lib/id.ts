@@ -16,6 +16,7 @@ export type IdPrefix =
   | 'cns'
   | 'sch'
   | 'apr'
+  | 'fbk'
   | 'prs'
   | 'rol'
   | 'inv'

@@ -157,6 +157,9 @@ function beginSpan(
       Object.assign(known, more)
       span.setAttributes(more)
     },
+    event(eventName, eventAttributes) {
+      span.addEvent(eventName, eventAttributes)
+    },
     end(error) {
       if (error !== undefined) fail(world, span, error)
       measure(world.measures, known, (performance.now() - started) / 1000, error)

@@ -10,6 +10,8 @@ export type Span = {
   readonly showsContent: boolean
   child(name: string, kind: SpanKind, attributes: Attributes): Span
   set(attributes: Attributes): void
+  /** Something that happened at one moment of the work. */
+  event(name: string, attributes: Attributes): void
   /** `error` is the type of what went wrong. */
   end(error?: string): void
 }

@@ -36,6 +36,8 @@ export type CarriedTable = {
   sealed?: Readonly<Record<string, (row: FileRecord, project_id: string) => string>>
   /** Numbers of memories, which are others in each store: the file has the id of the last one up to that number. */
   memories?: readonly string[]
+  /** Columns with ids of receipts, which must be in the same file. There may be millions, so they are looked up in the target. */
+  receipts?: readonly string[]
   /** Columns with ids of rows that must be in the same file. */
   names?: Readonly<Record<string, Named>>
   mentions?: Readonly<Record<string, Mentioned>>
@@ -107,6 +109,7 @@ export const TRANSFER = {
     where: sql<SqlBool>`status <> 'pending' and ${HAS_ENDED}`,
     mentions: { request_id: 'runs' },
   },
+  feedback: { by: 'agent', order: ['id'], part: 'receipts', receipts: ['request_id'] },
   logs: { by: 'sequence', order: ['id'], part: 'logs', mentions: { request_id: 'runs' } },
   ledger: {
     by: 'project',

@@ -7,6 +7,7 @@ import { GivenRates } from '../config/price-shape.ts'
 import { DeploymentStatus } from '../deployments/deployment.ts'
 import { ApiError } from '../errors.ts'
 import { FileName } from '../files/file.ts'
+import { FeedbackComment, FeedbackKey } from '../invocations/feedback/feedback.ts'
 import { isFinal } from '../invocations/invocation.ts'
 import { canonicalJson } from '../lib/json.ts'
 import { problemIn as problemOf } from '../lib/text/plain-issue.ts'
@@ -64,6 +65,7 @@ const CHECKS: Partial<Record<CarriedName, Check>> = {
   invocations: ({ status }) =>
     isFinal({ status: status as never }) ? undefined : 'status is not that of an ended run',
   approvals: (row) => problemIn(z.object({ status: z.enum(['approved', 'rejected', 'expired', 'cancelled']) }), row),
+  feedback: (row) => problemIn(FeedbackRow, row),
   logs: (row) => problemIn(z.object({ level: z.int().min(0).max(3) }), row),
   ledger: (row) => problemIn(z.object({ status: z.enum(['completed', 'failed', 'cancelled', 'lost']) }), row),
   usage_sums: (row) => problemIn(z.object({ hours: z.literal([0, 1, 24]), start: Hours }), row),
@@ -140,6 +142,12 @@ const Webhook = z.object({
 })
 
 const Key = z.object({ name: Label(200), tier: Label(64), hash: Sha256, role: Label(64).nullable() })
+
+const FeedbackRow = z.object({
+  key: FeedbackKey,
+  score_millionths: z.int().min(-1_000_000).max(1_000_000),
+  comment: FeedbackComment.nullable(),
+})
 
 const Attachments = z.array(z.object({ file_id: z.string(), name: z.string(), media_type: z.string(), size: z.int() }))
 

@@ -107,13 +107,14 @@ async function numbersOf(
 
 const ofProject = (project_id: string) => sql<number>`(select seq from agents where agents.project_id = ${project_id})`
 
-/** Refuses rows that name a row of another project: their ids in the file may be chosen to reach it. */
+/** Refuses rows that name a row of another project, because their ids in the file may be chosen to reach it. */
 export async function requireOwn(
   db: Database,
   table: CarriedName,
   rows: readonly FileRow[],
-  { project_id }: Target,
+  target: Target,
 ): Promise<void> {
+  const { project_id } = target
   for (const [column, of] of Object.entries(carriedTable(table).mentions ?? {})) {
     const ids = [...new Set(rows.flatMap(({ row }) => row[column] ?? []).map(String))]
     if (ids.length === 0) continue
@@ -122,6 +123,27 @@ export async function requireOwn(
       limit 1`.execute(db)
     if (others.length > 0)
       throw new Error(`The file names ${of} of another project (${table}.${column}). It is refused.`)
+  }
+  await requireReceipts(db, table, rows, target)
+}
+
+async function requireReceipts(
+  db: Database,
+  table: CarriedName,
+  rows: readonly FileRow[],
+  { project_id }: Target,
+): Promise<void> {
+  for (const column of carriedTable(table).receipts ?? []) {
+    const ids = [...new Set(rows.map(({ row }) => String(row[column])))]
+    if (ids.length === 0) continue
+    const found = await db
+      .selectFrom('invocations')
+      .select('id')
+      .where('id', 'in', ids)
+      .where('agent_seq', 'in', ofProject(project_id))
+      .execute()
+    if (found.length < ids.length)
+      throw new Error(`A row of ${table} in the file names an invocation that is not in the file.`)
   }
 }
 

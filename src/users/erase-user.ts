@@ -31,7 +31,7 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
+    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
   access: { permission: 'delete' },
   mfa: { policy: 'clear_memory', acrossAgents: true },
   audit: { target: 'user_id' },

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import * as files from '../files/store.ts'
 import { listOfRuns } from '../invocations/approvals/approval-store.ts'
+import { listOfRuns as listFeedbackOfRuns } from '../invocations/feedback/feedback-store.ts'
 import { findGiven, listOfUser } from '../invocations/find-invocations.ts'
 import { presentInvocation } from '../invocations/receipt.ts'
 import { withOwnId } from '../logs/log-entry.ts'
@@ -21,7 +22,7 @@ export const exportUser = operation({
   path: '/v1/users/{user_id}/export',
   summary: 'Export a user',
   description:
-    "Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions, and their log entries. A reply that breaks off is incomplete.",
+    "Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete.",
   access: { permission: 'read' },
   audit: { target: 'user_id' },
   input: { params: UserParams },
@@ -81,7 +82,7 @@ async function* memoryLines(db: Database, agent: agents.ShownAgent, user_id: str
   }
 }
 
-/** The invocations, and after each page of them the approvals and log entries that belong to it. */
+/** The invocations, and after each page of them the approvals, feedback and log entries that belong to it. */
 async function* invocationLines(db: Database, agent: agents.ShownAgent, user_id: string): AsyncGenerator<Line> {
   const { id: agent_id, seq: agent_seq } = agent
   let last: Parameters<typeof listOfUser>[2]
@@ -94,6 +95,7 @@ async function* invocationLines(db: Database, agent: agents.ShownAgent, user_id:
     }
     const requests = invocations.map(({ id }) => id)
     for (const approval of await listOfRuns(db, requests)) yield { type: 'approval', agent_id, ...approval }
+    for (const feedback of await listFeedbackOfRuns(db, requests)) yield { type: 'feedback', ...feedback, agent_id }
     for await (const entry of logs.listOfRequests(db, agent_seq, requests)) yield { type: 'log', agent_id, ...entry }
     last = invocations.at(-1)?.id
   } while (last)

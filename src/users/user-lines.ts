@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { FileReply } from '../files/file.ts'
 import { ApprovalReply } from '../invocations/approvals/approval.ts'
+import { FeedbackReply } from '../invocations/feedback/feedback.ts'
 import { Receipt } from '../invocations/receipt.ts'
 import { LogEntryReply } from '../logs/log-entry.ts'
 import { MemoryReply } from '../memory/memory.ts'
@@ -22,6 +23,7 @@ export const UserLine = z
         .describe('What its caller sent in addition to the message, through a channel other than the API'),
     }),
     z.object({ type: z.literal('approval'), ...ApprovalReply.omit({ not_for_you: true }).shape }),
+    z.object({ type: z.literal('feedback'), ...FeedbackReply.omit({ created_by_name: true }).shape }),
     z.object({ type: z.literal('schedule'), ...ScheduleReply.shape }),
     z.object({ type: z.literal('log'), agent_id: z.string(), ...LogEntryReply.shape }),
   ])

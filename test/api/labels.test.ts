@@ -17,6 +17,7 @@ const FREE_TEXT_OF: Record<string, string[]> = {
   createSchedule: ['message'],
   updateSchedule: ['message'],
   decideApproval: ['note', 'answer'],
+  giveFeedback: ['comment'],
   createAgent: ['description', 'tools.description'],
   updateAgent: ['description', 'tools.description'],
   testTool: ['tool.description'],

@@ -57,6 +57,13 @@ const NAMED: Record<string, Doors> = {
     sdk: (c) => c.approvals.decide('a', 'r', 'c', { decision: 'approve' }),
     cli: 'approvals approve r --call c --agent a',
   },
+  giveFeedback: {
+    sdk: (c) => c.feedback.give('a', 'r', { score: 1 }),
+    cli: 'feedback give a r --score 1',
+  },
+  getFeedback: { sdk: (c) => c.feedback.get('a', 'r'), cli: 'feedback get a r' },
+  deleteFeedback: { sdk: (c) => c.feedback.delete('a', 'r'), cli: 'feedback delete a r --yes' },
+  listFeedback: { sdk: (c) => c.feedback.list(), cli: 'feedback list' },
   eraseInvocation: { sdk: (c) => c.invocations.erase('a', 'r'), cli: 'invocations erase a r --yes' },
   createCallback: {
     sdk: (c) => c.callbacks.create('a', 'r', { url: 'https://example.com' }),

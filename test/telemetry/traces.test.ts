@@ -183,6 +183,36 @@ describe('OpenTelemetry', () => {
     assert.match(String(attribute(run, 'gen_ai.output.messages')), /"role":"assistant"/)
   })
 
+  test('feedback is an event of the request that gave it, with its comment only if the operator asks for content', async () => {
+    for (const content of [false, true]) {
+      const settings = content ? { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' } : {}
+      const collector = await told(settings, async (service) => {
+        const { body } = await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'ahoy' } })
+        const path = `/v1/agents/hello/invocations/${body.data.request_id}/feedback`
+        for (const score of [-0.5, 0]) {
+          const given = { score, key: 'tone', comment: SECRET_MESSAGE }
+          assert.equal((await service.call('PUT', path, { body: given })).status, 200)
+        }
+      })
+      const requests = collector.spans().filter(({ name }) => name.startsWith('PUT '))
+      const events = requests.flatMap((span) => span.events.map((event) => ({ ...event, span })))
+      assert.deepEqual(
+        events.map((event) => [
+          event.name,
+          attribute(event, 'gen_ai.evaluation.name'),
+          Number(attribute(event, 'gen_ai.evaluation.score.value')),
+          attribute(event, 'gen_ai.evaluation.score.label'),
+          attribute(event, 'gen_ai.evaluation.explanation'),
+        ]),
+        [
+          ['gen_ai.evaluation.result', 'tone', -0.5, 'negative', content ? SECRET_MESSAGE : undefined],
+          ['gen_ai.evaluation.result', 'tone', 0, 'neutral', content ? SECRET_MESSAGE : undefined],
+        ],
+      )
+      for (const event of events) assert.match(String(attribute(event, 'moorage.request_id')), /^req_/)
+    }
+  })
+
   test('what fails says so', async () => {
     model.reset()
     model.reply({ status: 400, body: { error: { message: 'no' } } })

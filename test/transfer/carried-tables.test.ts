@@ -61,11 +61,12 @@ describe('what becomes of each table when a project moves', () => {
 
   test('a column that names a row says of which table, and whether that must be in the file', () => {
     for (const table of carried) {
-      const { names = {}, mentions = {}, memories = [] } = carriedTable(table)
+      const { names = {}, mentions = {}, memories = [], receipts = [] } = carriedTable(table)
       for (const column of cellColumns(table)) {
         if (!/_(id|of|by)$|^replaces$/.test(column) || /^(created|updated|rotated|decided|started)_by$/.test(column))
           continue
-        const isSaid = Object.hasOwn(names, column) || Object.hasOwn(mentions, column) || memories.includes(column)
+        const isSaid =
+          Object.hasOwn(names, column) || Object.hasOwn(mentions, column) || [...memories, ...receipts].includes(column)
         assert.ok(isSaid || ONLY_SHOWN.has(column), `${table}.${column}: say it in TRANSFER`)
       }
       for (const of of Object.values(names)) {
@@ -85,7 +86,9 @@ describe('what becomes of each table when a project moves', () => {
           isOfTarget || (isHere && carried.indexOf(other as CarriedName) <= carried.indexOf(table)),
           `${table}.${column}`,
         )
-        if (isHere && other !== undefined && other !== 'memories') {
+        const { receipts = [] } = carriedTable(table)
+        if (receipts.includes(column)) assert.equal(other, 'invocations', `${table}.${column}`)
+        else if (isHere && other !== undefined && other !== 'memories') {
           assert.equal(
             carriedTable(table).names?.[column] ?? (column in (carriedTable(table).fixed ?? {}) ? other : undefined),
             other,

@@ -131,6 +131,9 @@ onBothEngines('a file that means harm', (service, engine) => {
       ['memories', (row) => ({ ...row, metadata: '['.repeat(65) + ']'.repeat(65) }), /too many lists/],
       ['memories', (row) => ({ ...row, terms: 'x'.repeat(101) }), /terms has words that no text has/],
       ['invocations', (row) => ({ ...row, status: 'running' }), /status/],
+      ['feedback', (row) => ({ ...row, score_millionths: 1_000_001 }), /score_millionths/],
+      ['feedback', (row) => ({ ...row, comment: 'x'.repeat(5_000) }), /comment/],
+      ['feedback', (row) => ({ ...row, key: 'a\nb' }), /key/],
       [
         'invocations',
         (row) => ({ ...row, cost_nano: 2 ** 53 }),
@@ -198,6 +201,8 @@ onBothEngines('a file that means harm', (service, engine) => {
       ['ledger', (row) => ({ ...row, request_id: others['run'] }), /names runs of another project/],
       ['usage_sums', (row) => ({ ...row, agent_id: others['agent'] }), /names agents of another project/],
       ['logs', (row) => ({ ...row, request_id: others['run'] }), /names runs of another project/],
+      ['feedback', (row) => ({ ...row, request_id: others['run'] }), /feedback in the file names an invocation that/],
+      ['feedback', (row) => ({ ...row, request_id: 'req_00000000000000000000000000' }), /names an invocation that/],
       ['files', (row) => ({ ...row, request_id: others['run'] }), /names runs of another project/],
     ]
     for (const [table, change, why] of reaches) {
@@ -306,6 +311,7 @@ async function fill(service: Service): Promise<Record<string, string>> {
   await send('POST', '/v1/agents/clerk/schedules', { every: '1h', message: 'Look', attachments: [{ file_id: file }] })
   const context = { user_id: 'ada', session_id: 'one' }
   const { request_id: run } = await send('POST', '/v1/agents/clerk/invoke', { message: 'Hello', context })
+  await send('PUT', `/v1/agents/clerk/invocations/${run}/feedback`, { score: 0.5, comment: 'Fine' })
   const { items } = await send('POST', '/v1/agents/clerk/memory', {
     items: [{ content: 'A rope', kind: 'note', context }],
   })

@@ -161,11 +161,14 @@ async function addWhatIsRare(service: Service, shell: Shell): Promise<void> {
   })
   await send('PUT', '/v1/agents/support/sessions/order-4720/summary?user_id=customer-3', { content: 'Wants a rope' })
   const data = Buffer.from('A chart').toString('base64')
-  await send('POST', '/v1/agents/support/invoke', {
+  const seen = await send('POST', '/v1/agents/support/invoke', {
     message: 'See the chart',
     context: { user_id: 'newcomer' },
     attachments: [{ data, media_type: 'text/plain', name: 'chart.txt' }],
   })
+  const feedback = `/v1/agents/support/invocations/${seen.request_id}/feedback`
+  await send('PUT', feedback, { score: -0.75, comment: 'That is another harbour' })
+  await send('PUT', feedback, { score: 1, key: 'tone' })
   // What background work with models leaves.
   const db = storeOf(service)
   const memories = await db.selectFrom('memories').selectAll().where('session_id', '<>', '').orderBy('seq').execute()
@@ -203,7 +206,17 @@ async function sayAll(service: Service): Promise<Record<string, unknown>> {
       if (all.length >= body.pagination.total || body.data.length === 0) return all
     }
   }
-  for (const path of ['providers', 'prices', 'secrets', 'budgets', 'files', 'webhooks', 'keys', 'invocations']) {
+  for (const path of [
+    'providers',
+    'prices',
+    'secrets',
+    'budgets',
+    'files',
+    'webhooks',
+    'keys',
+    'invocations',
+    'feedback',
+  ]) {
     await list(`/v1/${path}`)
   }
   for (const { id } of await list('/v1/files?sort=created_at')) {

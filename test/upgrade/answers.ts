@@ -50,6 +50,9 @@ function read(type: string, text: string): unknown {
 /** What a later version may say in other words: how much the store has besides what clients have put there. */
 const NOT_COMPARED = /\.stored_bytes$/
 
+/** The operations that a client may call grow with the API. */
+const MAY_GROW = /\.features$/
+
 /**
  * Where the second answer takes back or changes something that the first one has. A later version may add fields to
  * objects, and nothing else.
@@ -57,6 +60,7 @@ const NOT_COMPARED = /\.stored_bytes$/
 export function changesIn(before: unknown, after: unknown, at = ''): string[] {
   if (NOT_COMPARED.test(at)) return []
   if (Array.isArray(before) && Array.isArray(after)) {
+    if (MAY_GROW.test(at)) return before.filter((item) => !after.includes(item)).map((item) => `${at}: no ${item}`)
     if (before.length !== after.length) return [`${at}: ${before.length} items became ${after.length}`]
     return before.flatMap((item, i) => changesIn(item, after[i], `${at}[${i}]`))
   }

@@ -122,7 +122,9 @@ export async function fillStore({ told, world, issuer }: Scene): Promise<Kept> {
     body: { message: 'only once', context: ANN },
   }
   const { request_id } = await ask('POST', keyed.path, keyed.body, keyed.headers)
-  await invoke('pilot', 'How is the weather?', { context: BOB })
+  const rated = await invoke('pilot', 'How is the weather?', { context: BOB })
+  const rating = { score: -0.5, comment: 'It rained' }
+  await ask('PUT', `/v1/agents/pilot/invocations/${rated.request_id}/feedback`, rating)
   await invoke('captain', 'how is the weather at sea?')
 
   const paused = await otherProjects(ask)

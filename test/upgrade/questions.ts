@@ -133,7 +133,15 @@ async function askProject(get: Get, list: List): Promise<void> {
   for (const { id } of await list('/v1/budgets')) await get(`/v1/budgets/${id}`)
   for (const { id } of await list('/v1/people')) await get(`/v1/people/${id}`)
   for (const { id } of await list('/v1/invitations')) await get(`/v1/invitations/${id}`)
-  for (const path of ['/v1/secrets', '/v1/providers', '/v1/prices', '/v1/overview', '/v1/audit-log', '/v1/approvals'])
+  for (const path of [
+    '/v1/secrets',
+    '/v1/providers',
+    '/v1/prices',
+    '/v1/overview',
+    '/v1/audit-log',
+    '/v1/approvals',
+    '/v1/feedback',
+  ])
     await list(path)
   await list('/v1/invocations')
   for (const path of ['/v1/pause', '/v1/memory', '/v1/usage', ...USAGE]) await get(path)
@@ -174,6 +182,7 @@ async function askRun(run: string, get: Get, list: List): Promise<void> {
   const { data } = await get(run)
   await get(`${run}/prompt`)
   await get(`${run}/effects`)
+  await list(`${run}/feedback`)
   for (const { id } of await list(`${run}/callbacks`)) await get(`${run}/callbacks/${id}`)
   for (const { kind, call_id } of data?.steps ?? []) {
     if (kind === 'approval') await get(`${run}/approvals/${call_id}`)

@@ -38,6 +38,7 @@ const TABLES = [
   'claims',
   'jobs',
   'approvals',
+  'feedback',
   'schedules',
 ]
 
@@ -73,7 +74,10 @@ onAnyEngine(
         return () => service().call('POST', `/v1/agents/${agent}/${path}`, options)
       }
       const say = post('invoke', { message: `I am ${word}`, context })
-      assert.equal((await say()).status, 200)
+      const said = await say()
+      assert.equal(said.status, 200)
+      const path = `/v1/agents/${agent}/invocations/${said.body.data.request_id}/feedback`
+      assert.equal((await service().call('PUT', path, { body: { score: -1, comment: `not ${word}` } })).status, 200)
       const items = [{ content: `fact of ${word}`, kind: 'fact', context: { user_id }, metadata: { of: word } }]
       assert.equal((await post('memory', { items })()).status, 201)
       assert.equal((await post('memory/search', { query: word, context: { user_id } })()).status, 200)
@@ -91,6 +95,7 @@ onAnyEngine(
           assert.equal(kinds.get(`memory ${agent}`)?.length, 3)
           assert.equal(kinds.get(`invocation ${agent}`)?.length, 1)
           assert.ok((kinds.get(`log ${agent}`)?.length ?? 0) >= 1)
+          assert.equal(kinds.get(`feedback ${agent}`)?.[0].comment, `not ${anna.word}`)
         }
         const text = JSON.stringify(lines)
         assert.ok(!text.includes(ben.word) && !text.includes(ben.user_id))
@@ -130,7 +135,11 @@ onAnyEngine(
         await talk(agent, ben)
         const db = storeOf(service())
         const places = await tablesWith(db, anna.word)
-        assert.deepEqual(places, ['memories', 'invocations', 'events', 'claims'], 'looked in the right places')
+        assert.deepEqual(
+          places,
+          ['memories', 'invocations', 'events', 'claims', 'feedback'],
+          'looked in the right places',
+        )
 
         const erased = await erase(anna.user_id)
         const { logs, ...rest } = erased
@@ -138,7 +147,7 @@ onAnyEngine(
         assert.deepEqual(rest, {
           memories: 3,
           invocations: 1,
-          events: 1,
+          events: 2,
           files: 0,
           schedules: 0,
           replies: 3,
@@ -156,6 +165,8 @@ onAnyEngine(
         assert.equal(steps[0].usage.total_tokens, tokens_used)
         assert.equal(status, 'completed')
         assert.ok(tokens_used > 0)
+        const left = (await service().call('GET', `/v1/feedback?agent_id=${agent}&sort=created_at`)).body.data
+        assert.deepEqual([left[0].score, left[0].comment, left[0].user_id, left[0].session_id], [-1, null, null, null])
         // A repeated request is still recognised.
         const again = await say()
         assert.equal(again.status, 404)
@@ -185,7 +196,12 @@ onAnyEngine(
         assert.deepEqual({ memories, invocations, replies }, { memories: 3, invocations: 1, replies: 3 })
         const left = await exported(anna.user_id)
         assert.ok(left.length > 0 && left.every(({ agent_id }) => agent_id === two))
-        assert.deepEqual(await tablesWith(storeOf(service()), `${anna.word}b`), ['memories', 'invocations', 'claims'])
+        assert.deepEqual(await tablesWith(storeOf(service()), `${anna.word}b`), [
+          'memories',
+          'invocations',
+          'claims',
+          'feedback',
+        ])
       })
 
       test('what people were asked and decided, and schedules, are gone from replies and events too', async () => {

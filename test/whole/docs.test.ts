@@ -149,6 +149,7 @@ const DOCS = [
   'docs/approvals.md',
   'docs/team.md',
   'docs/projects.md',
+  'docs/feedback.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/memory-search.md',

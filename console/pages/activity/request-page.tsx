@@ -22,6 +22,7 @@ import { AnswerShown, UnfitAnswer } from '../../ui/data/value-tree.tsx'
 import { Who } from '../../ui/data/who.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { GivenFeedback } from '../../ui/feedback/given-feedback.tsx'
 import { Attachments } from '../../ui/files/attachments.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Steps } from '../../ui/steps/steps.tsx'
@@ -167,6 +168,7 @@ function Request({ run, onChanged }: { run: Invocation; onChanged(): void }) {
           {run.response === null && !run.error && run.status !== 'waiting' && (
             <p class="soft">{isOver ? 'No response.' : 'The run is still in progress.'}</p>
           )}
+          {isOver && <GivenFeedback run={run} onGiven={onChanged} />}
         </section>
         <section>
           <h2>Steps</h2>

@@ -1,7 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks'
-
+import type { Invocation } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { requestPath } from '../../lib/paths.ts'
+import { may } from '../../lib/session-state.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
 import { RunWaits } from '../../ui/approvals/run-waits.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -10,6 +11,7 @@ import { BudgetLink } from '../../ui/data/budget-link.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { AnswerShown, UnfitAnswer } from '../../ui/data/value-tree.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { Rating } from '../../ui/feedback/rating.tsx'
 import { Attachments } from '../../ui/files/attachments.tsx'
 import { AnswerSwitch } from '../../ui/text/answer-text.tsx'
 import {
@@ -76,10 +78,19 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
               </span>
             )}
           </footer>
+          {mayRate(invocation) && <Rating run={invocation.run} of={RATING} />}
         </article>
       ))}
     </div>
   )
+}
+
+/** The key that feedback has in the API without another one. */
+const RATING = 'rating'
+
+function mayRate(invocation: ShownInvocation): invocation is ShownInvocation & { run: Invocation } {
+  const { run } = invocation
+  return run !== undefined && run.finished_at !== null && run.erased_at === null && may('giveFeedback')
 }
 
 type AnswerProps = { invocation: ShownInvocation; conversation: Conversation }

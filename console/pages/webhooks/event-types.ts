@@ -8,6 +8,7 @@ const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   'agent.failed': 'a run failed',
   'agent.cancelled': 'a person or a client cancelled a run',
   'agent.waiting': "a run is waiting for a person's decision",
+  'feedback.given': 'a user or an application rated an answer',
   'deployment.created': 'a version was deployed to an environment',
   'deployment.rolled_back': 'an environment was rolled back',
   'webhook.disabled': 'a webhook was disabled',

@@ -24,7 +24,7 @@ import { ReplyRoom } from './replies/reply-room.ts'
 import { Router } from './router.ts'
 
 const MAX_HEADERS = 100
-const KEY_IN_URL = /(?:^|&)(?:api_key|apikey|access_token|key|token|secret)=/i
+const KEY_IN_URL = /(?:^|&)(api_key|apikey|access_token|key|token|secret)=/gi
 /** Headers that may occur once. If one is sent twice, a proxy on the way may have used the other value. */
 const ONCE = new Set(['host', 'authorization', 'content-type'])
 /** Most header names can be skipped by their length alone. */
@@ -172,7 +172,7 @@ function beginRequest(tracer: Tracer, { message, route, path, secure }: ArrivedR
  * Refuses what no later step should ever see. It also refuses a key in the URL, because URLs end up in the logs of
  * proxies.
  */
-function checkTransport({ message, path, query }: ArrivedRequest): void {
+function checkTransport({ message, path, query, route }: ArrivedRequest): void {
   const { rawHeaders, httpVersion, headers } = message
   if (rawHeaders.length > MAX_HEADERS * 2) {
     throw new ApiError('headers_too_large', `A request can have at most ${MAX_HEADERS} headers.`)
@@ -196,7 +196,8 @@ function checkTransport({ message, path, query }: ArrivedRequest): void {
   if (!path.startsWith('/') || path.includes('#') || path.includes('%00') || query.includes('%00')) {
     throw badTarget()
   }
-  if (query !== '' && KEY_IN_URL.test(query)) {
+  const isField = (name = '') => Object.hasOwn(route?.operation.input?.query?.shape ?? {}, name)
+  if (query !== '' && query.matchAll(KEY_IN_URL).some(([, name]) => !isField(name))) {
     throw badRequest('Never send a key in the URL. Send it as Authorization: Bearer <key>')
   }
 }

@@ -9,6 +9,7 @@ import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
 import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import { withAsking } from '../approvals/asks-people.ts'
+import { withFeedback } from '../feedback/with-feedback.ts'
 import { findInvocations } from '../find-invocations.ts'
 import { type Invocation, InvocationStatus } from '../invocation.ts'
 import { presentInvocation, Receipt } from '../receipt.ts'
@@ -62,7 +63,8 @@ export const listAllInvocations = operation({
     const receipts = (await listWithStepsSoFar(db, items)).map((invocation) =>
       presentInvocation(invocation, idOf.get(invocation.agent_seq) ?? ''),
     )
-    return { items: await withKeyNames(db, actor, await withAsking(db, receipts), ['created_by']), total }
+    const told = await withFeedback(db, actor, await withAsking(db, receipts))
+    return { items: await withKeyNames(db, actor, told, ['created_by']), total }
   },
 })
 

@@ -4,8 +4,11 @@ import { frozenMigration } from './migrations/frozen-migration.ts'
 /** The schema of Moorage 0.1.0, with which every released store starts. */
 export const firstRelease: Migration = frozenMigration('0001-first-release')
 
+/** What people say of answers. */
+const feedback = frozenMigration('0003-feedback')
+
 /** In order of their numbers. A released migration is never edited: see docs/internals/storage.md. */
-export const MIGRATIONS: readonly Migration[] = [firstRelease]
+export const MIGRATIONS: readonly Migration[] = [firstRelease, feedback]
 
 /** Whether a store with these migrations is older than the first release. */
 export function isUnreleased(names: readonly string[]): boolean {

@@ -250,5 +250,28 @@ export const runTables = {
     approvals_by_user: '(user_id, id) where user_id is not null',
     approvals_by_session: '(session_id, id) where session_id is not null',
     approvals_by_starter: '(started_by, id)',
+  }) /** What people and applications say of answers. It goes with the receipt. Of an erased one the scores stay. */,
+  feedback: table({
+    id: text.primary,
+    agent_seq: integer,
+    request_id: text.references('invocations'),
+    /** What the score is about. */
+    key: text,
+    score_millionths: integer,
+    comment: text.nullable,
+    /** The user and the session of the run, and what answered. */
+    user_id: text.nullable,
+    session_id: text.nullable,
+    environment: text,
+    version: text.nullable,
+    deployment_id: text.nullable,
+    /** Who started the run. */
+    started_by: text,
+    created_by: text,
+    created_at: time,
+    updated_at: time,
+  }).indexes({
+    feedback_of_run: 'unique (request_id, key)',
+    feedback_by_agent: '(agent_seq, id)',
   }),
 }

@@ -70,10 +70,11 @@ async function replaceEvent(db: Database, id: string, event: EventBody | undefin
   await db.updateTable('events').set({ body, user_id: null }).where('id', '=', id).execute()
 }
 
-function withoutWords({ response, output: _value, error, approvals, ...data }: EventData): EventData {
+function withoutWords({ response, output: _value, error, approvals, comment, ...data }: EventData): EventData {
   return {
     ...data,
     ...(approvals !== undefined && { approvals: [] }),
+    ...(comment !== undefined && { comment: null }),
     ...(response !== undefined && { response: response === null ? null : '' }),
     ...(error !== undefined && {
       error: error === null ? null : { ...(error as object), message: '', details: undefined },

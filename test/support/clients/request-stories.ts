@@ -29,6 +29,15 @@ export const STORIES: Record<string, Story> = {
   getApproval: askPerson,
   decideApproval: askPerson,
 
+  async deleteFeedback(service, name) {
+    const agent_id = await createAgent(service, name)
+    const { request_id } = await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample' }, 200)
+    const path = `/v1/agents/${agent_id}/invocations/${request_id}/feedback`
+    const reply = await service.call('PUT', path, { body: { score: 1 } })
+    assert.equal(reply.status, 200, reply.text)
+    return { params: { agent_id, request_id: request_id as string } }
+  },
+
   async rollbackDeployment(service, name) {
     const agent_id = await createAgent(service, name)
     const deploy = (version: string) =>

@@ -33,6 +33,7 @@ export const PAGES = [
   'activity',
   'request',
   'approvals',
+  'feedback',
   'files',
   'usage',
   'budgets',
@@ -137,6 +138,9 @@ export async function fillForConsole(
     post('/v1/agents/support/invoke', { message, context: { user_id: 'customer-3', session_id: 'order-4720' } })
   await say('Hello!')
   const { request_id: request } = await say('Which mooring rope of 12 mm do you have for my boat?')
+  const opinion = { score: -1, comment: 'That is a rope for anchors' }
+  const rated = await service.call('PUT', `/v1/agents/support/invocations/${request}/feedback`, { body: opinion })
+  assert.equal(rated.status, 200, rated.text)
   await uploaded(service, 'berth,metres\n4,7.7', { type: 'text/csv', query: '?name=berths.csv&user_id=customer-3' })
   await uploaded(service, 'Bought at Chandler: rope, 12.50', { type: 'text/plain', query: '?name=receipt.txt' })
   const delivery = await until('the event of a failed run is on its way', async () => {
@@ -158,6 +162,7 @@ export async function fillForConsole(
     activity: '/activity',
     request: `/activity/${request}`,
     approvals: '/approvals',
+    feedback: '/feedback',
     files: '/files',
     usage: '/usage',
     budgets: '/usage/budgets',

@@ -127,6 +127,9 @@ async function sellAllDay(send: Send, clock: HarbourWorld['clock'], backend: str
   await send('POST', '/v1/agents/support/invoke', { message: 'Hello!', context })
   const message = 'Which mooring rope of 12 mm do you have for my boat?'
   const { request_id: rope } = await send('POST', '/v1/agents/support/invoke', { message, context })
+  const feedback = `/v1/agents/support/invocations/${rope}/feedback`
+  await send('PUT', feedback, { score: -1, comment: 'That is a rope for anchors' })
+  await send('PUT', feedback, { score: 0.5, key: 'tone' })
   return { deployment: bad.id as string, rope: rope as string }
 }
 

@@ -71,6 +71,8 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'store.ts',
       'approvals/approval.ts',
       'approvals/approval-store.ts',
+      'feedback/feedback.ts',
+      'feedback/feedback-store.ts',
       'attachments/attachment-shape.ts',
       'attachments/keep-attachments.ts',
       'attachments/receive-attachments.ts',

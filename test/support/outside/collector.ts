@@ -10,6 +10,7 @@ export type ToldSpan = {
   kind: number
   attributes: { key: string; value: Value }[]
   status: { code?: number }
+  events: { name: string; attributes: { key: string; value: Value }[] }[]
 }
 
 type Metric = { name: string; histogram: { dataPoints: { explicitBounds: number[]; sum: number }[] } }
@@ -42,7 +43,7 @@ export async function startCollector() {
 
 export const boundsOf = ({ dataPoints: [first] }: Metric['histogram']) => first?.explicitBounds
 
-export function attribute(span: ToldSpan, key: string): unknown {
+export function attribute(span: Pick<ToldSpan, 'attributes'>, key: string): unknown {
   const value = span.attributes.find((one) => one.key === key)?.value
   return value && (value.stringValue ?? value.intValue ?? value.doubleValue ?? value.boolValue)
 }

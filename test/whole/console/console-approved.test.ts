@@ -53,6 +53,7 @@ inHarbour('what the pages of the console say', (open, harbour) => {
     requests: () =>
       [harbour().rope, harbour().paid, harbour().unfit, 'req_0000000000NOWHERE'].map((id) => `/activity/${id}`),
     approvals: () => ['/approvals', '/approvals?status=any', '/approvals?status=expired'],
+    feedback: () => ['/feedback', '/feedback?score=good', '/feedback?version=nowhere'],
     usage: () => ['/usage', '/usage?by=agent', '/usage?by=door&range=30d', '/usage?user_id=customer-3'],
     budgets: () => ['/usage/budgets'],
     prices: () => ['/usage/prices'],

@@ -33,6 +33,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   activity: 'How long does a refund take?',
   request: 'customer-',
   approvals: 'amount: 250',
+  feedback: 'That is a rope for anchors',
   files: 'berths.csv',
   usage: 'builtin/script',
   budgets: 'Support, monthly',

@@ -14,6 +14,7 @@ const PAGES = [
   'agents',
   'activity',
   'approvals',
+  'feedback',
   'deployments',
   'deliveries',
   'webhooks',
