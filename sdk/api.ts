@@ -5,7 +5,7 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 export type ErrorReply = {
   success: false
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'session_busy' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
     message: string
     /** Seconds */
     retry_after?: number | undefined
@@ -105,6 +105,8 @@ export type Invoke = {
     media_type?: string | undefined
     name?: string | undefined
   })[] | undefined
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority?: 'interactive' | 'normal' | 'batch' | undefined
   /** Called when a background run waits for a person, and when it ends */
   callback?: NewCallback | undefined
 }
@@ -128,6 +130,8 @@ export type Invocation = {
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
   /** While it waits: whether people must decide something first */
   asks_people?: boolean | undefined
+  /** While it is queued: why it has not started. Only in the receipt of one invocation, not in lists */
+  queue?: InvocationQueue | undefined
   /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
   door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console'
   background: boolean
@@ -158,7 +162,7 @@ export type Invocation = {
     arguments: unknown
   })[]
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'session_busy' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
     message: string
     /** When to try again, in seconds, if the model's provider or a budget reported it */
     retry_after?: number | undefined
@@ -208,6 +212,15 @@ export type Invocation = {
   finished_at: string | null
   /** When its content was erased */
   erased_at: string | null
+}
+
+export type InvocationQueue = {
+  /** `session`: another run of its session comes first. `pause`: its project or the service is paused. `limit`: the agent's or the project's limit of concurrent runs is reached. `order`: other runs of the agent start first */
+  reason: 'session' | 'pause' | 'limit' | 'order'
+  /** 1: it starts next */
+  position: number
+  /** Both as a sentence */
+  message: string
 }
 
 export type InvocationAttachment = {
@@ -843,6 +856,11 @@ export type Agent = {
     /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run: number | null
   }
+  /** What happens when several messages of a session come at once */
+  sessions: {
+    /** What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time */
+    while_busy: 'queue' | 'reject' | 'cancel' | 'parallel'
+  }
   /** How people approve tool calls and answer questions */
   approvals: {
     /** Whether the key that started a run can also decide for it */
@@ -1072,6 +1090,11 @@ export type CreateAgent = {
     max_tokens_per_run?: number | null | undefined
     /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run?: number | null | undefined
+  } | undefined
+  /** What happens when several messages of a session come at once */
+  sessions?: {
+    /** What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time */
+    while_busy?: 'queue' | 'reject' | 'cancel' | 'parallel' | undefined
   } | undefined
   /** How people approve tool calls and answer questions */
   approvals?: {
@@ -1359,6 +1382,11 @@ export type UpdateAgent = {
     max_tokens_per_run?: number | null | undefined
     /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run?: number | null | undefined
+  } | undefined
+  /** What happens when several messages of a session come at once */
+  sessions?: {
+    /** What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time */
+    while_busy?: 'queue' | 'reject' | 'cancel' | 'parallel' | undefined
   } | undefined
   /** How people approve tool calls and answer questions */
   approvals?: {
@@ -1793,6 +1821,11 @@ export type DeploymentWithDefinition = {
       /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
       max_cost_per_run: number | null
     }
+    /** What happens when several messages of a session come at once */
+    sessions: {
+      /** What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time */
+      while_busy: 'queue' | 'reject' | 'cancel' | 'parallel'
+    }
     /** How people approve tool calls and answer questions */
     approvals: {
       /** Whether the key that started a run can also decide for it */
@@ -1861,6 +1894,8 @@ export type ScheduleWithRuns = {
   overlap: 'skip' | 'queue'
   catch_up: 'none' | 'one'
   on_budget: 'fail' | 'wait'
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority: 'interactive' | 'normal' | 'batch'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
   /** Null while the schedule is disabled or its agent is paused, and after its last run */
@@ -1920,6 +1955,8 @@ export type CreateSchedule = {
   catch_up?: 'none' | 'one' | undefined
   /** What to do when a budget is used up: `fail`, or `wait` until it resets. Only background runs can wait */
   on_budget?: 'fail' | 'wait' | undefined
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority?: 'interactive' | 'normal' | 'batch' | undefined
   enabled?: boolean | undefined
 }
 
@@ -1944,6 +1981,8 @@ export type Schedule = {
   overlap: 'skip' | 'queue'
   catch_up: 'none' | 'one'
   on_budget: 'fail' | 'wait'
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority: 'interactive' | 'normal' | 'batch'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
   /** Null while the schedule is disabled or its agent is paused, and after its last run */
@@ -1997,6 +2036,8 @@ export type UpdateSchedule = {
   overlap?: 'skip' | 'queue' | undefined
   catch_up?: 'none' | 'one' | undefined
   on_budget?: 'fail' | 'wait' | undefined
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority?: 'interactive' | 'normal' | 'batch' | undefined
   enabled?: boolean | undefined
 }
 
@@ -2340,6 +2381,8 @@ export type UserLine = {
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
   /** While it waits: whether people must decide something first */
   asks_people?: boolean | undefined
+  /** While it is queued: why it has not started. Only in the receipt of one invocation, not in lists */
+  queue?: InvocationQueue | undefined
   /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
   door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console'
   background: boolean
@@ -2370,7 +2413,7 @@ export type UserLine = {
     arguments: unknown
   })[]
   error: {
-    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'session_busy' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'range_not_satisfiable' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'output_invalid' | 'unavailable' | 'timeout'
     message: string
     /** When to try again, in seconds, if the model's provider or a budget reported it */
     retry_after?: number | undefined
@@ -2497,6 +2540,8 @@ export type UserLine = {
   overlap: 'skip' | 'queue'
   catch_up: 'none' | 'one'
   on_budget: 'fail' | 'wait'
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority: 'interactive' | 'normal' | 'batch'
   enabled: boolean
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
   /** Null while the schedule is disabled or its agent is paused, and after its last run */
@@ -3291,7 +3336,7 @@ export type System = {
 
 export type ErrorCode = ErrorReply['error']['code']
 
-export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"range_not_satisfiable":416,"idempotency_key_reused":422,"rate_limited":429,"budget_exceeded":429,"headers_too_large":431,"server_error":500,"output_invalid":500,"unavailable":503,"timeout":504}
+export const STATUS_OF: Record<ErrorCode, number> = {"invalid_request":400,"unauthorized":401,"mfa_required":401,"forbidden":403,"https_required":403,"not_found":404,"method_not_allowed":405,"request_timeout":408,"conflict":409,"agent_paused":409,"session_busy":409,"idempotency_key_in_use":409,"payload_too_large":413,"unsupported_media_type":415,"range_not_satisfiable":416,"idempotency_key_reused":422,"rate_limited":429,"budget_exceeded":429,"headers_too_large":431,"server_error":500,"output_invalid":500,"unavailable":503,"timeout":504}
 
 export type Operations = {
   /** Invoke an agent */

@@ -18,6 +18,8 @@ export type InvocationEvent<Result> =
   | { type: 'start'; request_id: string }
   /** The service was interrupted and the answer starts again: discard the earlier deltas. */
   | { type: 'restart'; request_id: string }
+  /** Another run of the session is in progress. At position 1 this run is the next one. */
+  | { type: 'queued'; position: number }
   | { type: 'delta'; text: string }
   /**
    * With `output`: a chunk of an answer that isn't checked yet, at this position. Once an answer matches, it is sent

@@ -5,8 +5,8 @@ import { BudgetDesk } from './budgets/desk/budget-desk.ts'
 import { watchCounters } from './budgets/desk/tend-counters.ts'
 import { type Config, type ShownSetting, shownSettings } from './config.ts'
 import { openFiles } from './files/attached-files.ts'
-import * as invocations from './invocations/store.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
+import { followedChanges } from './invocations/turns/turn-store.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
 import { findVersion, type ProgramVersion } from './lib/version.ts'
@@ -176,7 +176,7 @@ export async function buildParts(
   )
   const { isShared } = limiter
   if (isShared) telemetry.gauge('moorage_redis_up', 'Whether Redis answers', () => Number(isShared()))
-  const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
+  const findEnded = followedChanges(storage.db)
   const redisWire = await openWire(config, storage, ring, log)
   opened.defer(() => redisWire?.close())
   const wire = redisWire ?? storage.wire

@@ -10,6 +10,7 @@ export const STATUS_OF = {
   request_timeout: 408,
   conflict: 409,
   agent_paused: 409,
+  session_busy: 409,
   idempotency_key_in_use: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
@@ -102,6 +103,18 @@ export function notFound(kind: string, id: string): ApiError {
 
 export function conflict(message: string): ApiError {
   return new ApiError('conflict', message)
+}
+
+/** A run was refused because another one of its session is in progress, or its turn did not come in time. */
+export const SESSION_BUSY = {
+  code: 'session_busy',
+  message: 'Another run of this session is in progress. Try again when it has ended.',
+  retry_after: 1,
+} as const
+
+export function sessionBusy(): ApiError {
+  const { code, message, retry_after } = SESSION_BUSY
+  return new ApiError(code, message, { retry_after })
 }
 
 export function forbidden(message: string): ApiError {

@@ -408,6 +408,7 @@ class Agents(Group):
         output: Union[Dict[str, Any], None] = UNSET,
         memory: Dict[str, Any] = UNSET,
         limits: Dict[str, Any] = UNSET,
+        sessions: Dict[str, Any] = UNSET,
         approvals: Dict[str, Any] = UNSET,
         metadata: Dict[str, Any] = UNSET,
         security: Union[Dict[str, Any], None] = UNSET,
@@ -418,7 +419,7 @@ class Agents(Group):
         return self._caller.call(
             "POST",
             fill("/v1/agents"),
-            body=given({"name": name, "kind": kind, "remote": remote, "description": description, "model": model, "temperature": temperature, "instructions": instructions, "tools": tools, "script": script, "output": output, "memory": memory, "limits": limits, "approvals": approvals, "metadata": metadata, "security": security, "auth": auth}),
+            body=given({"name": name, "kind": kind, "remote": remote, "description": description, "model": model, "temperature": temperature, "instructions": instructions, "tools": tools, "script": script, "output": output, "memory": memory, "limits": limits, "sessions": sessions, "approvals": approvals, "metadata": metadata, "security": security, "auth": auth}),
             options=options,
         )
 
@@ -484,6 +485,7 @@ class Agents(Group):
         output: Union[Dict[str, Any], None] = UNSET,
         memory: Dict[str, Any] = UNSET,
         limits: Dict[str, Any] = UNSET,
+        sessions: Dict[str, Any] = UNSET,
         approvals: Dict[str, Any] = UNSET,
         metadata: Dict[str, Any] = UNSET,
         security: Union[Dict[str, Any], None] = UNSET,
@@ -495,7 +497,7 @@ class Agents(Group):
         return self._caller.call(
             "PATCH",
             fill("/v1/agents/{agent_id}", agent_id=agent_id),
-            body=given({"name": name, "status": status, "kind": kind, "remote": remote, "description": description, "model": model, "temperature": temperature, "instructions": instructions, "tools": tools, "script": script, "output": output, "memory": memory, "limits": limits, "approvals": approvals, "metadata": metadata, "security": security, "auth": auth, "digest": digest}),
+            body=given({"name": name, "status": status, "kind": kind, "remote": remote, "description": description, "model": model, "temperature": temperature, "instructions": instructions, "tools": tools, "script": script, "output": output, "memory": memory, "limits": limits, "sessions": sessions, "approvals": approvals, "metadata": metadata, "security": security, "auth": auth, "digest": digest}),
             options=options,
         )
 
@@ -785,6 +787,7 @@ class Schedules(Group):
         overlap: Literal["skip", "queue"] = UNSET,
         catch_up: Literal["none", "one"] = UNSET,
         on_budget: Literal["fail", "wait"] = UNSET,
+        priority: Literal["interactive", "normal", "batch"] = UNSET,
         enabled: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.ScheduleWithRuns:
@@ -792,7 +795,7 @@ class Schedules(Group):
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/schedules", agent_id=agent_id),
-            body=given({"cron": cron, "timezone": timezone, "every": every, "at": at, "name": name, "message": message, "attachments": attachments, "context": context, "environment": environment, "overlap": overlap, "catch_up": catch_up, "on_budget": on_budget, "enabled": enabled}),
+            body=given({"cron": cron, "timezone": timezone, "every": every, "at": at, "name": name, "message": message, "attachments": attachments, "context": context, "environment": environment, "overlap": overlap, "catch_up": catch_up, "on_budget": on_budget, "priority": priority, "enabled": enabled}),
             options=options,
         )
 
@@ -844,6 +847,7 @@ class Schedules(Group):
         overlap: Literal["skip", "queue"] = UNSET,
         catch_up: Literal["none", "one"] = UNSET,
         on_budget: Literal["fail", "wait"] = UNSET,
+        priority: Literal["interactive", "normal", "batch"] = UNSET,
         enabled: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.ScheduleWithRuns:
@@ -851,7 +855,7 @@ class Schedules(Group):
         return self._caller.call(
             "PATCH",
             fill("/v1/agents/{agent_id}/schedules/{schedule_id}", agent_id=agent_id, schedule_id=schedule_id),
-            body=given({"cron": cron, "timezone": timezone, "every": every, "at": at, "name": name, "message": message, "attachments": attachments, "context": context, "environment": environment, "overlap": overlap, "catch_up": catch_up, "on_budget": on_budget, "enabled": enabled}),
+            body=given({"cron": cron, "timezone": timezone, "every": every, "at": at, "name": name, "message": message, "attachments": attachments, "context": context, "environment": environment, "overlap": overlap, "catch_up": catch_up, "on_budget": on_budget, "priority": priority, "enabled": enabled}),
             options=options,
         )
 

@@ -77,6 +77,7 @@ class Invoke(_Invoke, total=False):
     on_budget: Literal["fail", "wait"]
     output: Dict[str, Any]
     attachments: List[Dict[str, Any]]
+    priority: Literal["interactive", "normal", "batch"]
     callback: NewCallback
 
 
@@ -125,10 +126,17 @@ class _Invocation(TypedDict):
 
 class Invocation(_Invocation, total=False):
     asks_people: bool
+    queue: InvocationQueue
     output: Any
     output_wanted: Dict[str, Any]
     feedback: List[Feedback]
     created_by_name: Union[str, None]
+
+
+class InvocationQueue(TypedDict):
+    reason: Literal["session", "pause", "limit", "order"]
+    position: int
+    message: str
 
 
 class InvocationAttachment(TypedDict):
@@ -339,6 +347,7 @@ class Agent(TypedDict):
     output: Union[Dict[str, Any], None]
     memory: Dict[str, Any]
     limits: Dict[str, Any]
+    sessions: Dict[str, Any]
     approvals: Dict[str, Any]
     metadata: Dict[str, Any]
     security: Union[Dict[str, Any], None]
@@ -363,6 +372,7 @@ class CreateAgent(_CreateAgent, total=False):
     output: Union[Dict[str, Any], None]
     memory: Dict[str, Any]
     limits: Dict[str, Any]
+    sessions: Dict[str, Any]
     approvals: Dict[str, Any]
     metadata: Dict[str, Any]
     security: Union[Dict[str, Any], None]
@@ -412,6 +422,7 @@ class UpdateAgent(TypedDict, total=False):
     output: Union[Dict[str, Any], None]
     memory: Dict[str, Any]
     limits: Dict[str, Any]
+    sessions: Dict[str, Any]
     approvals: Dict[str, Any]
     metadata: Dict[str, Any]
     security: Union[Dict[str, Any], None]
@@ -538,6 +549,7 @@ class ScheduleWithRuns(TypedDict):
     overlap: Literal["skip", "queue"]
     catch_up: Literal["none", "one"]
     on_budget: Literal["fail", "wait"]
+    priority: Literal["interactive", "normal", "batch"]
     enabled: bool
     disabled_reason: Union[Literal["requested", "key_revoked", "key_expired"], None]
     next_at: Union[str, None]
@@ -571,6 +583,7 @@ class CreateSchedule(_CreateSchedule, total=False):
     overlap: Literal["skip", "queue"]
     catch_up: Literal["none", "one"]
     on_budget: Literal["fail", "wait"]
+    priority: Literal["interactive", "normal", "batch"]
     enabled: bool
 
 
@@ -589,6 +602,7 @@ class Schedule(TypedDict):
     overlap: Literal["skip", "queue"]
     catch_up: Literal["none", "one"]
     on_budget: Literal["fail", "wait"]
+    priority: Literal["interactive", "normal", "batch"]
     enabled: bool
     disabled_reason: Union[Literal["requested", "key_revoked", "key_expired"], None]
     next_at: Union[str, None]
@@ -618,6 +632,7 @@ class UpdateSchedule(TypedDict, total=False):
     overlap: Literal["skip", "queue"]
     catch_up: Literal["none", "one"]
     on_budget: Literal["fail", "wait"]
+    priority: Literal["interactive", "normal", "batch"]
     enabled: bool
 
 
@@ -1311,6 +1326,7 @@ class InvokeFields(TypedDict, total=False):
     environment: str
     on_budget: Literal["fail", "wait"]
     output: Dict[str, Any]
+    priority: Literal["interactive", "normal", "batch"]
     callback: NewCallback
 
 
@@ -1325,6 +1341,7 @@ STATUS_OF: Dict[str, int] = {
     "request_timeout": 408,
     "conflict": 409,
     "agent_paused": 409,
+    "session_busy": 409,
     "idempotency_key_in_use": 409,
     "payload_too_large": 413,
     "unsupported_media_type": 415,

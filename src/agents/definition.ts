@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { canonicalJson } from '../lib/json.ts'
 import { ApprovalRules } from '../runtime/approvals/approval-policy.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
-import { Limits, MemoryPolicy, RemoteSettings, Script, Tools } from '../runtime/spec.ts'
+import { Limits, MemoryPolicy, RemoteSettings, Script, Sessions, Tools } from '../runtime/spec.ts'
 import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
 
@@ -40,6 +40,7 @@ export const DefinitionFields = z.strictObject({
     .default(null),
   memory: MemoryPolicy.describe('What is remembered, and which memories are sent to the model').prefault({}),
   limits: Limits.describe('Timeouts, sizes and concurrency').prefault({}),
+  sessions: Sessions.describe('What happens when several messages of a session come at once').prefault({}),
   approvals: ApprovalRules.describe('How people approve tool calls and answer questions').prefault({}),
   metadata: Metadata.describe('Your own data; the service only stores it').default({}),
 })
@@ -83,9 +84,19 @@ export function definitionColumns(definition: Definition) {
   }
 }
 
-/** SHA-256. Versions with equal digests behave alike. */
+/** Fields that releases after 0.1.0 have added, with their defaults. */
+const LATER_FIELDS: Partial<Definition> = { sessions: { while_busy: 'queue' } }
+
+/**
+ * SHA-256. Versions with equal digests behave alike. A field that was added later counts only if it differs from its
+ * default, so an upgrade changes no digest.
+ */
 export function digestOf(agent: Definition): string {
-  return sha256(canonicalJson(definitionOf(agent)))
+  const counted: Record<string, unknown> = definitionOf(agent)
+  for (const [field, value] of Object.entries(LATER_FIELDS)) {
+    if (canonicalJson(counted[field]) === canonicalJson(value)) delete counted[field]
+  }
+  return sha256(canonicalJson(counted))
 }
 
 export type FieldChange = { field: string; from: unknown; to: unknown }

@@ -8,6 +8,7 @@ import { withAsking } from './approvals/asks-people.ts'
 import { withFeedback } from './feedback/with-feedback.ts'
 import { InvocationParams } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
+import { whyQueued } from './queue/why-queued.ts'
 import { presentInvocation, Receipt } from './receipt.ts'
 import { withStepsSoFar } from './steps/kept-steps.ts'
 
@@ -22,12 +23,14 @@ export const getInvocation = operation({
   input: { params: InvocationParams },
   answer: { data: Receipt },
 
-  async run({ params }, { db, actor }) {
+  async run({ params }, { db, actor, now }) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
     const told = presentInvocation(await withStepsSoFar(db, found), agent.id)
     const [receipt = told] = await withFeedback(db, actor, await withAsking(db, [told]))
-    return withDeciders(db, actor, await withKeyName(db, actor, receipt, ['created_by']))
+    const queue = found.status === 'queued' ? await whyQueued(db, found, now()) : undefined
+    const named = await withKeyName(db, actor, { ...receipt, ...(queue && { queue }) }, ['created_by'])
+    return withDeciders(db, actor, named)
   },
 })
 

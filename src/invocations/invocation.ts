@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Agent } from '../agents/agent.ts'
 import type { ServedAgent } from '../agents/agent-snapshot.ts'
+import type { Definition } from '../agents/definition.ts'
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import { timeOf } from '../lib/id.ts'
 import type { Actor } from '../operation/actor.ts'
@@ -12,6 +13,7 @@ import type { Round } from '../runtime/models/model.ts'
 import type { Cost } from '../runtime/models/usage.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
+import { sha256 } from '../security/digest.ts'
 import { Label, Text } from '../shapes.ts'
 import { AskedAttachments } from './attachments/attachment-shape.ts'
 import { NewCallback } from './callbacks/callback.ts'
@@ -48,6 +50,13 @@ export const OnBudget = z
   .default('fail')
   .describe('What to do when a budget is used up: `fail`, or `wait` until it resets. Only background runs can wait')
 
+export const Priority = z
+  .enum(['interactive', 'normal', 'batch'])
+  .describe(
+    'Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority',
+  )
+export type Priority = z.output<typeof Priority>
+
 export const InvokeBody = z
   .strictObject({
     message: Text(100_000),
@@ -60,6 +69,7 @@ export const InvokeBody = z
     attachments: AskedAttachments.optional().describe(
       'Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, `data` is base64; both are stored as files',
     ),
+    priority: Priority.optional(),
     callback: NewCallback.optional().describe('Called when a background run waits for a person, and when it ends'),
   })
   .meta({ id: 'Invoke' })
@@ -222,6 +232,25 @@ export function isStateless({ user_id, session_id }: Invocation['context']): boo
 /** Whether the run uses its own agent's memory. A run called by another agent may use that agent's, or none. */
 export function hasOwnMemory({ tree }: Invocation, { id }: Agent): boolean {
   return tree === null || tree.memory_of === id
+}
+
+/** Whether the run waits until no other run of its session is in progress. */
+export function takesTurns({ context }: Invocation, { sessions }: Pick<Definition, 'sessions'>): boolean {
+  return context.session_id !== undefined && sessions.while_busy !== 'parallel'
+}
+
+/** Names the session in which the run takes its turn. */
+export function sessionKey({ agent_seq, context: { user_id, session_id } }: Invocation): string {
+  return sha256(JSON.stringify([agent_seq, user_id ?? null, session_id]))
+}
+
+const AGEING_MS = 15 * 60_000
+
+const MOVED_BY: Record<Priority, number> = { interactive: -AGEING_MS, normal: 0, batch: AGEING_MS }
+
+/** Queued runs with lower ranks begin first. Waiting makes up for a lower priority, so that nothing starves. */
+export function rankOf({ created_at }: Invocation, priority: Priority): number {
+  return created_at + MOVED_BY[priority]
 }
 
 /** An invocation that has ended. */

@@ -3,10 +3,9 @@ import { findEntered, requireRunning, type ServedAgent } from '../agents/agent-s
 import { checkOutputSchema } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
 import { servedNow, serving } from '../deployments/serving.ts'
-import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
+import { ApiError, conflict, invalid, notFound, StillRunning, sessionBusy } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
-import { pausedMessage } from '../operation/pauses.ts'
-import { AcceptedReply } from '../operation/reply-channel.ts'
+import type { AcceptedReply } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { requireRoom } from '../projects/project.ts'
@@ -22,9 +21,19 @@ import * as callbacks from '../webhooks/callback-store.ts'
 import { type KeepNeeds, keepAttachments, removeAttachments } from './attachments/keep-attachments.ts'
 import { type IncomingFiles, receiveAttachments } from './attachments/receive-attachments.ts'
 import { callbackOf } from './callbacks/callback.ts'
-import { type CancelParts, cancelRun } from './cancel-run.ts'
-import { type AwaitedApproval, listAwaited } from './children/awaited-approvals.ts'
-import { type FollowNeeds, followInvocation } from './following/follow-invocation.ts'
+import type { CancelParts } from './cancel-run.ts'
+import {
+  type AwaitedBy,
+  type AwaitedTurn,
+  accepted,
+  answerEarlier,
+  type Earlier,
+  followAwaited,
+  followEarlier,
+  followInLine,
+  pauseOf,
+} from './following/follow-awaited.ts'
+import type { FollowNeeds } from './following/follow-invocation.ts'
 import { replayEvents, startEvent, waitingEvent } from './following/stream-events.ts'
 import { requireTools, takeGiven } from './given/take-given.ts'
 import {
@@ -36,7 +45,7 @@ import {
   STOPPED,
   type WaitingInvocation,
 } from './invocation.ts'
-import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
+import { failureOf, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
 import { type RunParts, runInvocation } from './run-invocation.ts'
 import { admit, enqueueRun, finish, leave, notAdmittedError, type RunEnd } from './runs.ts'
 import type { StartedRun } from './steps/stored-run.ts'
@@ -74,7 +83,7 @@ export const invokeAgent = operation({
     data: InvocationResult,
     accepted: QueuedReply,
     streams: { replay: replayEvents },
-    errors: ['agent_paused', 'budget_exceeded', 'conflict', 'output_invalid', 'timeout'],
+    errors: ['agent_paused', 'budget_exceeded', 'conflict', 'output_invalid', 'session_busy', 'timeout'],
   },
 
   async run({ params, body }, context: InvokeNeeds) {
@@ -83,6 +92,7 @@ export const invokeAgent = operation({
     if (body.on_budget === 'wait' && mode !== 'background') {
       throw invalid({ field: 'on_budget', error: `\`wait\` ${FOR_BACKGROUND}` })
     }
+    if (body.priority && mode !== 'background') throw invalid({ field: 'priority', error: FOR_BACKGROUND })
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
     if (earlier) return mode === 'background' ? answerEarlier(earlier, context) : followEarlier(earlier, context)
     if (mode === 'background') return enqueue(params.agent_id, body, context)
@@ -99,6 +109,7 @@ async function begin(agent_id: string, body: InvokeBody, context: InvokeNeeds) {
   let unfollow: (() => void) | undefined
   try {
     const started = await admitted(run, agent_id, body, context)
+    if ('queued' in started) return await followInLine(started, context)
     const follow = (tell: NonNullable<typeof emit>) => {
       tell(startEvent(request_id))
       unfollow = run.follow({ characters: 0, tools: 0 }, tell)
@@ -112,7 +123,12 @@ async function begin(agent_id: string, body: InvokeBody, context: InvokeNeeds) {
 }
 
 /** Has the run stored, or throws an error that says why it can't start. */
-async function admitted(run: LiveRun, agent_id: string, body: InvokeBody, context: InvokeNeeds): Promise<StartedRun> {
+async function admitted(
+  run: LiveRun,
+  agent_id: string,
+  body: InvokeBody,
+  context: InvokeNeeds,
+): Promise<StartedRun | AwaitedTurn> {
   try {
     const snapshot = await findEntered(agent_id, context)
     if (!snapshot) throw notFound('Agent', agent_id)
@@ -122,7 +138,11 @@ async function admitted(run: LiveRun, agent_id: string, body: InvokeBody, contex
     requireRunning(agent, project.pause)
     const invocation = await newRun(body, agent, served, context)
     const refusal = await admit(run, { invocation, agent, definition, project }, context)
-    if (refusal) throw notAdmittedError(refusal, agent, definition)
+    if (typeof refusal === 'string') throw notAdmittedError(refusal, agent, definition)
+    if (refusal) {
+      leave(run, context)
+      return { ...refusal, agent, definition }
+    }
     const { emit, node, span } = context
     return { invocation, agent, project, definition, run, owner: node, streaming: emit !== undefined, span, ...FIRST }
   } catch (error) {
@@ -149,10 +169,10 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
   if (end.kind === 'waiting' && end.waitsForRuns) {
     const write = async (entry: JournalEntry) => (await commitPatiently(entry, run.lease, context)) || undefined
     if (!(await finish(end, started, write, context))) throw goesOnElsewhere(undefined, context)
-    return followChildren({ agent, invocation }, context, toldBy(run, invocation))
+    return followAwaited({ agent, invocation }, context, toldBy(run, invocation))
   }
   let answer: unknown
-  let waits: Waits | undefined
+  let waits: AwaitedBy | undefined
   const write = async (entry: JournalEntry) => {
     waits = end.kind === 'waiting' ? { approvals: end.asked, ...(await pauseOf(agent, end.asked, context)) } : undefined
     answer = answerOf(invocation, agent, waits)
@@ -170,19 +190,6 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
 
 function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
   return { attempt, ...told }
-}
-
-/** Sends the client the rest of the run. If the client disconnects while it waits for the answer, the run is cancelled. */
-async function followChildren({ agent, invocation }: Earlier, context: InvokeNeeds, told: Position) {
-  let isAwaited = true
-  context.onHangUp?.(() => {
-    if (isAwaited) cancelRun(agent, invocation.id, context).catch(() => {})
-  })
-  try {
-    return await followEarlier({ agent, invocation }, context, told)
-  } finally {
-    isAwaited = false
-  }
 }
 
 /** Another node continues the stored run if the request can be repeated, and marks any other as failed. */
@@ -211,28 +218,7 @@ async function findEarlier(
   throw new StillRunning('Another request with this Idempotency-Key has started. Try again shortly.')
 }
 
-type Earlier = { agent: Agent; invocation: Invocation }
-
-/** Waits for the end of the earlier run, which continues even if it can no longer be followed from here. */
-async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds, told?: Position) {
-  const followed = followInvocation(agent, invocation.id, { told, endless: false }, context)
-  const found = await followed.catch((error) => {
-    throw new StillRunning(error instanceof ApiError ? error.message : 'The run is active. Try again shortly.', error)
-  })
-  return answerEarlier({ agent, invocation: found }, context)
-}
-
-/** Replies with the current state of the earlier run. */
-async function answerEarlier({ agent, invocation }: Earlier, { db, pauses }: Needs<'db' | 'pauses'>) {
-  if (isFinal(invocation)) return getResult(invocation, agent.id)
-  if (invocation.status === 'waiting') {
-    const approvals = await listAwaited(db, invocation.id)
-    return accepted(invocation, agent, { approvals, ...(await pauseOf(agent, approvals, { pauses })) })
-  }
-  return accepted({ ...invocation, status: 'queued' }, agent)
-}
-
-function answerOf(done: EndedInvocation | WaitingInvocation, agent: Agent, waits: Waits | undefined): unknown {
+function answerOf(done: EndedInvocation | WaitingInvocation, agent: Agent, waits: AwaitedBy | undefined): unknown {
   if (done.status === 'waiting') return accepted(done, agent, waits)
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
@@ -268,30 +254,14 @@ async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds
   const agent = await agents.get(db, agent_id)
   requireRunning(agent, await context.pauses.find(agent.project_id, db))
   requireRoom(await projects.get(db, agent.project_id))
-  const invocation = await newRun(body, agent, await servedNow(db, agent, body.environment), context)
-  await enqueueRun(db, invocation, agent)
+  const served = await servedNow(db, agent, body.environment)
+  const invocation = await newRun(body, agent, served, context)
+  const { definition } = served
+  const { priority = 'normal' } = body
+  if (!(await enqueueRun(db, { invocation, agent, definition, priority }, context.now()))) throw sessionBusy()
   if (body.callback) {
     const run = { project_id: agent.project_id, agent_id: agent.id, request_id: invocation.id }
     await callbacks.insert(db, callbackOf(body.callback, run, context, 'callback.').callback)
   }
   return accepted(invocation, agent)
-}
-
-/** What a run waits for. */
-type Waits = { approvals: readonly AwaitedApproval[]; reason?: string }
-
-/** A run that has no question for people waits because of a pause, which may be over by now. */
-async function pauseOf(
-  { project_id }: Agent,
-  asked: readonly unknown[],
-  { pauses }: Needs<'pauses'>,
-): Promise<{ reason?: string }> {
-  const pause = asked.length === 0 ? await pauses.find(project_id) : undefined
-  return pause ? { reason: pausedMessage(pause) } : {}
-}
-
-/** The work continues, and the receipt will contain its result. */
-function accepted({ id: request_id, status }: Invocation, agent: Agent, waits?: Waits): AcceptedReply {
-  const location = `/v1/agents/${agent.id}/invocations/${request_id}`
-  return new AcceptedReply({ request_id, status, ...waits }, location, status === 'queued')
 }

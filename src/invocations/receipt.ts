@@ -9,6 +9,7 @@ import { Pending } from './approvals/pending.ts'
 import { NamedFile, ReceiptAttachment } from './attachments/attachment-shape.ts'
 import { FeedbackReply } from './feedback/feedback.ts'
 import { AttemptCause, ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
+import { QueueShape } from './queue/why-queued.ts'
 import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
 
 /** Absent if the answer is text. */
@@ -56,6 +57,9 @@ export const Receipt = z
     agent_id: z.string(),
     status: InvocationStatus,
     asks_people: z.boolean().optional().describe('While it waits: whether people must decide something first'),
+    queue: QueueShape.optional().describe(
+      'While it is queued: why it has not started. Only in the receipt of one invocation, not in lists',
+    ),
     door: z
       .enum(DOORS)
       .describe(

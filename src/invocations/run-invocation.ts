@@ -164,6 +164,7 @@ async function leaveWaiting(
   const asked = approvalsOf(invocation, outcome, parts)
   const effected = await waitingEffects(invocation, agent, { ...outcome, asked }, parts)
   run.begun_lanes = children?.lanes() ?? []
+  run.begun_sessions = children?.sessions() ?? []
   const entry = stored.waiting(invocation, outcome, [...(children?.writes() ?? []), ...effected])
   return { kind: 'waiting', invocation, asked, waitsForRuns, entry }
 }

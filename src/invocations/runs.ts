@@ -1,7 +1,7 @@
-import { sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
-import { ApiError, unavailable } from '../errors.ts'
+import { ApiError, sessionBusy, unavailable } from '../errors.ts'
 import { laneKey } from '../lib/work/lane-key.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { ProjectSnapshot } from '../operation/project-snapshot.ts'
@@ -15,7 +15,14 @@ import { insertIf, writeRows } from '../storage/journal/write-rows.ts'
 import { LEASE_MS, type Lease } from '../storage/leases/lease.ts'
 import type { Approval } from './approvals/approval.ts'
 import { cancelBelow } from './children/child-store.ts'
-import type { EndedInvocation, Invocation, WaitingInvocation } from './invocation.ts'
+import {
+  type EndedInvocation,
+  type Invocation,
+  type Priority,
+  sessionKey,
+  takesTurns,
+  type WaitingInvocation,
+} from './invocation.ts'
 import {
   giveBack,
   isProjectFull,
@@ -27,6 +34,8 @@ import {
 } from './queue/queue-store.ts'
 import { queueWaitingForBudgets } from './queue/waiting-store.ts'
 import * as rows from './rows/invocation-rows.ts'
+import { type AdmitParts, admitInSession, type PutInLine } from './turns/admit-in-session.ts'
+import { announceDue, join } from './turns/turn-store.ts'
 
 /*
  * The contract of a durable run: what can be done with it, and what is guaranteed if the process dies. An active run is a
@@ -39,15 +48,16 @@ import * as rows from './rows/invocation-rows.ts'
  */
 
 /** Why a run can't start now. */
-export type AdmissionRefusal = 'no_place' | 'project_full' | 'overloaded'
+export type AdmissionRefusal = 'no_place' | 'project_full' | 'overloaded' | 'session_busy'
 
 type AdmissionRequest = { invocation: Invocation; agent: Agent; definition: Definition; project: ProjectSnapshot }
 
 /**
  * Admits a run that a client waits for. If its agent or its project limits its runs, the statement that stores the run
- * counts them on all nodes, and the run starts when it is stored. Otherwise only losing the database could refuse it,
- * so it starts immediately: its model is called while it is being stored (`run.stored`). If it can't be stored, it is
- * stopped. An admitted run has a place in the journal, so its entries are always accepted.
+ * counts them on all nodes, and the run starts when it is stored. So does a run of a session, which may have to wait for
+ * its turn. Otherwise only losing the database could refuse it, so it starts immediately: its model is called while it is
+ * being stored (`run.stored`). If it can't be stored, it is stopped. An admitted run has a place in the journal, so its
+ * entries are always accepted.
  *
  * Dies before: nothing is stored, and the client can retry. Dies after: the run is on disk, leased to this node; every
  * node shows, follows and cancels it, and `takeUp` finds it.
@@ -55,40 +65,59 @@ type AdmissionRequest = { invocation: Invocation; agent: Agent; definition: Defi
 export async function admit(
   run: LiveRun,
   { invocation, agent, definition, project }: AdmissionRequest,
-  parts: Pick<Parts, 'journal' | 'node' | 'now' | 'storage'>,
-): Promise<AdmissionRefusal | undefined> {
+  parts: AdmitParts,
+): Promise<AdmissionRefusal | PutInLine | undefined> {
   const { journal, node, now, storage } = parts
-  const mostOfAgent = definition.limits.max_concurrency
   requireRoom(project)
-  const mostOfProject = project.limits.concurrent_runs
   if (!journal.reserve()) return 'overloaded'
   run.hasPlace = true
   const time = now()
   const lease = { key: [invocation.id], owner: node, until: time + LEASE_MS }
-  const row = rows.insertion(invocation, agent.project_id, lease)
-  if (mostOfAgent === null && mostOfProject === null) {
+  const hasTurns = invocation.context.session_id !== undefined && takesTurns(invocation, definition)
+  const session_key = hasTurns ? sessionKey(invocation) : undefined
+  const row = rows.insertion(invocation, { project_id: agent.project_id, lease, session_key })
+  const isLimited = definition.limits.max_concurrency !== null || project.limits.concurrent_runs !== null
+  const hasRoom = isLimited ? roomFor({ agent, definition, project }, time, storage.db) : undefined
+  if (session_key !== undefined) {
+    const asked = { invocation, agent, definition, session_key, row, lease, hasRoom }
+    const refusal = await admitInSession(run, asked, parts)
+    if (refusal) return refusal === 'no_room' ? whyNoRoom(storage.db, agent, time) : refusal
+  } else if (!hasRoom) {
     run.stored = journal.commit({ writes: [row], reserved: true }).then(() => {
       run.lease = lease
     })
     run.stored.catch(() => run.abandon())
-  } else {
-    const { db } = storage
-    const ofProject = sql`${runsOfProject(db, sql`${agent.project_id}`, time)} < ${mostOfProject}`
-    const ofAgent = sql`${runsUnderWay(db, agent.seq, time)} < ${mostOfAgent}`
-    // The project is checked before the agent, as in the queue.
-    const hasRoom = sql<boolean>`case when ${mostOfProject === null ? sql`true` : ofProject}
-      then ${mostOfAgent === null ? sql`true` : ofAgent} else false end`
-    if (!(await insertIf(db, row, hasRoom))) {
-      return (await isProjectFull(db, agent.seq, time)) ? 'project_full' : 'no_place'
-    }
-    run.limited_lane = laneKey(agent.project_id, agent.seq)
+  } else if (await insertIf(storage.db, row, hasRoom)) {
     run.lease = lease
+  } else {
+    return whyNoRoom(storage.db, agent, time)
   }
+  if (isLimited) run.limited_lane = laneKey(agent.project_id, agent.seq)
   return undefined
+}
+
+/** Whether the agent and its project have room for a run, on all nodes. */
+function roomFor(
+  { agent, definition, project }: Omit<AdmissionRequest, 'invocation'>,
+  time: number,
+  db: Database,
+): RawBuilder<SqlBool> {
+  const mostOfAgent = definition.limits.max_concurrency
+  const mostOfProject = project.limits.concurrent_runs
+  const ofProject = sql`${runsOfProject(db, sql`${agent.project_id}`, time)} < ${mostOfProject}`
+  const ofAgent = sql`${runsUnderWay(db, agent.seq, time)} < ${mostOfAgent}`
+  // The project is checked before the agent, as in the queue.
+  return sql<SqlBool>`case when ${mostOfProject === null ? sql`true` : ofProject}
+    then ${mostOfAgent === null ? sql`true` : ofAgent} else false end`
+}
+
+async function whyNoRoom(db: Database, agent: Agent, time: number): Promise<AdmissionRefusal> {
+  return (await isProjectFull(db, agent.seq, time)) ? 'project_full' : 'no_place'
 }
 
 /** The error for a client that waits for the answer. */
 export function notAdmittedError(refusal: AdmissionRefusal, { name }: Agent, { limits }: Definition): ApiError {
+  if (refusal === 'session_busy') return sessionBusy()
   if (refusal === 'overloaded') return unavailable('The service is overloaded. Try again shortly.', 1000)
   const full =
     refusal === 'project_full'
@@ -97,10 +126,31 @@ export function notAdmittedError(refusal: AdmissionRefusal, { name }: Agent, { l
   return new ApiError('rate_limited', full, { retry_after: 1 })
 }
 
-/** Queues a run in the caller's transaction. All nodes are notified when it commits. */
-export async function enqueueRun(db: Database, invocation: Invocation, agent: Agent): Promise<void> {
-  await writeRows(db, [rows.insertion(invocation, agent.project_id)])
-  await announceQueued(db, agent)
+type Enqueued = { invocation: Invocation; agent: Agent; definition: Definition; priority: Priority }
+
+/**
+ * Queues a run in the caller's transaction. All nodes are notified when it commits. Returns false if its session is busy
+ * and the agent rejects runs then.
+ */
+export async function enqueueRun(
+  db: Database,
+  { invocation, agent, definition, priority }: Enqueued,
+  now: number,
+): Promise<boolean> {
+  const { project_id, seq: agent_seq } = agent
+  const session_key = takesTurns(invocation, definition) ? sessionKey(invocation) : undefined
+  const start = { project_id, session_key, priority }
+  const begun = rows.insertion(invocation, start)
+  if (session_key === undefined) {
+    await writeRows(db, [begun])
+  } else {
+    const { while_busy } = definition.sessions
+    const queued = rows.insertionInLine(invocation, start)
+    const joined = await join(db, { session_key, while_busy, begun, queued, now })
+    if (joined !== 'begun') return joined === 'queued'
+  }
+  await announceDue(db, { project_id, agent_seq, priority })
+  return true
 }
 
 /** An agent's runs move with it. Other budgets may apply to it then, so runs that wait for one continue. */
@@ -110,8 +160,8 @@ export async function moveRuns(db: Database, agent: Agent): Promise<void> {
   await announceQueued(db, agent)
 }
 
-export function announceQueued(db: Database, { project_id, seq }: Agent): Promise<void> {
-  return announce(db, 'queue', laneKey(project_id, seq))
+export async function announceQueued(db: Database, { project_id, seq: agent_seq }: Agent): Promise<void> {
+  for (const priority of ['normal', 'interactive']) await announceDue(db, { project_id, agent_seq, priority })
 }
 
 /**
@@ -182,6 +232,7 @@ export async function finish<Written>(
   parts: Pick<Parts, 'journal' | 'now' | 'storage' | 'telemetry'>,
 ): Promise<Written | undefined> {
   let written: Written | undefined
+  const { session } = run
   try {
     if (end.kind === 'stopped') {
       await end.storeSpending()
@@ -190,7 +241,12 @@ export async function finish<Written>(
     if (end.kind === 'ended' || end.kind === 'waiting') {
       // As soon as this is on disk, it may be woken and taken again, also by this node.
       if (end.kind === 'waiting') run.abandon()
-      written = await write(end.entry)
+      const keepsTurn = end.kind === 'waiting' && end.waitsForRuns
+      const passesTurn = session?.isAwaited && !keepsTurn
+      // Set again if more come into line while this is written.
+      if (passesTurn) session.isAwaited = false
+      written = await write(passesTurn ? passing(end.entry, session.key) : end.entry)
+      if (passesTurn) session[written ? 'isPassed' : 'isAwaited'] = true
     }
     if (written && end.kind === 'ended') {
       parts.telemetry.countRun(end.invocation.status, definition.kind, agent.project_id)
@@ -203,6 +259,11 @@ export async function finish<Written>(
     if (!written && end.kind !== 'stopped') void end.storeSpending()
     leave(run, parts)
   }
+}
+
+/** The turn of the session goes to the first in line with the same commit. */
+function passing(entry: JournalEntry, session_key: string): JournalEntry {
+  return { ...entry, endings: entry.endings?.map((ending) => rows.passingTurn(ending, session_key)) ?? [] }
 }
 
 /** A run gives back its place, whether it was admitted or not. Followers on this node are notified of its end. */

@@ -113,6 +113,15 @@ export const Tools = z
     }
   })
 
+export const Sessions = z.strictObject({
+  while_busy: z
+    .enum(['queue', 'reject', 'cancel', 'parallel'])
+    .describe(
+      'What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time',
+    )
+    .default('queue'),
+})
+
 export const Limits = z.strictObject({
   timeout_ms: z.int().min(1_000).max(600_000).nullable().describe("null: the service's limit").default(null),
   max_steps: z

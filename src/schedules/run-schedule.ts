@@ -1,5 +1,6 @@
 import { requireRunning } from '../agents/agent-snapshot.ts'
 import * as agents from '../agents/store.ts'
+import { sessionBusy } from '../errors.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { QueuedReply } from '../invocations/receipt.ts'
 import { enqueueRun } from '../invocations/runs.ts'
@@ -24,7 +25,7 @@ export const runSchedule = operation({
   audit: { target: 'schedule_id' },
   idempotent: true,
   input: { params: ScheduleParams },
-  answer: { status: 202, data: QueuedReply, errors: ['agent_paused', 'conflict'] },
+  answer: { status: 202, data: QueuedReply, errors: ['agent_paused', 'conflict', 'session_busy'] },
 
   async run({ params }, { actor, db, door, now, pauses, request_id }: RunScheduleNeeds) {
     const agent = await agents.get(db, params.agent_id)
@@ -33,7 +34,8 @@ export const runSchedule = operation({
     requireRoom(await projects.get(db, agent.project_id))
     const { id: schedule_id, authors } = schedule
     const by = { request_id, actor, authors, door, schedule_id, scheduled_at: null }
-    await enqueueRun(db, await scheduledRun(schedule, agent, by, { db, now }), agent)
+    const run = await scheduledRun(schedule, agent, by, { db, now })
+    if (!(await enqueueRun(db, { ...run, agent }, now()))) throw sessionBusy()
     return { request_id, status: 'queued' as const }
   },
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AskedAttachments, NamedFile } from '../invocations/attachments/attachment-shape.ts'
-import { InvocationContext, OnBudget } from '../invocations/invocation.ts'
+import { InvocationContext, OnBudget, Priority } from '../invocations/invocation.ts'
 import { DURATION_PATTERN } from '../lib/duration.ts'
 import type { Attachment } from '../runtime/attachments/attachment.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
@@ -25,6 +25,7 @@ const ASKED = {
   overlap: Overlap.default('skip').describe('What to do if the previous run is still active'),
   catch_up: CatchUp.default('none').describe('`one`: if scheduled times were missed, one run makes up for all of them'),
   on_budget: OnBudget,
+  priority: Priority.default('normal'),
   enabled: z.boolean().default(true),
 }
 
@@ -79,6 +80,7 @@ export const ScheduleReply = z
     overlap: Overlap,
     catch_up: CatchUp,
     on_budget: z.enum(['fail', 'wait']),
+    priority: Priority,
     enabled: z.boolean(),
     disabled_reason: DisabledSchedule.nullable(),
     next_at: Time.nullable().describe(
@@ -120,6 +122,7 @@ export type Schedule = Timing & {
   overlap: z.output<typeof Overlap>
   catch_up: z.output<typeof CatchUp>
   on_budget: z.output<typeof OnBudget>
+  priority: Priority
   enabled: boolean
   disabled_reason: z.output<typeof DisabledSchedule> | null
   next_at: number | null

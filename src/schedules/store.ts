@@ -155,6 +155,7 @@ function fromRow({ user_id: _user, ...row }: ScheduleRow): Schedule {
     overlap: row.overlap as Schedule['overlap'],
     catch_up: row.catch_up as Schedule['catch_up'],
     on_budget: row.on_budget as Schedule['on_budget'],
+    priority: row.priority as Schedule['priority'],
     enabled: row.enabled === 1,
     disabled_reason: row.disabled_reason as Schedule['disabled_reason'],
     parked: row.parked === 1,

@@ -11,6 +11,7 @@ import type { Parts } from '../operation/parts.ts'
 import { isFull } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
 import { covers } from '../security/permissions.ts'
+import type { Database } from '../storage/database.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { type Due, decideTick } from './decide-tick.ts'
 import type { Schedule } from './schedule.ts'
@@ -70,13 +71,15 @@ export class Ticker {
 
   /** Returns false if this node did not get the tick. */
   async #tick(due: Due): Promise<boolean> {
-    const { log, storage } = this.#parts
+    const { log, now, storage } = this.#parts
     try {
       const { agent, after, run, entries } = await this.#prepare(due)
       const isTaken = await storage.transaction(async (db) => {
         if (!(await schedules.takeTick(db, due, after))) return false
         await writeRows(db, entries)
-        if (run) await enqueueRun(db, run, agent)
+        const time = now()
+        const isQueued = !run || (await enqueueRun(db, { ...run, agent }, time))
+        if (!isQueued) await skip(db, due, after, { agent_seq: agent.seq, now: time })
         return true
       })
       if (isTaken) this.#count(due, after)
@@ -132,6 +135,21 @@ export class Ticker {
     const may = key && !isElsewhere && covers(key.permissions, 'invoke')
     return { status: may ? statusOf(key, now()) : 'revoked', person_id: key?.person_id ?? null }
   }
+}
+
+/** Its session is busy, and the agent refuses runs then. */
+async function skip(
+  db: Database,
+  due: Due,
+  { skipped, ...after }: Schedule,
+  { agent_seq, now }: { agent_seq: number; now: number },
+): Promise<void> {
+  const { last_tick_at, last_request_id } = due
+  const last_skipped_at = after.last_tick_at
+  await schedules.update(db, { ...after, skipped: skipped + 1, last_skipped_at, last_tick_at, last_request_id })
+  const message = 'Schedule skipped a run: another run of its session is in progress'
+  const entry = { timestamp: now, level: 'warn', message, metadata: { schedule_id: due.id } } as const
+  await writeRows(db, [ownLogWrite({ agent_seq, request_id: due.id }, entry)])
 }
 
 type KeyOfSchedule = { status: 'active' | 'revoked' | 'expired'; person_id: string | null }

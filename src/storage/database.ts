@@ -38,6 +38,7 @@ export const CHANGES = [
   'cancellations',
   'jobs',
   'queue',
+  'turns',
   'secrets',
   'providers',
   'prices',

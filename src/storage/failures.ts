@@ -45,7 +45,7 @@ export function isOvertaken(error: unknown): boolean {
   return code === FOREIGN_KEY_VIOLATION || code === UNIQUE_VIOLATION
 }
 
-/** Whether a row with the same key already exists. */
+/** Whether a row with the same key already exists, or one that a unique index or a trigger allows only once. */
 export function isDuplicate(error: unknown): boolean {
   if (error instanceof SqliteError)
     return ((error.errcode ?? 0) & 0xff) === SQLITE_CONSTRAINT && error.message.startsWith('UNIQUE')

@@ -96,6 +96,7 @@ const FULL = {
     max_tokens_per_run: 4_000,
     max_cost_per_run: 0.25,
   },
+  sessions: { while_busy: 'cancel' },
   approvals: { self: true, expires_after_seconds: 60 },
 } as const
 const BARE = {
@@ -116,6 +117,7 @@ const BARE = {
     max_tokens_per_run: null,
     max_cost_per_run: null,
   },
+  sessions: { while_busy: 'queue' },
   approvals: { self: false, expires_after_seconds: 604_800 },
 } as const
 const definition = (of: object) =>

@@ -94,6 +94,7 @@ onAnyEngine('schedules', (service, engine) => {
       overlap: 'queue',
       catch_up: 'one',
       on_budget: 'fail',
+      priority: 'normal',
       enabled: true,
       disabled_reason: null,
       last_tick_at: null,

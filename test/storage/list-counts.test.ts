@@ -47,7 +47,7 @@ const STEPS = {
   begin: (n: number, world: World) => world.store(n, 'running'),
   queue: (n: number, world: World) => world.store(n, 'queued'),
   async take(n: number, { db, now }: World) {
-    const options = { agent_seq: 1 + (n % 2), limit: 2, owner: 'node', now, lease_ms: 1 }
+    const options = { agent_seq: 1 + (n % 2), queued: 'all', limit: 2, owner: 'node', now, lease_ms: 1 } as const
     const [first] = (await queue.takeQueued(db, options)).items
     if (first && n % 3 === 0) await queue.giveBackUnbegun(db, first)
   },
@@ -217,7 +217,7 @@ async function openWorld({ storage }: Store) {
       writes: [
         isFinal(invocation)
           ? rows.receiptWrite(invocation as EndedInvocation)
-          : rows.insertion(invocation, 'prj_default', status === 'running' ? lease : undefined),
+          : rows.insertion(invocation, { project_id: 'prj_default', ...(status === 'running' && { lease }) }),
         ...asked.map(approvalWrite),
         ...logs.logWrites({ agent_seq, request_id: id }, [entry, { ...entry, level: n % 2 ? 'error' : 'debug' }]),
       ],

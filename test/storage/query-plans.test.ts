@@ -6,6 +6,7 @@ import * as queue from '../../src/invocations/queue/queue-store.ts'
 import { findNextWake } from '../../src/invocations/queue/waiting-store.ts'
 import { LEASED_RUNS } from '../../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../../src/invocations/store.ts'
+import { isBusy, listFreeTurns } from '../../src/invocations/turns/turn-store.ts'
 import * as scopes from '../../src/memory/warm/scope-lists.ts'
 import { ScopeReader } from '../../src/memory/warm/scope-reader.ts'
 import * as metrics from '../../src/metrics/store.ts'
@@ -44,15 +45,28 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  test('queued runs, and who has some, are found by their status', async () => {
+  test('queued runs, and who has some, are found among those that are due', async () => {
     const options = { agent_seq: 1, limit: 3, owner: 'o', now: 0, lease_ms: 1 }
-    for (const work of [
-      (db: Database) => queue.takeQueued(db, options),
-      (db: Database) => queue.listWaitingAgents(db),
-    ]) {
-      const plan = await planOf(work)
-      assert.match(plan, BY_STATUS)
-      assert.doesNotMatch(plan, READS_ALL)
+    for (const [queued, index] of [
+      ['all', /runs_due/],
+      ['interactive', /runs_interactive/],
+    ] as const) {
+      for (const work of [
+        (db: Database) => queue.takeQueued(db, { ...options, queued }),
+        (db: Database) => queue.listWaitingAgents(db, queued),
+      ]) {
+        const plan = await planOf(work)
+        assert.match(plan, index)
+        assert.doesNotMatch(plan, READS_ALL)
+      }
+    }
+  })
+
+  test('who has the turn of a session, and who waits for it, is found by the session', async () => {
+    const busy = await planOf((db) => isBusy(db, 'a'))
+    for (const index of [/runs_by_turn/, /runs_in_line/]) assert.match(busy, index)
+    for (const work of [(db: Database) => isBusy(db, 'a'), (db: Database) => listFreeTurns(db, 1)]) {
+      assert.doesNotMatch(await planOf(work), READS_ALL)
     }
   })
 

@@ -9,7 +9,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { announce } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
-import { firstRelease, UNRELEASED } from '../../src/storage/schema/released-migrations.ts'
+import { MIGRATIONS, UNRELEASED } from '../../src/storage/schema/released-migrations.ts'
 import { assertRefusal } from '../support/clients/refusal.ts'
 import { stopApp, storeOf } from '../support/inside.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
@@ -36,7 +36,10 @@ for (const engine of ENGINES) {
         try {
           for (const { db } of storages) {
             const migrated = await db.selectFrom('migrations').select('name').execute()
-            assert.deepEqual(migrated, [{ name: firstRelease.name }])
+            assert.deepEqual(
+              migrated,
+              MIGRATIONS.map(({ name }) => ({ name })),
+            )
             assert.deepEqual(await db.selectFrom('agents').selectAll().execute(), [])
           }
         } finally {
@@ -86,7 +89,9 @@ for (const engine of ENGINES) {
     test('is refused in the same sentence when an unreleased schema made it, and left as it is', () =>
       withEmpty(engine, async (open) => {
         const { db, close } = await open()
-        await db.updateTable('migrations').set({ name: 'first-schema-0123456789ab' }).execute()
+        await db.deleteFrom('migrations').execute()
+        const made = { name: 'first-schema-0123456789ab', breaks: 0, migrated_at: 0 }
+        await db.insertInto('migrations').values(made).execute()
         await sql`alter table agents drop column security`.execute(db)
         await close()
         for (const _ of [1, 2]) await assert.rejects(open(), { message: UNRELEASED })

@@ -16,6 +16,7 @@ import { ADDED, addsColumn, addsIndex, BROKEN, breaks, rewrites, STRANGER } from
 import { dumpPostgres } from './postgres-dump.ts'
 
 const [RELEASE] = ['0.1.0'] as const
+const CURRENT = MIGRATIONS.at(-1)?.name ?? ''
 const UNRELEASED = /older than the first release of Moorage/
 
 /** A placed store, and how to change it behind the back of every service. */
@@ -28,9 +29,11 @@ type Checked = {
   content(): Promise<string>
 }
 
-async function place(t: TestContext, engine: Engine): Promise<Checked> {
+/** A store of a release, or one that this version has opened since. */
+async function place(t: TestContext, engine: Engine, { isUpgraded = true } = {}): Promise<Checked> {
   const placed = await placeFixture(RELEASE, engine)
   t.after(() => placed.remove())
+  if (isUpgraded) await placed.start().then((service) => service.stop())
   const shell = newShell()
   t.after(async () => shell.remove())
   const { MOORAGE_DATA: data = '', DATABASE_URL: url = '' } = placed.settings
@@ -47,7 +50,7 @@ async function place(t: TestContext, engine: Engine): Promise<Checked> {
       connection.close()
     },
     async content() {
-      if (url) return dumpPostgres(url, firstRelease.name)
+      if (url) return dumpPostgres(url, CURRENT)
       const files = readdirSync(data).toSorted()
       return JSON.stringify(files.map((file) => [file, digestOf(join(data, file))]))
     },
@@ -78,8 +81,7 @@ for (const engine of ENGINES) {
       const { engine: told, schema, status, migrations, unknown, serving, needed_bytes, version } = JSON.parse(stdout)
       assert.match(told, engine === 'sqlite' ? /^SQLite 3\./ : /^PostgreSQL \d/)
       assert.match(version, /^\d+\./)
-      const wanted = MIGRATIONS.at(-1)?.name
-      assert.deepEqual(schema, { current: firstRelease.name, wanted, supported_from: firstRelease.name })
+      assert.deepEqual(schema, { current: CURRENT, wanted: CURRENT, supported_from: firstRelease.name })
       const nothing = { status: 'current', migrations: [], unknown: [], serving: [], needed_bytes: 0 }
       assert.deepEqual({ status, migrations, unknown, serving, needed_bytes }, nothing)
       assert.match(
@@ -218,7 +220,7 @@ test('a migration lists every table whose rows it reads or writes', async (t) =>
 async function untold(t: TestContext, migrations: readonly Migration[]): Promise<string[]> {
   const found: string[] = []
   for (const [i, migration] of migrations.entries()) {
-    const { placed } = await place(t, 'postgres')
+    const { placed } = await place(t, 'postgres', { isUpgraded: false })
     const url = placed.settings['DATABASE_URL'] as string
     const open = async (upTo: number) => {
       const service = await placed.start({}, { migrations: [...MIGRATIONS.slice(0, 1), ...migrations.slice(0, upTo)] })

@@ -145,6 +145,7 @@ const DOCS = [
   'docs/models.md',
   'docs/tools.md',
   'docs/invocations.md',
+  'docs/sessions.md',
   'docs/runs.md',
   'docs/approvals.md',
   'docs/team.md',

@@ -166,7 +166,7 @@ function Request({ run, onChanged }: { run: Invocation; onChanged(): void }) {
           {run.response !== null && <AnswerShown run={run} text={run.response} />}
           {run.status === 'waiting' && <RunWaits run={run} agentName={name} onDecided={onChanged} />}
           {run.response === null && !run.error && run.status !== 'waiting' && (
-            <p class="soft">{isOver ? 'No response.' : 'The run is still in progress.'}</p>
+            <p class="soft">{isOver ? 'No response.' : (run.queue?.message ?? 'The run is still in progress.')}</p>
           )}
           {isOver && <GivenFeedback run={run} onGiven={onChanged} />}
         </section>

@@ -261,6 +261,8 @@ function heard(
       return { tools: [...tools, event] }
     case 'tool_result':
       return { tools: tools.map((tool) => (tool.id === event.id ? { ...tool, ...event } : tool)) }
+    case 'queued':
+      return { draft: `Waiting for its turn (position ${event.position})` }
     // The receipt says that it waits.
     case 'waiting':
       return {}

@@ -35,6 +35,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
     overlap: schedule?.overlap ?? 'skip',
     catch_up: schedule?.catch_up ?? 'none',
     on_budget: schedule?.on_budget ?? 'fail',
+    priority: schedule?.priority ?? 'normal',
   })
   // The field does not show the seconds of a time. One that stays is sent as it was: not at all.
   const wanted = bodyOf(kind, values, (text) => (schedule?.at && text === knownAt ? schedule.at : isoTime(text)))
@@ -119,34 +120,48 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
           onChange={field('catch_up').onInput}
         />
       </div>
-      <Select
-        label="If a budget is used up"
-        value={values.on_budget}
-        error={field('on_budget').error}
-        choices={[
-          { value: 'fail', label: 'fail' },
-          { value: 'wait', label: 'wait until it resets' },
-        ]}
-        onChange={field('on_budget').onInput}
-      />
+      <div class="columns">
+        <Select
+          label="If a budget is used up"
+          value={values.on_budget}
+          error={field('on_budget').error}
+          choices={[
+            { value: 'fail', label: 'fail' },
+            { value: 'wait', label: 'wait until it resets' },
+          ]}
+          onChange={field('on_budget').onInput}
+        />
+        <Select
+          label="Priority"
+          value={values.priority}
+          error={field('priority').error}
+          choices={[
+            { value: 'interactive', label: 'interactive' },
+            { value: 'normal', label: 'normal' },
+            { value: 'batch', label: 'batch' },
+          ]}
+          onChange={field('priority').onInput}
+        />
+      </div>
     </FormDialog>
   )
 }
 
 type Values = Record<
-  Kind | 'name' | 'message' | 'timezone' | 'environment' | 'overlap' | 'catch_up' | 'on_budget',
+  Kind | 'name' | 'message' | 'timezone' | 'environment' | 'overlap' | 'catch_up' | 'on_budget' | 'priority',
   string
 >
 
 /** What the form can change of a schedule. Of `cron`, `every` and `at` one is not null. */
-function changeable({ name, message, environment, overlap, catch_up, on_budget, cron, timezone, every, at }: Schedule) {
-  return { cron, timezone, every, at, name, message, environment, overlap, catch_up, on_budget }
+function changeable({ cron, timezone, every, at, name, message, environment, ...rest }: Schedule) {
+  const { overlap, catch_up, on_budget, priority } = rest
+  return { cron, timezone, every, at, name, message, environment, overlap, catch_up, on_budget, priority }
 }
 
 type Body = ReturnType<typeof changeable>
 
 function bodyOf(kind: Kind, values: Values, timeOf: (text: string) => string): Body {
-  const { name, message, environment, overlap, catch_up, on_budget } = values
+  const { name, message, environment, overlap, catch_up, on_budget, priority } = values
   return {
     cron: kind === 'cron' ? values.cron.trim() : null,
     timezone: kind === 'cron' ? values.timezone.trim() : null,
@@ -158,6 +173,7 @@ function bodyOf(kind: Kind, values: Values, timeOf: (text: string) => string): B
     overlap: overlap as 'skip',
     catch_up: catch_up as 'none',
     on_budget: on_budget as 'fail',
+    priority: priority as 'normal',
   }
 }
 

@@ -24,6 +24,13 @@ const FACTS = [
   { value: 'model', label: "with the agent's own model" },
 ]
 
+const WHILE_BUSY = [
+  { value: 'queue', label: 'waits for its turn' },
+  { value: 'reject', label: 'is rejected' },
+  { value: 'cancel', label: 'cancels the other run' },
+  { value: 'parallel', label: 'runs at the same time' },
+]
+
 type Props = {
   values: FormValues
   /** What was there before anything was typed. */
@@ -141,6 +148,7 @@ export function DefinitionForm({ values, before, error, onInput }: Props) {
           {number('limits.max_tokens_per_run', 'Max tokens per run', 'Leave empty for no limit')}
           {number('limits.max_cost_per_run', 'Max cost per run (USD)', 'Leave empty for no limit')}
         </div>
+        {choice('sessions.while_busy', 'While another run of its session is in progress, a message', WHILE_BUSY)}
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>
         <legend>Approvals</legend>

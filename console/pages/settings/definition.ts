@@ -23,6 +23,7 @@ export const DEFAULTS = {
     max_cost_per_run: null,
     cut_to_budget: false,
   },
+  sessions: { while_busy: 'queue' },
   approvals: { self: false, expires_after_seconds: 604_800 },
   metadata: {},
   security: null,
@@ -39,7 +40,7 @@ export function definitionOf(agent: Definition): Definition {
 
 /** What a text wants the definition to be. A field that it does not have is wanted as its default. */
 export function withDefaults(said: object): Definition {
-  const { memory, limits, approvals } = said as Partial<Definition>
+  const { memory, limits, sessions, approvals } = said as Partial<Definition>
   const inside = (defaults: object, given: unknown) =>
     typeof given === 'object' && given !== null && !Array.isArray(given) ? { ...defaults, ...given } : given
   return {
@@ -47,6 +48,7 @@ export function withDefaults(said: object): Definition {
     ...said,
     memory: memory === undefined ? DEFAULTS.memory : inside(DEFAULTS.memory, memory),
     limits: limits === undefined ? DEFAULTS.limits : inside(DEFAULTS.limits, limits),
+    sessions: sessions === undefined ? DEFAULTS.sessions : inside(DEFAULTS.sessions, sessions),
     approvals: approvals === undefined ? DEFAULTS.approvals : inside(DEFAULTS.approvals, approvals),
   } as unknown as Definition
 }

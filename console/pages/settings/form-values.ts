@@ -30,6 +30,7 @@ const READ: Record<string, (text: string) => unknown> = {
   'limits.max_tool_calls': numberIn,
   'limits.max_tokens_per_run': numberIn,
   'limits.max_cost_per_run': numberIn,
+  'sessions.while_busy': (text) => text,
   'approvals.self': yesIn,
   'approvals.expires_after_seconds': numberIn,
 }

@@ -1,7 +1,8 @@
 import type { Agent } from '../../agents/agent.ts'
 import { type AgentSnapshot, findSnapshotBySeq, findSnapshotIn, requireRunning } from '../../agents/agent-snapshot.ts'
+import type { Definition } from '../../agents/definition.ts'
 import { serving } from '../../deployments/serving.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, SESSION_BUSY } from '../../errors.ts'
 import { laneKey } from '../../lib/work/lane-key.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { requireRoom } from '../../projects/project.ts'
@@ -12,16 +13,19 @@ import { type CallResult, MAX_RESULT_BYTES, ToolError } from '../../runtime/tool
 import { rateOf } from '../../security/gate.ts'
 import { type AgentSecurity, admitsCaller } from '../../security/security-settings.ts'
 import type { Write } from '../../storage/journal/rows.ts'
-import { type Invocation, isFinal, newInvocation } from '../invocation.ts'
+import { type Invocation, isFinal, newInvocation, sessionKey, takesTurns } from '../invocation.ts'
 import { CHILDREN } from '../queue/queue-store.ts'
-import { insertion } from '../rows/invocation-rows.ts'
+import { insertion, insertionInLine } from '../rows/invocation-rows.ts'
 import type { StartedRun } from '../steps/stored-run.ts'
-import { findByCall, listBelow, spentWithBelow } from './child-store.ts'
+import { cancelSession, isBusy } from '../turns/turn-store.ts'
+import { findByCall, isBelow, listBelow, spentWithBelow } from './child-store.ts'
 
 const MAX_DEPTH = 4
 
 /** A run below may wait for a person this long. It wakes this run when it ends. */
 const PATIENT_MS = 32 * 24 * 3_600_000
+
+type BegunChild = { invocation: Invocation; agent: Agent; session_key: string | undefined }
 
 type ChildParts = Pick<Parts, 'findProject' | 'limiter' | 'memo' | 'newId' | 'now' | 'pauses' | 'storage'>
 
@@ -34,7 +38,7 @@ type ChildRequest = Parameters<RunTree['askAgent']>[1]
 export class ChildRuns {
   readonly #started: StartedRun
   readonly #parts: ChildParts
-  readonly #begun: { invocation: Invocation; agent: Agent }[] = []
+  readonly #begun: BegunChild[] = []
   /** A run below has waited for something other than runs, so their shared time limit is dropped. */
   #isPatient = false
 
@@ -61,7 +65,17 @@ export class ChildRuns {
 
   /** The runs to queue when this one begins to wait. */
   writes(): Write[] {
-    return this.#begun.map(({ invocation, agent }) => insertion(invocation, agent.project_id))
+    return this.#begun.map(({ invocation, agent, session_key }) => {
+      const start = { project_id: agent.project_id }
+      if (session_key === undefined) return insertion(invocation, start)
+      // If the turn is free, they get it right after the commit.
+      return insertionInLine(invocation, { ...start, session_key })
+    })
+  }
+
+  /** The sessions in which they take turns. */
+  sessions(): string[] {
+    return this.#begun.flatMap(({ session_key }) => session_key ?? [])
   }
 
   /** The queues in which they wait for their turn. */
@@ -98,7 +112,7 @@ export class ChildRuns {
   }
 
   /** The run to queue. It has the same owner as this one. */
-  async #prepare(tool: AgentTool, asked: ChildRequest): Promise<{ invocation: Invocation; agent: Agent }> {
+  async #prepare(tool: AgentTool, asked: ChildRequest): Promise<BegunChild> {
     const { newId, now } = this.#parts
     const { invocation: parent, agent: caller } = this.#started
     const { depth, memory_of } = parent.tree ?? { depth: 0, memory_of: caller.id }
@@ -123,7 +137,28 @@ export class ChildRuns {
     })
     const memories = { own: agent.id, none: null, shared: memory_of }
     const tree = { depth: depth + 1, memory_of: memories[tool.memory], traceparent }
-    return { invocation: { ...begun, authors, parent_request_id: parent.id, call_key, tree, deadline_at }, agent }
+    const session_key = await this.#takeTurn(begun, served.definition)
+    const invocation = { ...begun, authors, parent_request_id: parent.id, call_key, tree, deadline_at }
+    return { invocation, agent, session_key }
+  }
+
+  /**
+   * The session in which the run takes its turn. If its agent is one of those above it, they would wait for each other, so it
+   * needs no turn; nor does one that is called beside another of its agent.
+   */
+  async #takeTurn(begun: Invocation, definition: Definition): Promise<string | undefined> {
+    if (!takesTurns(begun, definition)) return undefined
+    const { agent_seq } = begun
+    const { agent, invocation } = this.#started
+    if (agent_seq === agent.seq || this.#begun.some((other) => other.agent.seq === agent_seq)) return undefined
+    const { storage, now } = this.#parts
+    const { parent_request_id } = invocation
+    if (parent_request_id !== null && (await isBelow(storage.db, parent_request_id, agent_seq))) return undefined
+    const key = sessionKey(begun)
+    const { while_busy } = definition.sessions
+    if (while_busy === 'reject' && (await isBusy(storage.db, key))) throw new ToolError(SESSION_BUSY.message)
+    if (while_busy === 'cancel') await storage.transaction((db) => cancelSession(db, key, now()))
+    return key
   }
 
   async #findAgent({ agent: ref }: AgentTool): Promise<AgentSnapshot> {

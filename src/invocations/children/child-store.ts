@@ -5,7 +5,7 @@ import { announce, type Database } from '../../storage/database.ts'
 import { anyOf } from '../../storage/queries/aged-rows.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
-import { QUEUED_AFTER_WAIT } from '../queue/queue-store.ts'
+import { ENDS_AFTER_WAIT } from '../queue/queue-store.ts'
 import { fromRow } from '../rows/invocation-rows.ts'
 
 /** The run that a call to an agent has started. */
@@ -50,6 +50,19 @@ export async function listBelow(db: Database, id: string): Promise<Below[]> {
   return rows
 }
 
+/** Whether the run, or one above it, is of this agent. */
+export async function isBelow(db: Database, id: string, agent_seq: number): Promise<boolean> {
+  const { rows } = await sql`select 1 from (
+    with recursive above(agent_seq, parent_request_id) as (
+      select agent_seq, parent_request_id from runs where id = ${id}
+      union all
+      select caller.agent_seq, caller.parent_request_id
+      from runs caller join above on caller.id = above.parent_request_id
+    )
+    select agent_seq from above) found where agent_seq = ${agent_seq} limit 1`.execute(db)
+  return rows.length > 0
+}
+
 /** What a run and all runs that it has called have used. */
 export async function spentWithBelow(db: Database, run: Invocation): Promise<ModelSpend> {
   const usage = { input_tokens: 0, output_tokens: 0 }
@@ -75,8 +88,11 @@ export async function cancelBelow(db: Database, id: string, now: number): Promis
 /** Cancels runs on any node. Waiting ones are queued, and the node that takes them ends them. */
 export async function cancelThose(db: Database, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
-  await db.updateTable('runs').set({ cancel_requested_at: now }).where('id', 'in', ids).execute()
-  await db.updateTable('runs').set(QUEUED_AFTER_WAIT).where('id', 'in', ids).where('status', '=', 'waiting').execute()
+  const those = db.updateTable('runs').where('id', 'in', ids)
+  await those.set({ cancel_requested_at: now }).execute()
+  await those.set(ENDS_AFTER_WAIT).where('status', '=', 'waiting').execute()
+  // They don't wait for the turn of a session, only to end.
+  await those.set({ session_key: null, place: null }).where('place', 'is not', null).execute()
   await settlePending(db, ids, 'cancelled', now)
   await announce(db, 'queue')
   await announce(db, 'cancellations')

@@ -1,10 +1,11 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { readable } from '../../storage/damaged-rows.ts'
-import { endWith, type Invocation } from '../invocation.ts'
+import { endWith, type Invocation, sessionKey } from '../invocation.ts'
 import { withKept } from '../steps/kept-steps.ts'
 import { listKeptRows, logsOf, NOTHING_KEPT, readKept } from '../steps/step-store.ts'
 import { endUnowned } from '../store.ts'
+import { announceTurns } from '../turns/turn-store.ts'
 import { effects } from './effects.ts'
 
 /** How it ends, and its agent, if that still exists and can receive the event. */
@@ -30,7 +31,13 @@ export async function endUnownedRun(
   const ended = endWith(withKept(invocation, steps), status, error, now())
   const writes = agent ? await effects(ended, agent, agent, logsOf(steps), { events, newId }) : []
   const ending = { was: invocation, kept: rows.length, invocation: ended, effects: writes }
-  const isEnded = await storage.transaction((db) => endUnowned(db, ending, now()))
+  const hasSession = invocation.context.session_id !== undefined
+  const isEnded = await storage.transaction(async (db) => {
+    const done = await endUnowned(db, ending, now())
+    // It may have had the turn of its session.
+    if (done && hasSession) await announceTurns(db, [{ session_key: sessionKey(invocation) }])
+    return done
+  })
   if (isEnded) events.wake(writes)
   return isEnded
 }

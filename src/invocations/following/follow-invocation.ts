@@ -13,7 +13,8 @@ import { getInScope, requireReach } from '../invocation-in-scope.ts'
 import { handedCalls } from '../receipt.ts'
 import { receiptMilestones, transcriptOf } from '../steps/receipt-steps.ts'
 import { listKept } from '../steps/step-store.ts'
-import { openingEvent, waitingEvent } from './stream-events.ts'
+import { listPositions } from '../turns/turn-store.ts'
+import { openingEvent, queuedEvent, waitingEvent } from './stream-events.ts'
 
 export type FollowNeeds = ClientNeeds & Needs<'actor' | 'live' | 'openStream' | 'remote' | 'stopping'>
 
@@ -38,6 +39,7 @@ export async function followInvocation(
       const invocation = run ? undefined : await look(agent, request_id, isOpen, context)
       openStream?.()
       if (invocation && isFinal(invocation)) return client.tellEnd(invocation)
+      if (invocation?.status === 'queued') await client.tellQueued(invocation)
       if (invocation?.status === 'waiting' && (await client.tellWaiting(invocation, agent)) && !endless)
         return invocation
       if (client.isGone) throw new ApiError('conflict', 'This invocation has no followers any more.')
@@ -90,6 +92,7 @@ class FollowingClient {
   #told: Position | undefined
   /** The last attempt for which the client was told that it waits. */
   #toldWaiting = 0
+  #toldPosition: number | undefined
 
   constructor(request_id: string, told: Position | undefined, context: ClientNeeds) {
     this.#request_id = request_id
@@ -123,6 +126,17 @@ class FollowingClient {
     for (const event of transcript.after(from)) this.#tell(event)
     this.#tell(waitingEvent(this.#told as Position, { request_id: id, status: 'waiting', approvals, ...reason }))
     return true
+  }
+
+  /** Its position among the runs that wait for the turn of its session, whenever it changes. */
+  async tellQueued({ id, attempt }: Invocation): Promise<void> {
+    const { db, emit } = this.#context
+    if (!emit) return
+    const position = (await listPositions(db, [id])).get(id)
+    if (position === undefined || position === this.#toldPosition) return
+    this.#toldPosition = position
+    if (!this.#told) this.#begin(Math.max(1, attempt), [])
+    this.#tell(queuedEvent(this.#told as Position, position))
   }
 
   tellEnd(invocation: Invocation): Invocation {

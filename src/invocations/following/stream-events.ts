@@ -37,3 +37,8 @@ export function replayEvents({ request_id, response }: z.output<typeof Invocatio
 export function waitingEvent(told: Position, waiting: z.input<typeof QueuedReply>): StreamEvent {
   return { id: eventId(told), event: 'waiting', data: QueuedReply.parse(waiting) }
 }
+
+/** Tells a client that the run waits for the turn of its session, and how many runs come before it. */
+export function queuedEvent(told: Position, position: number): StreamEvent {
+  return { id: eventId(told), event: 'queued', data: { position } }
+}

@@ -2,6 +2,7 @@ import type { Agent } from '../../agents/agent.ts'
 import { findSnapshotBySeq } from '../../agents/agent-snapshot.ts'
 import type { Definition } from '../../agents/definition.ts'
 import { getDefinition } from '../../deployments/serving.ts'
+import { laneKey } from '../../lib/work/lane-key.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { DamagedRowError } from '../../storage/damaged-rows.ts'
@@ -64,7 +65,7 @@ export class BackgroundRuns {
 
   async #run(taken: TakenRun): Promise<void> {
     const { live } = this.#parts
-    const { invocation, lease } = taken
+    const { invocation, lease, session } = taken
     const agent = (await findSnapshotBySeq(invocation.agent_seq, this.#parts))?.agent
     // A job removes the deleted agent's runs later.
     if (!agent) return
@@ -72,6 +73,7 @@ export class BackgroundRuns {
     if (here && !here.cancellation.cancelled) {
       // This process slept until the run's lease ended, and has now taken the run again.
       here.lease = lease
+      if (session?.isAwaited && here.session) here.session.isAwaited = true
       return
     }
     // Its last attempt stops here. After that, it can start over.
@@ -80,6 +82,7 @@ export class BackgroundRuns {
     const run = live.start(invocation.id, agent.id)
     run.lease = lease
     run.parent_request_id = invocation.parent_request_id ?? undefined
+    if (session) live.joinSession(run, { ...session, lane: laneKey(agent.project_id, agent.seq) })
     try {
       await this.#runPrepared(await this.#prepare(taken, agent, run))
     } finally {

@@ -18,6 +18,21 @@ export type TakenRun = {
   /** It must end, because the run that called it has. */
   isUnwanted: boolean
   lease: Lease
+  /** The session of which it has the turn, and whether others wait for it. */
+  session: { key: string; isAwaited: boolean } | undefined
+}
+
+/**
+ * A queued run may be taken when it has the turn of its session, or needs none. These are words of the indexes, which
+ * SQLite uses where their order is asked for.
+ */
+const IS_DUE = sql.raw<SqlBool>("status = 'queued' and place is null")
+
+/** Which queued runs a node looks for: all, or those that begin before others, for which it has places of their own. */
+export type WhichQueued = 'all' | 'interactive'
+
+function isDue(queued: WhichQueued): RawBuilder<SqlBool> {
+  return queued === 'all' ? IS_DUE : sql<SqlBool>`${IS_DUE} and priority = 'interactive'`
 }
 
 /**
@@ -27,13 +42,17 @@ export type TakenRun = {
 const mayBeTaken = sql<SqlBool>`(agents.status = 'paused' or ${isGoingOn})`
 
 /** The agents with queued runs that may be taken. It costs one look-up per agent, however many runs wait. */
-export async function listWaitingAgents(db: Database): Promise<{ project_id: string; seq: number }[]> {
+export async function listWaitingAgents(
+  db: Database,
+  queued: WhichQueued,
+): Promise<{ project_id: string; seq: number }[]> {
+  const due = isDue(queued)
   const { rows } = await sql<{ project_id: string; seq: number }>`
     select project_id, seq from (
       with recursive waiting(agent_seq) as (
-        select min(agent_seq) from runs where status = 'queued'
+        select (select agent_seq from runs where ${due} and agent_seq > 0 order by agent_seq, rank limit 1)
         union all
-        select (select min(i.agent_seq) from runs i where i.status = 'queued' and i.agent_seq > waiting.agent_seq)
+        select (select agent_seq from runs where ${due} and agent_seq > waiting.agent_seq order by agent_seq, rank limit 1)
         from waiting where waiting.agent_seq is not null
       )
       select agents.project_id, agents.seq from waiting join agents on agents.seq = waiting.agent_seq
@@ -71,43 +90,56 @@ function attemptsWithNext(now: number): RawBuilder<string> {
 }
 
 /** PostgreSQL returns true, SQLite 1. */
-type Row = Selectable<Tables['runs']> & { has_more: boolean | number }
+type Row = Selectable<Tables['runs']> & { has_more: boolean | number; is_awaited: boolean | number }
 
-export type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
+export type TakeOptions = {
+  agent_seq: number
+  queued: WhichQueued
+  limit: number
+  owner: string
+  now: number
+  lease_ms: number
+}
 
 /**
- * Takes the agent's oldest queued runs, in order, and marks them as running: at most `limit`, and no more than
+ * Takes the agent's due runs, by rank, and marks them as running: at most `limit`, and no more than
  * `limits.max_concurrency` of their definition and `limits.concurrent_runs` of the project allow on all nodes.
  */
 export async function takeQueued(db: Database, options: TakeOptions): Promise<WorkBatch<TakenRun>> {
-  const { agent_seq, limit, owner, now, lease_ms } = options
+  const { agent_seq, queued, limit, owner, now, lease_ms } = options
   const until = now + lease_ms
   const changes = sql`status = 'running', started_at = coalesce(started_at, ${now}), attempt = attempt + 1,
     attempts = case when attempt = 0 or length(attempts) > ${sql.lit(MAX_ATTEMPTS_TEXT)} then attempts
       else ${attemptsWithNext(now)} end`
-  const returning = sql`*, exists (
-    select 1 from runs i
-    where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id not in (select due.id from due)) as has_more`
-  const rows = await take<Row>(db, LEASED_RUNS, { due: admitted(db, options), owner, until, changes, returning })
+  const returning = sql`*, (
+    select i.id from runs i
+    where agent_seq = ${agent_seq} and ${isDue(queued)} and i.id not in (select due.id from due)
+    order by rank, i.id limit 1) is not null as has_more,
+    exists (select 1 from runs i where i.session_key = runs.session_key and i.place is not null) as is_awaited`
+  const found = await take<Row>(db, LEASED_RUNS, { due: admitted(db, options), owner, until, changes, returning })
+  const rows = found.toSorted((a, b) => a.rank - b.rank || (a.id < b.id ? -1 : 1))
   const taken = new Map(rows.map((row) => [row.id, row]))
   const runs = await readRuns(
     db,
-    rows.map(({ has_more: _more, ...row }) => row),
+    rows.map(({ has_more: _more, is_awaited: _awaited, ...row }) => row),
     now,
   )
-  const items = runs
-    .map((invocation) => ({
-      invocation,
-      lapses: taken.get(invocation.id)?.lapses ?? 0,
-      isUnwanted: (taken.get(invocation.id)?.cancel_requested_at ?? null) !== null,
-      lease: { key: [invocation.id], owner, until },
-    }))
-    .toSorted((a, b) => (a.invocation.id < b.invocation.id ? -1 : 1))
+  const items = runs.map((invocation) => ({
+    invocation,
+    lapses: taken.get(invocation.id)?.lapses ?? 0,
+    isUnwanted: (taken.get(invocation.id)?.cancel_requested_at ?? null) !== null,
+    lease: { key: [invocation.id], owner, until },
+    session: sessionOf(taken.get(invocation.id)),
+  }))
   if (rows.length === limit) return { items, next: now }
   // The rest must wait for others to end, or another node is taking them now.
-  const hasMore = rows[0] ? Boolean(rows[0].has_more) : await hasQueued(db, agent_seq)
+  const hasMore = rows[0] ? Boolean(rows[0].has_more) : await hasQueued(db, options)
   if (!hasMore) return { items, next: undefined }
   return { items, next: (await isProjectFull(db, agent_seq, now)) ? 'group full' : 'full' }
+}
+
+function sessionOf(row: Row | undefined): TakenRun['session'] {
+  return row?.session_key ? { key: row.session_key, isAwaited: Boolean(row.is_awaited) } : undefined
 }
 
 /** Whether the project of this agent has reached its limit of runs. It waits for no other statement. */
@@ -124,7 +156,7 @@ export async function isProjectFull(db: Database, agent_seq: number, now: number
  * The queued runs that may start. Runs of an agent can have different limits, because each version has its own. The
  * project is locked first: every statement that locks both uses this order.
  */
-function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Expression<{ id: string }> {
+function admitted(db: Database, { agent_seq, queued, limit, now }: TakeOptions): Expression<{ id: string }> {
   const isPostgres = engineOf(db) === 'postgres'
   const definition = intactJson(db, sql`coalesce(versions.definition, agents.definition)`)
   const limitOfRuns = isPostgres
@@ -132,9 +164,9 @@ function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Express
     : sql`${definition} ->> '$.limits.max_concurrency'`
   return sql`(
     with waiting as materialized (
-      select id, version from runs where agent_seq = ${agent_seq} and status = 'queued'
+      select id, version, rank from runs where agent_seq = ${agent_seq} and ${isDue(queued)}
         and exists (select 1 from agents where agents.seq = ${agent_seq} and ${mayBeTaken})
-      order by id limit ${limit} ${isPostgres ? sql`for update skip locked` : sql``}),
+      order by rank, id limit ${limit} ${isPostgres ? sql`for update skip locked` : sql``}),
     limits as materialized (
       select asked.version, ${limitOfRuns} as most
       from (select distinct version from waiting) asked
@@ -148,22 +180,20 @@ function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Express
       select case when (select runs from project) is null then 0
         when exists (select 1 from limits where most is not null)
         then ${runsUnderWay(db, agent_seq, now)} else 0 end as runs)
-    select id from (select id, version, row_number() over (order by id) as position from waiting) numbered
+    select id from (select id, version, row_number() over (order by rank, id) as position from waiting) numbered
     left join limits on coalesce(limits.version, '') = coalesce(numbered.version, '')
     where (limits.most is null or position + (select runs from under_way) <= limits.most)
       and coalesce((select position + runs <= most from project where most is not null), true))`
 }
 
 /** It also counts a run whose row is locked, by a node that takes it or by a decision that comes too late. */
-async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
-  const first = db
-    .selectFrom('runs')
-    .innerJoin('agents', 'agents.seq', 'runs.agent_seq')
-    .select('runs.id')
-    .where('runs.agent_seq', '=', agent_seq)
-    .where('runs.status', '=', 'queued')
-    .where(mayBeTaken)
-  return (await first.limit(1).executeTakeFirst()) !== undefined
+async function hasQueued(db: Database, { agent_seq, queued }: TakeOptions): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from agents where agents.seq = ${agent_seq} and ${mayBeTaken}
+      and (select id from runs where agent_seq = ${agent_seq} and ${isDue(queued)} order by rank, id limit 1) is not null`.execute(
+    db,
+  )
+  return rows.length > 0
 }
 
 /** What a run that has called others waits for. */
@@ -173,6 +203,24 @@ const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at
 
 /** The state of a run after a wait. */
 export const QUEUED_AFTER_WAIT = { ...QUEUED_AGAIN, begins_after: 'wait' }
+
+/** The place of a run that has waited and continues: its turn comes before those that haven't started. */
+export const FIRST_PLACE = 0
+
+/** A run that waits for runs that it called keeps the turn of its session. Any other wait gives the turn up. */
+const keptTurn = sql<boolean>`coalesce(waits_for, '') = ${sql.lit(CHILDREN)}`
+
+/** The same, for a run that continues: without its turn, it's the first in line. */
+export const GOES_ON_AFTER_WAIT = {
+  ...QUEUED_AFTER_WAIT,
+  place: sql<number | null>`case when session_key is null or ${keptTurn} then place else ${sql.lit(FIRST_PLACE)} end`,
+}
+
+/** The same, for a run that is taken only to be cancelled. */
+export const ENDS_AFTER_WAIT = {
+  ...QUEUED_AFTER_WAIT,
+  session_key: sql<string | null>`case when ${keptTurn} then session_key end`,
+}
 
 /** The state of a run whose node stops or has died. */
 const QUEUED_AFTER_LOSS = { ...QUEUED_AGAIN, begins_after: 'lost' }

@@ -1,13 +1,17 @@
 import type { Agent } from '../../agents/agent.ts'
+import type { Definition } from '../../agents/definition.ts'
 import { servedNow } from '../../deployments/serving.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Door } from '../../operation/door.ts'
 import { type Attachment, notShown } from '../../runtime/attachments/attachment.ts'
 import type { Database } from '../../storage/database.ts'
-import { type Invocation, type InvokeBody, newInvocation } from '../invocation.ts'
+import { type Invocation, type InvokeBody, newInvocation, type Priority } from '../invocation.ts'
 
 /** What a schedule sends. Its files are already stored. */
-type ScheduledAsk = Omit<InvokeBody, 'attachments'> & { attachments: readonly Attachment[] }
+type ScheduledAsk = Omit<InvokeBody, 'attachments' | 'priority'> & {
+  attachments: readonly Attachment[]
+  priority: Priority
+}
 
 /** Who starts a schedule's run, through which channel, and for which tick. */
 type ScheduledBy = {
@@ -25,11 +29,12 @@ export async function scheduledRun(
   agent: Agent,
   { request_id, actor, authors, door, schedule_id, scheduled_at }: ScheduledBy,
   { db, now }: { db: Database; now: () => number },
-): Promise<Invocation> {
+): Promise<{ invocation: Invocation; definition: Definition; priority: Priority }> {
   const served = await servedNow(db, agent, asked.environment)
   const way = { door, mode: 'background', now, repeatable: undefined } as const
-  const { attachments, ...words } = asked
+  const { attachments, priority, ...words } = asked
   const begun = newInvocation(words, agent, served, { actor, request_id, ...way })
   const shown = attachments.length > 0 ? attachments.map(notShown) : null
-  return { ...begun, attachments: shown, schedule_id, scheduled_at, authors: JSON.stringify(authors) }
+  const origin = { schedule_id, scheduled_at, authors: JSON.stringify(authors) }
+  return { invocation: { ...begun, ...origin, attachments: shown }, definition: served.definition, priority }
 }

@@ -4,7 +4,8 @@ import * as budgets from '../../budgets/store.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { settlePending } from '../approvals/approval-store.ts'
-import { CHILDREN, QUEUED_AFTER_WAIT } from './queue-store.ts'
+import { announceTurns, listFreeTurns } from '../turns/turn-store.ts'
+import { CHILDREN, ENDS_AFTER_WAIT, GOES_ON_AFTER_WAIT } from './queue-store.ts'
 
 // A literal, not a parameter: otherwise the engines can't tell that the indexes of waiting runs fit the query.
 const WAITING = sql.lit('waiting')
@@ -95,7 +96,7 @@ export async function wakeParents(db: Database, id?: string): Promise<number[]> 
 
 /** Queues a waiting run, because people have decided what it asked. */
 export async function queueWaiting(db: Database, id: string): Promise<void> {
-  await db.updateTable('runs').set(QUEUED_AFTER_WAIT).where('status', '=', WAITING).where('id', '=', id).execute()
+  await queueThose(db, sql`(select cast(${id} as text) as id)`)
 }
 
 /**
@@ -109,7 +110,7 @@ export async function queueWaitingOfPaused(db: Database, agent_id: string | unde
     .where('status', '=', 'paused')
     .$if(agent_id !== undefined, (agents) => agents.where('id', '=', agent_id ?? ''))
   const waiting = db.selectFrom('runs').select('id').where('status', '=', WAITING)
-  const ids = (await queueThose(db, waiting.where('agent_seq', 'in', paused))).map(({ id }) => id)
+  const ids = (await queueThose(db, waiting.where('agent_seq', 'in', paused), ENDS_AFTER_WAIT)).map(({ id }) => id)
   await settlePending(db, ids, 'cancelled', now)
   return ids.length
 }
@@ -120,14 +121,23 @@ export async function queueWaitingForBudgets(db: Database, agent_seq: number): P
   await queueThose(db, waiting.where('agent_seq', '=', agent_seq).where('waits_for', 'is not', null))
 }
 
-function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<{ id: string; agent_seq: number }[]> {
-  return db
+async function queueThose(
+  db: Database,
+  ids: Expression<{ id: string }>,
+  become: typeof GOES_ON_AFTER_WAIT | typeof ENDS_AFTER_WAIT = GOES_ON_AFTER_WAIT,
+): Promise<{ id: string; agent_seq: number }[]> {
+  const queued = await db
     .updateTable('runs')
-    .set(QUEUED_AFTER_WAIT)
+    .set(become)
     .where('status', '=', WAITING)
     .where(sql<SqlBool>`id in ${ids}`)
-    .returning(['id', 'agent_seq'])
+    .returning(['id', 'agent_seq', 'session_key', 'place'])
     .execute()
+  await announceTurns(
+    db,
+    queued.filter(({ place }) => place !== null),
+  )
+  return queued
 }
 
 /** When the next waiting run continues. A run whose budget has changed is due now. */
@@ -138,6 +148,7 @@ export async function findNextWake(db: Database): Promise<number | undefined> {
     if (due) return 0
   }
   if (await answeredRuns(db).select('id').limit(1).executeTakeFirst()) return 0
+  if ((await listFreeTurns(db, 1)).length > 0) return 0
   const next = await waitingRuns(db)
     .select('wake_at')
     .where('wake_at', 'is not', null)

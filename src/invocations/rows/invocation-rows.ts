@@ -5,13 +5,17 @@ import type { EndedTable, LeaseEnd, Write } from '../../storage/journal/rows.ts'
 import type { Lease, LeasedTable } from '../../storage/leases/lease.ts'
 import { NO_OUTCOME } from '../../storage/tables/run-tables.ts'
 import { columnsOf, type Tables } from '../../storage/tables.ts'
-import type { EndedInvocation, Invocation } from '../invocation.ts'
+import { type EndedInvocation, type Invocation, type Priority, rankOf } from '../invocation.ts'
 
 /** What receipts show. It lacks what only the next run of a conversation reads. */
 export const RECEIPT = columnsOf('invocations', ['given', 'rounds'])
 
 /** Runs that have not ended. */
 const RUNS = bulkTable('runs', {
+  without: ['begins_after', 'cancel_requested_at', 'lapses', 'place', 'wake_at', 'waits_for'],
+})
+
+const RUNS_IN_LINE = bulkTable('runs', {
   without: ['begins_after', 'cancel_requested_at', 'lapses', 'wake_at', 'waits_for'],
 })
 
@@ -29,6 +33,14 @@ export const LEASED_RUNS: LeasedTable = {
 const HELD_RUNS: LeasedTable = { ...LEASED_RUNS, condition: 'owner is not null' }
 
 const ENDED_RUNS: EndedTable = HELD_RUNS
+
+/** The first in line of a session gets its turn in the commit that ends the run which had it. */
+const PASSES_TURN: EndedTable['next'] = {
+  set: 'place = null',
+  which: (key) =>
+    `select ahead.id from runs ahead where ahead.session_key = ${key} and ahead.place is not null
+      order by ahead.place, ahead.id limit 1`,
+}
 
 /** The steps are deleted, because from now on the receipt contains them. */
 const ENDED_STEPS: EndedTable = { ...ENDED_RUNS, drops: { table: 'steps', column: 'request_id' } }
@@ -51,9 +63,30 @@ const WAITING_RUNS: EndedTable = {
   ],
 }
 
+const PASSING = new Map([ENDED_RUNS, ENDED_STEPS, WAITING_RUNS].map((of) => [of, { ...of, next: PASSES_TURN }]))
+
+/** How a run begins, besides what it's asked. */
+type Start = { project_id: string; lease?: Lease; session_key?: string | undefined; priority?: Priority }
+
 /** A row for the journal, for a run that is queued or starts under a lease. */
-export function insertion(invocation: Invocation, project_id: string, lease?: Lease): Write {
-  return { into: RUNS, row: { ...askedRow(invocation), project_id, owner: lease?.owner, lease_until: lease?.until } }
+export function insertion(
+  invocation: Invocation,
+  { project_id, lease, session_key, priority = 'normal' }: Start,
+): Write {
+  const start = { project_id, owner: lease?.owner, lease_until: lease?.until, session_key, priority }
+  // One that is queued again because its node died comes first.
+  return { into: RUNS, row: { ...askedRow(invocation), ...start, rank: lease ? 0 : rankOf(invocation, priority) } }
+}
+
+/** The same, for a run that waits for its turn. Its place is the time at which it was asked for, on whichever node. */
+export function insertionInLine(invocation: Invocation, start: Start): Write {
+  return { into: RUNS_IN_LINE, row: { ...insertion(invocation, start).row, place: invocation.created_at } }
+}
+
+/** The end of a run that has the turn of its session, for which others wait. */
+export function passingTurn(end: LeaseEnd, session_key: string): LeaseEnd {
+  const of = PASSING.get(end.of)
+  return of ? { ...end, of, hands: session_key } : end
 }
 
 /** The receipt of a run that has ended, for the journal or for the transaction that deletes the run. */
@@ -134,6 +167,7 @@ export function fromRow(row: StoredInvocation): Invocation {
 /** An invocation that has not ended. */
 export function fromRun(row: Selectable<Tables['runs']>): Invocation {
   const { project_id: _project, begins_after: _after, owner: _owner, lease_until: _lease, ...more } = row
-  const { cancel_requested_at: _cancel, lapses: _lapses, wake_at: _wake, waits_for: _waits, ...asked } = more
+  const { cancel_requested_at: _cancel, lapses: _lapses, wake_at: _wake, waits_for: _waits, ...begun } = more
+  const { session_key: _session, place: _place, priority: _priority, rank: _rank, ...asked } = begun
   return fromRow({ ...asked, ...NO_OUTCOME })
 }

@@ -4,7 +4,12 @@ import { groupOf } from './lane-key.ts'
  * How many pieces of work may be in progress on this node: in all, and of one lane. A quarter more of all is kept for
  * groups that have nothing in progress.
  */
-export type Share = { total: number; ofLane(key: string): number }
+export type Share = {
+  total: number
+  ofLane(key: string): number
+  /** How many of them a lane gets in one turn, at most. */
+  inTurn?: number
+}
 
 /** A lane whose turn it is, and how many pieces of its work can start. */
 export type LaneTurn = { readonly key: string; readonly places: number }
@@ -169,7 +174,8 @@ export class FairLanes {
     for (const { distrust, under_way } of this.#lanes.values()) if (distrust > 0) forDistrusted -= under_way
     const mayHave = ([key, { distrust, under_way }]: WaitingLane) => {
       if (distrust > 0) return under_way === 0 && !places.has(key) && forDistrusted > 0
-      return under_way + (places.get(key) ?? 0) < this.#share.ofLane(key)
+      const given = places.get(key) ?? 0
+      return under_way + given < this.#share.ofLane(key) && given < (this.#share.inTurn ?? NEVER)
     }
     const groups = this.#groupsOf(waiting.filter(([, { due_at }]) => due_at <= now))
     for (let free = this.#free; free > -this.#reserve; ) {

@@ -4,6 +4,17 @@ import { isSame, type Position, type StreamEvent, Transcript, type TranscriptLen
 
 type Follower = { told: TranscriptLength; emit: (event: StreamEvent) => void }
 
+/** The turn of a session, which a run has. */
+type SessionTurn = {
+  readonly key: string
+  /** The lane of its agent. */
+  readonly lane: string
+  /** Others are known to wait for it. */
+  isAwaited?: boolean
+  /** The first of them got it in the commit that ended this run. */
+  isPassed?: boolean
+}
+
 /** A run on this node, from its start until its effects are committed. */
 export class LiveRun {
   readonly request_id: string
@@ -19,10 +30,15 @@ export class LiveRun {
   hasPlace = false
   /** The lane of its agent, if a limit of the agent or the project applies to the run. */
   limited_lane: string | undefined
+  /** The session whose turn it has. */
+  session: SessionTurn | undefined
+  /** Resolves when the run is stored with its turn or its place in line, or was refused. */
+  admission: Promise<unknown> = Promise.resolve()
   /** The run that called this one, and waits for it. */
   parent_request_id: string | undefined
-  /** The lanes of the runs that it called when it began to wait. */
+  /** The lanes of the runs that it called when it began to wait, and the sessions in which those take turns. */
   begun_lanes: readonly string[] = []
+  begun_sessions: readonly string[] = []
   /**
    * Which attempt this is, where it continues, for which user, and who started it. Undefined until the run is stored:
    * no client can follow it before.
@@ -103,6 +119,9 @@ export class LiveRuns {
   /** Compares runs, not IDs: while an attempt ends here, this node may have started the next one. */
   readonly #runs = new Set<LiveRun>()
   readonly #onEnded: ((run: LiveRun) => void)[] = []
+  readonly #ofSession = new Map<string, readonly LiveRun[]>()
+  /** The ids of runs that are awaited in their sessions, and that this node has taken and not begun. */
+  readonly #awaitedEarly = new Set<string>()
   /** The callbacks for when a run starts here, by run ID. Most runs have no entry. */
   readonly #awaited = new Map<string, Set<(run: LiveRun) => void>>()
 
@@ -110,6 +129,31 @@ export class LiveRuns {
     const run = new LiveRun(request_id, agent_id, this)
     this.#runs.add(run)
     return run
+  }
+
+  /** Names the session whose turn the run has or wants. Returns the run of the session that came before it here. */
+  joinSession(run: LiveRun, session: SessionTurn): LiveRun | undefined {
+    run.session = session
+    if (this.#awaitedEarly.delete(run.request_id)) session.isAwaited = true
+    const others = this.#ofSession.get(session.key)
+    this.#ofSession.set(session.key, [...(others ?? []), run])
+    return others?.at(-1)
+  }
+
+  /**
+   * Others wait for the turn that the run has, so it passes the turn on when it ends. Returns false if it isn't on this
+   * node: it has just ended here, or is about to begin.
+   */
+  tellAwaited(session_key: string, request_id: string): boolean {
+    const here = this.#ofSession.get(session_key)?.findLast((run) => run.request_id === request_id)
+    if (here?.session) here.session.isAwaited = true
+    else this.#awaitedEarly.add(request_id)
+    return here !== undefined
+  }
+
+  /** The run has ended. */
+  forgetAwaited(request_id: string): void {
+    this.#awaitedEarly.delete(request_id)
   }
 
   /** The latest attempt with this ID. */
@@ -150,7 +194,14 @@ export class LiveRuns {
 
   forget(run: LiveRun): void {
     if (!this.#runs.delete(run)) return
+    if (run.session) this.#leaveSession(run, run.session.key)
     for (const listener of this.#onEnded) listener(run)
+  }
+
+  #leaveSession(run: LiveRun, key: string): void {
+    const others = (this.#ofSession.get(key) ?? []).filter((other) => other !== run)
+    if (others.length > 0) this.#ofSession.set(key, others)
+    else this.#ofSession.delete(key)
   }
 
   /** Resolves when no run is active any more. */

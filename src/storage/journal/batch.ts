@@ -19,8 +19,10 @@ export function batchOf(entries: readonly JournalEntry[]): Batch {
   const ended = new Map<EndedTable, Value[][]>()
   for (const { writes, endings = NONE } of entries) {
     for (const { into, row } of writes) addTo(rows, into, valuesOf(into, row))
-    for (const { of, lease, row = NO_ROW } of endings) {
-      addTo(ended, of, [...valuesOf(of, row), ...lease.key, lease.owner])
+    for (const { of, lease, row = NO_ROW, hands } of endings) {
+      const values = [...valuesOf(of, row), ...lease.key, lease.owner]
+      if (hands !== undefined) values.push(hands)
+      addTo(ended, of, values)
     }
   }
   const batch: Batch = { inserts: [], endings: [] }
@@ -69,8 +71,8 @@ function byKind(a: EndedTable, b: EndedTable): number {
   return compare(a.table, b.table) || compare(kindOf(a), kindOf(b))
 }
 
-function kindOf({ columns, drops }: EndedTable): string {
-  return `${columns} ${drops?.table ?? ''}`
+function kindOf({ columns, drops, next }: EndedTable): string {
+  return `${columns} ${drops?.table ?? ''} ${next?.set ?? ''}`
 }
 
 function compare(a: string, b: string): number {

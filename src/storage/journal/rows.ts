@@ -38,14 +38,19 @@ export type EndedTable = LeasedTable & {
   columns?: readonly string[]
   /** Rows that are removed with it: those whose column has the value of the key. */
   drops?: { table: keyof Tables & string; column: string }
+  /**
+   * Another row of the table that changes with the end. `which` selects its `id`, as SQL, by the value that the ending
+   * `hands` on.
+   */
+  next?: { set: string; which(value: string): string }
 }
 
 /** The end of a lease. The row is changed or deleted if its owner still holds the lease. */
-export type LeaseEnd = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row }
+export type LeaseEnd = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row; hands?: string }
 
 /**
  * What is written together, or not at all. The rows of a batch have their values in the order of the table's columns.
- * In an ending, the values of the key and the owner follow.
+ * In an ending, the values of the key, the owner and what it hands on follow.
  */
 export type Batch = {
   inserts: { into: BulkTable; rows: Value[][] }[]

@@ -41,10 +41,19 @@ async function insertAll(db: Database, inserts: Batch['inserts']): Promise<void>
   })
 }
 
-/** Inserts a row if the condition is true, with one statement. Returns whether it did. */
-export async function insertIf(db: Database, { into, row }: Write, condition: RawBuilder<SqlBool>): Promise<boolean> {
+/**
+ * Inserts a row if the condition is true, with one statement. Returns whether it did. With `unlessTaken`, a row that a
+ * unique index refuses isn't inserted either.
+ */
+export async function insertIf(
+  db: Database,
+  { into, row }: Write,
+  condition: RawBuilder<SqlBool>,
+  { unlessTaken = false } = {},
+): Promise<boolean> {
   const columns = sql.join(into.columns.map((name) => sql.ref(name)))
-  const values = valuesOf(into, row)
-  const insert = sql`insert into ${sql.table(into.table)} (${columns}) select ${sql.join(values)} where ${condition}`
+  const values = sql.join(valuesOf(into, row))
+  const unless = unlessTaken ? sql` on conflict do nothing` : sql``
+  const insert = sql`insert into ${sql.table(into.table)} (${columns}) select ${values} where ${condition}${unless}`
   return (await insert.execute(db)).numAffectedRows === 1n
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { type DialectAdapter, sql } from 'kysely'
 import type { Database } from '../database.ts'
+import { isDuplicate } from '../failures.ts'
 import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
 import { LOST_LEASE_CODE } from './lost-lease.ts'
 import { connect, type PostgresPool } from './postgres.ts'
@@ -44,8 +45,9 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
       isBroken = false
       return true
     } catch (error) {
-      if ((error as { code?: unknown }).code !== LOST_LEASE_CODE) throw error
-      isBroken = false
+      const isLost = (error as { code?: unknown }).code === LOST_LEASE_CODE
+      isBroken = !isLost && !isDuplicate(error)
+      if (!isLost) throw error
       return false
     } finally {
       client.release(isBroken)
@@ -61,14 +63,15 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
 export async function batchText(db: Database, batch: Batch): Promise<string> {
   const parts: string[] = []
   const held: string[] = []
+  // PostgreSQL runs the parts of a statement in any order. A part that reads the result of another part runs after it.
+  const runsAfter = (part: string) => `(select count(*) from ${part}) >= 0`
   for (const [i, { of }] of batch.endings.entries()) {
     const rows = `$${i + 1}::jsonb`
     parts.push(`held${i} as (${await endingText(db, of, rows)} returning 1)`)
     held.push(`(select count(*) from held${i}) = jsonb_array_length(${rows})`)
     if (of.drops) parts.push(`dropped${i} as (${dropText(of.drops, of, rows)})`)
+    if (of.next) parts.push(`next${i} as (${nextText(of.next, of, rows)} and ${runsAfter(`held${i}`)})`)
   }
-  // PostgreSQL runs the parts of a statement in any order. A part that reads the result of another part runs after it.
-  const runsAfter = (part: string) => `(select count(*) from ${part}) >= 0`
   let before: string | undefined
   for (const [i, { into }] of batch.inserts.entries()) {
     const conditions: string[] = []
@@ -106,6 +109,12 @@ async function endingText(db: Database, of: EndedTable, rows: string): Promise<s
 
 function dropText(drops: Required<EndedTable>['drops'], { columns = [] }: EndedTable, rows: string): string {
   return `delete from "${drops.table}" t using ${keyedRows(rows)} where t."${drops.column}" = r ->> ${columns.length}`
+}
+
+function nextText(next: Required<EndedTable>['next'], of: EndedTable, rows: string): string {
+  const { table, key, columns = [] } = of
+  const which = next.which(`r ->> ${columns.length + key.length + 1}`)
+  return `update "${table}" t set ${next.set} from (select (${which}) as id from ${keyedRows(rows)}) n where t.id = n.id`
 }
 
 /** `conditions` are true for all rows or for none. */

@@ -4,11 +4,14 @@ import { frozenMigration } from './migrations/frozen-migration.ts'
 /** The schema of Moorage 0.1.0, with which every released store starts. */
 export const firstRelease: Migration = frozenMigration('0001-first-release')
 
+/** Runs of a session take turns, and background runs have priorities. */
+const sessionTurns = frozenMigration('0002-session-turns', { touches: { runs: 'read' } })
+
 /** What people say of answers. */
 const feedback = frozenMigration('0003-feedback')
 
 /** In order of their numbers. A released migration is never edited: see docs/internals/storage.md. */
-export const MIGRATIONS: readonly Migration[] = [firstRelease, feedback]
+export const MIGRATIONS: readonly Migration[] = [firstRelease, sessionTurns, feedback]
 
 /** Whether a store with these migrations is older than the first release. */
 export function isUnreleased(names: readonly string[]): boolean {

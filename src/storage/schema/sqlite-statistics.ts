@@ -34,6 +34,10 @@ const STATISTICS: Statistics = {
     runs_waiting: '1000 1',
     runs_waiting_for: '1000 100',
     runs_cancelled: '10 1',
+    runs_by_turn: '3000 1',
+    runs_in_line: '1000 5 1 1',
+    runs_due: '4000 20 1 1',
+    runs_interactive: '100 2 1 1',
   },
   approvals: {
     sqlite_autoindex_approvals_1: '100000 1',

@@ -40,9 +40,21 @@ function endingText({ table, key, columns, condition }: EndedTable): string {
 }
 
 function endingStatements(of: EndedTable, rows: Value[][]): SqliteStatement[] {
-  const end = { sql: textOf(of, endingText), values: rows, many: true, mustChange: true }
-  const { columns = [], drops } = of
-  if (!drops) return [end]
-  const keys = rows.map((row) => [row[columns.length] as Value])
-  return [end, { sql: `delete from "${drops.table}" where "${drops.column}" = ?`, values: keys, many: true }]
+  const { table, key, columns = [], drops, next } = of
+  const handedAt = columns.length + key.length + 1
+  const ended = next ? rows.map((row) => row.slice(0, handedAt)) : rows
+  const statements: SqliteStatement[] = [{ sql: textOf(of, endingText), values: ended, many: true, mustChange: true }]
+  if (drops) {
+    const keys = rows.map((row) => [row[columns.length] as Value])
+    statements.push({ sql: `delete from "${drops.table}" where "${drops.column}" = ?`, values: keys, many: true })
+  }
+  if (next) {
+    const handed = rows.map((row) => [row[handedAt] as Value])
+    statements.push({
+      sql: `update "${table}" set ${next.set} where id = (${next.which('?')})`,
+      values: handed,
+      many: true,
+    })
+  }
+  return statements
 }

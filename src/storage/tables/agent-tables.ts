@@ -91,6 +91,7 @@ export const agentTables = {
     authors: json,
     created_at: time,
     updated_at: time,
+    priority: text.default("'normal'"),
   }).indexes({
     schedules_by_agent: '(agent_id, created_at)',
     schedules_by_next_at: '(next_at) where next_at is not null',

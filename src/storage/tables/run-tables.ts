@@ -1,6 +1,6 @@
-import { LOST_LEASE_CODE } from '../postgres/lost-lease.ts'
 import { flag, integer, json, SQL_TYPES, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
+import { RUN_STATEMENTS } from './run-statements.ts'
 
 /** The columns that a run has from its start and that its receipt keeps. */
 const asked = {
@@ -110,36 +110,11 @@ export const invocationView = {
  */
 const KEEPS_PAGES = ' with (vacuum_truncate = off)'
 
-/**
- * Counts after it has locked the agent's row: a statement sees what was committed when it began, but a function's query
- * sees what was committed when the query ran. SQLite has one writer at a time and doesn't need this.
- */
-const RUNS_UNDER_WAY = `create function runs_under_way(agent bigint, at bigint) returns bigint volatile language plpgsql as $$
-  begin
-    perform 1 from agents where seq = agent for no key update;
-    return (select count(*) from runs where agent_seq = agent and status = 'running' and lease_until > at);
-  end $$`
-
-/** As above. A statement that needs both locks the project first, so that two don't wait for each other. */
-const RUNS_OF_PROJECT = `create function runs_of_project(project text, at bigint) returns bigint volatile language plpgsql as $$
-  begin
-    perform 1 from projects where id = project for no key update;
-    return (select count(*) from runs where project_id = project and status = 'running' and lease_until > at);
-  end $$`
-
-/** Undoes the statement that calls it, because a lease that it would end is no longer held. */
-const LOST_LEASE = `create function lost_lease() returns boolean volatile language plpgsql as $$
-  begin
-    raise exception 'a lease was lost' using errcode = '${LOST_LEASE_CODE}';
-  end $$`
-
-/** Returns null instead of an error. PostgreSQL 15 has no other way to check whether a text is JSON. */
-const INTACT_JSON = `create function intact_json(stored text) returns jsonb immutable language plpgsql as $$
-  begin
-    return stored::jsonb;
-  exception when others then
-    return null;
-  end $$`
+/** True for a run that has the turn of its session, in the words of the index. `of` names the table, with a point. */
+export function hasTurn(of = ''): string {
+  const isActive = `${of}status <> 'waiting' or ${of}waits_for = 'children'`
+  return `${of}session_key is not null and ${of}place is null and (${isActive})`
+}
 
 /**
  * What runs write. No table here refers to agents, because every insert would need a look-up. A job removes a deleted
@@ -165,6 +140,13 @@ export const runTables = {
      * The state of the budget that it waits for; a new state wakes the run. Or it waits for the runs that it called.
      */
     waits_for: text.nullable,
+    /** Names the session in which it takes its turn (`invocations/turns/`). Null: it needs none. */
+    session_key: text.nullable,
+    /** Its place in the line of its session. Null: it has the turn, or begins without one. */
+    place: integer.nullable,
+    priority: text.default("'normal'"),
+    /** Of the queued runs of an agent, those with lower ranks begin first: when it came, moved by its priority. */
+    rank: integer.default(0),
   })
     .indexes({
       runs_by_agent: '(agent_seq, id)',
@@ -175,9 +157,14 @@ export const runTables = {
       runs_waiting: "(wake_at) where status = 'waiting'",
       runs_waiting_for: "(waits_for) where status = 'waiting' and waits_for is not null",
       runs_cancelled: '(cancel_requested_at) where cancel_requested_at is not null',
+      // One run of each session has the turn. It keeps the turn while it waits for runs that it called, and for nothing else.
+      runs_by_turn: `unique (session_key) where ${hasTurn()}`,
+      runs_in_line: '(session_key, place, id) where place is not null',
+      runs_due: "(agent_seq, rank, id) where status = 'queued' and place is null",
+      runs_interactive: "(agent_seq, rank, id) where status = 'queued' and place is null and priority = 'interactive'",
     })
     .stored({ postgres: KEEPS_PAGES })
-    .also({ postgres: [RUNS_UNDER_WAY, RUNS_OF_PROJECT, INTACT_JSON, LOST_LEASE] }),
+    .also(RUN_STATEMENTS),
 
   /** The receipts of ended runs. They are inserted once and don't change until they are erased. */
   invocations: table({

@@ -191,6 +191,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByLabel('Instructions').fill('Answer in one line.')
     await page.getByLabel('Max concurrent runs').fill('3')
     await page.getByLabel('Extract facts').selectOption('model')
+    await page.getByLabel('While another run of its session is in progress').selectOption('reject')
     await page.getByLabel('Allow the requester to decide').selectOption('true')
     await page.getByLabel('Reject automatically after (seconds)').fill('600')
     await page.getByLabel('Summarize after (turns)').fill('1')
@@ -210,6 +211,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     const text = page.getByLabel('Definition')
     const yaml = await text.inputValue()
     assert.match(yaml, /instructions: Answer in one line\.\n/)
+    assert.match(yaml, /sessions:\n +while_busy: reject\n/)
     assert.match(yaml, /approvals:\n +self: true\n +expires_after_seconds: 600\n/)
     later.resolve()
     await text.fill(yaml.replace('max_concurrency: 3', 'max_concurrency: -1'))
@@ -225,7 +227,8 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('button', { name: 'Form' }).click()
     assert.equal(await page.getByLabel('Max concurrent runs').inputValue(), '4')
     const { body } = await service().call('GET', '/v1/agents/pupil')
-    const { instructions, limits, metadata, memory, approvals } = body.data
+    const { instructions, limits, metadata, memory, sessions, approvals } = body.data
+    assert.deepEqual(sessions, { while_busy: 'reject' })
     assert.deepEqual([memory.facts, memory.summarize], ['model', 6])
     assert.deepEqual(approvals, { self: true, expires_after_seconds: 600 })
     assert.deepEqual([instructions, limits.max_concurrency, metadata], ['Answer in one line.', 4, { team: 'a' }])

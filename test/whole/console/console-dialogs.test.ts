@@ -85,11 +85,13 @@ inConsole(
       await page.getByRole('button', { name: 'Round' }).click()
       await dialog.getByRole('button', { name: 'Change' }).click()
       await dialog.getByLabel('Name').fill('Night round')
+      await dialog.getByLabel('Priority').selectOption('batch')
       await call('PATCH', `${path}/${id}`, { every: '6h', message: 'Count twice', overlap: 'queue' })
       await dialog.getByRole('button', { name: 'Save' }).click()
       await page.getByText('Schedule updated').waitFor()
-      const { every, message, overlap, name } = await call('GET', `${path}/${id}`)
+      const { every, message, overlap, name, priority } = await call('GET', `${path}/${id}`)
       assert.deepEqual([every, message, overlap, name], ['6h', 'Count twice', 'queue', 'Night round'])
+      assert.equal(priority, 'batch')
       await leave()
 
       const sent = { url: 'https://example.com/hook', events: ['agent.failed'] }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { firstRelease } from '../../../src/storage/schema/released-migrations.ts'
+import { firstRelease, MIGRATIONS } from '../../../src/storage/schema/released-migrations.ts'
 import { databaseUrl, nodeOf, partsOf, rowsOf, stopApp, storeOf } from '../../support/inside.ts'
 import { until, untilHolds } from '../../support/running/until.ts'
 import { startChildService } from '../../support/service/child-service.ts'
@@ -80,7 +80,7 @@ test('nodes show which version and commit each of them runs', async (t) => {
       [nodeOf(first)]: partsOf(first).version,
       [nodeOf(second)]: next,
     })
-    assert.deepEqual(schema, { current: firstRelease.name, supported_from: firstRelease.name })
+    assert.deepEqual(schema, { current: MIGRATIONS.at(-1)?.name, supported_from: firstRelease.name })
     const lines = service.log().split('\n')
     const starting = lines.find((line) => line.includes('"msg":"starting"')) ?? ''
     assert.deepEqual(JSON.parse(starting).commit, own.commit)

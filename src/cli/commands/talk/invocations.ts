@@ -154,8 +154,8 @@ export function invocations(command: Command, world: World): void {
 async function showReceipt(world: World, receipt: Invocation, _asked: CommandInput, client: Client): Promise<void> {
   const query = { parent_request_id: receipt.request_id, limit: 100, sort: 'created_at' as const }
   const called = hasCalled(receipt) ? (await client.invocations.listAll(query)).data : []
-  const { steps, attempts, ...record } = receipt
-  printRecord(world, record, {})
+  const { steps, attempts, queue, ...record } = receipt
+  printRecord(world, { ...record, ...(queue && { queue: queue.message }) }, {})
   if (steps.length > 0) {
     print(world, '')
     printRows(world, steps, STEP_COLUMNS, {})

@@ -18,6 +18,7 @@ type InvokeOptions = TalkOptions & {
   stream?: boolean
   background?: boolean
   onBudget?: OnBudget
+  priority?: RunPriority
   idempotencyKey?: string
   output?: boolean
   schema?: string
@@ -32,15 +33,17 @@ export function invoke(command: Command, world: World): void {
     .option('--no-stream', 'wait for the whole answer')
     .option('--background', 'print the request ID and do not wait')
     .addOption(onBudgetOption('with --background, if the budget is used up'))
+    .addOption(priorityOption())
     .addOption(attachOption())
     .option('--idempotency-key <key>', 'makes your own retries safe')
     .option('--output', 'print only the structured output, as JSON')
     .option('--schema <schema>', 'JSON Schema of the answer: a file, or JSON; implies --output')
     .action(async (agent: string, words: string[], options: InvokeOptions) => {
-      const { onBudget: on_budget, schema } = options
+      const { onBudget: on_budget, priority, schema } = options
       const body = {
         ...bodyOf(options),
         ...(on_budget && { on_budget }),
+        ...(priority && { priority }),
         ...(schema !== undefined && { output: { schema: readSchema(world, schema) } }),
         attachments: await attachables(world, options.attach),
         message: await readMessage(world, words),
@@ -108,6 +111,17 @@ export function onBudgetOption(when: string): Option {
   return new Option('--on-budget <what>', `${when}: fail or wait (default: fail)`).choices(['fail', 'wait'])
 }
 
+type RunPriority = NonNullable<Parameters<Client['agents']['invoke']>[1]['priority']>
+
+function priorityOption(): Option {
+  const when = 'with --background: which runs of the agent start first'
+  return new Option('--priority <priority>', `${when}: interactive, normal or batch (default: normal)`).choices([
+    'interactive',
+    'normal',
+    'batch',
+  ])
+}
+
 type InvokeBody = Omit<Parameters<Client['agents']['invoke']>[1], 'message'>
 
 export function bodyOf({ user, session, environment, context = '{}' }: TalkOptions): InvokeBody {
@@ -160,6 +174,8 @@ export async function speak(
       world.stdout.write(shown(world, 'stdout', event.text))
       isSaid = true
     }
+    if (event.type === 'queued')
+      note(world, `Waiting for another run of this session (position ${event.position})`, 'dim')
     if (event.type === 'tool_call') note(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`, 'dim')
     if (event.type === 'tool_result')
       note(world, `← ${event.name} ${event.error ?? event.result ?? ''}`.slice(0, 200), 'dim')

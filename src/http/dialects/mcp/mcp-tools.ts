@@ -186,6 +186,9 @@ function progressReporter(
   return ({ event, data }) => {
     if (event === 'tool_call') return tell(`Calling the tool ${(data as { name: string }).name}`)
     if (event === 'waiting') return tell((data as { reason?: string }).reason ?? 'Waiting for a person to decide')
+    if (event === 'queued') {
+      return tell(`Waiting for another run of this session (position ${(data as { position: number }).position})`)
+    }
     if (event !== 'delta') return
     unsaid += (data as { text: string }).text
     if (performance.now() - told_at < PROGRESS_INTERVAL_MS) return

@@ -1,0 +1,85 @@
+import { type RawBuilder, type SqlBool } from 'kysely'
+import type { Agent } from '../../agents/agent.ts'
+import type { Definition } from '../../agents/definition.ts'
+import { laneKey } from '../../lib/work/lane-key.ts'
+import type { Parts } from '../../operation/parts.ts'
+import type { LiveRun } from '../../runtime/following/live-runs.ts'
+import { isDuplicate } from '../../storage/failures.ts'
+import type { Write } from '../../storage/journal/rows.ts'
+import type { Lease } from '../../storage/leases/lease.ts'
+import type { Invocation } from '../invocation.ts'
+import * as rows from '../rows/invocation-rows.ts'
+import { join } from './turn-store.ts'
+
+/** A run that waits for the turn of its session is queued, and any node may take it. */
+export type PutInLine = { queued: Invocation }
+
+/** Why it may not begin: its agent or project has no room, or its session is busy and refuses runs then. */
+type NotBegun = 'no_room' | 'session_busy'
+
+type InSession = {
+  invocation: Invocation
+  agent: Agent
+  definition: Definition
+  session_key: string
+  row: Write
+  lease: Lease
+  hasRoom: RawBuilder<SqlBool> | undefined
+}
+
+export type AdmitParts = Pick<Parts, 'journal' | 'live' | 'node' | 'now' | 'storage'>
+
+/** Runs of a session that come to this node are admitted one after the other, so that none overtakes another here. */
+export function admitInSession(
+  run: LiveRun,
+  asked: InSession,
+  parts: AdmitParts,
+): Promise<NotBegun | PutInLine | undefined> {
+  const { agent, session_key: key } = asked
+  const before = parts.live.joinSession(run, { key, lane: laneKey(agent.project_id, agent.seq) })
+  const admission = admitAfter(before, run, asked, parts)
+  run.admission = admission.catch(() => {})
+  return admission
+}
+
+/**
+ * Most sessions are free. Then the run is stored like any other, and the index of turns refuses it if another run has the
+ * turn. That run is asked about only then, or if it's on this node.
+ */
+async function admitAfter(
+  before: LiveRun | undefined,
+  run: LiveRun,
+  { invocation, agent, definition, session_key, row, lease, hasRoom }: InSession,
+  { journal, now, storage }: AdmitParts,
+): Promise<NotBegun | PutInLine | undefined> {
+  await before?.admission
+  if (!before && !hasRoom && (await commitUnlessTaken(row, journal))) {
+    run.lease = lease
+    return undefined
+  }
+  const { while_busy } = definition.sessions
+  const queued = inLine(invocation)
+  const start = { project_id: agent.project_id, session_key, priority: 'interactive' as const }
+  const joining = { session_key, while_busy, begun: row, queued: rows.insertionInLine(queued, start), hasRoom }
+  const joined = await storage.transaction((db) => join(db, { ...joining, now: now() }))
+  if (joined === 'queued') return { queued }
+  if (joined === 'busy') return 'session_busy'
+  if (joined === 'no room') return 'no_room'
+  run.lease = lease
+  return undefined
+}
+
+/** Returns false if another run of the session has the turn. */
+async function commitUnlessTaken(row: Write, journal: Parts['journal']): Promise<boolean> {
+  try {
+    return await journal.commit({ writes: [row], reserved: true })
+  } catch (error) {
+    if (isDuplicate(error)) return false
+    throw error
+  }
+}
+
+/** A run that a client waits for and that has to wait for its turn. Whichever node dies then, another goes on with it. */
+function inLine(invocation: Invocation): Invocation {
+  return { ...invocation, status: 'queued', attempt: 0, started_at: null, keyed: true }
+}

@@ -1,0 +1,60 @@
+import { LOST_LEASE_CODE } from '../postgres/lost-lease.ts'
+
+/**
+ * Counts after it has locked the agent's row: a statement sees what was committed when it began, but a function's query
+ * sees what was committed when the query ran. SQLite has one writer at a time and doesn't need this.
+ */
+const RUNS_UNDER_WAY = `create function runs_under_way(agent bigint, at bigint) returns bigint volatile language plpgsql as $$
+  begin
+    perform 1 from agents where seq = agent for no key update;
+    return (select count(*) from runs where agent_seq = agent and status = 'running' and lease_until > at);
+  end $$`
+
+/** As above. A statement that needs both locks the project first, so that two don't wait for each other. */
+const RUNS_OF_PROJECT = `create function runs_of_project(project text, at bigint) returns bigint volatile language plpgsql as $$
+  begin
+    perform 1 from projects where id = project for no key update;
+    return (select count(*) from runs where project_id = project and status = 'running' and lease_until > at);
+  end $$`
+
+/** Undoes the statement that calls it, because a lease that it would end is no longer held. */
+const LOST_LEASE = `create function lost_lease() returns boolean volatile language plpgsql as $$
+  begin
+    raise exception 'a lease was lost' using errcode = '${LOST_LEASE_CODE}';
+  end $$`
+
+/** Returns null instead of an error. PostgreSQL 15 has no other way to check whether a text is JSON. */
+const INTACT_JSON = `create function intact_json(stored text) returns jsonb immutable language plpgsql as $$
+  begin
+    return stored::jsonb;
+  exception when others then
+    return null;
+  end $$`
+
+/**
+ * A run that starts while the turn is passed on doesn't overtake those in line: the index alone would let it. The trigger
+ * looks after the insert. By then it sees all that came into line behind the run that had the turn.
+ */
+const BEGINS = 'new.session_key is not null and new.place is null'
+const IN_LINE = 'select 1 from runs where session_key = new.session_key and place is not null'
+
+const SQLITE_ORDER = [
+  `create trigger runs_in_order after insert on runs when ${BEGINS} begin
+    select raise(abort, 'UNIQUE turn: runs of this session are in line') where exists (${IN_LINE}); end`,
+]
+
+const POSTGRES_ORDER = [
+  `create function refuse_to_overtake() returns trigger language plpgsql as $$ begin
+    if exists (${IN_LINE}) then
+      raise exception 'runs of this session are in line' using errcode = 'unique_violation';
+    end if;
+    return null;
+  end $$`,
+  `create trigger runs_in_order after insert on runs for each row when (${BEGINS}) execute function refuse_to_overtake()`,
+]
+
+/** The functions and triggers of the table of runs. */
+export const RUN_STATEMENTS = {
+  sqlite: SQLITE_ORDER,
+  postgres: [RUNS_UNDER_WAY, RUNS_OF_PROJECT, INTACT_JSON, LOST_LEASE, ...POSTGRES_ORDER],
+}
