@@ -292,6 +292,19 @@ onBothStores('jobs', (store) => {
     await until(async () => seen.calls > after)
   })
 
+  test('recurring work continues when the clock, which was a day ahead, is set right', async () => {
+    offset = 24 * 3_600_000
+    const { run, seen, reached } = calls(2)
+    const { kind, wake } = start({ run, every_ms: 3_600_000 })
+    await until(async () => (await rows(kind)).some(({ owner, run_at }) => owner === null && run_at > now()))
+    assert.equal(seen.calls, 1)
+    offset = 0
+    wake()
+    await reached
+    await until(async () => (await rows(kind)).some(({ run_at }) => run_at <= now() + 3_600_000))
+    await remove(kind)
+  })
+
   test('recurring work rests between two runs', async () => {
     const { run, seen, reached } = calls(1)
     const { kind, wake } = start({ run, every_ms: 3_600_000 })

@@ -42,6 +42,17 @@ export async function survey(db: Database, kinds: readonly string[]): Promise<{ 
   return rows.flatMap(({ key, due_at }) => (due_at === null ? [] : [{ key, due_at }]))
 }
 
+/** Lets the queued job of a kind run now, if it would wait until after `latest`. */
+export async function hurry(db: Database, kind: string, latest: number, now: number): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({ run_at: now })
+    .where('kind', '=', kind)
+    .where('owner', 'is', null)
+    .where('run_at', '>', latest)
+    .execute()
+}
+
 /** How soon to look for jobs again if other nodes are taking what is due. */
 const LOCKED_MS = 1_000
 

@@ -16,6 +16,9 @@ export type Jobs = {
 /** How long a handler has to end after its signal. A slower handler keeps its lease until the lease ends. */
 const STOP_MS = 5_000
 
+/** The clocks of nodes may differ by this much. */
+const TOLERATED_MS = 1_000
+
 /** Runs the jobs in the database. Each kind has its own lane, so slow jobs delay only jobs of their kind. */
 export function openJobs(options: JobOptions, handlers: Record<string, JobHandler>): Jobs {
   const { storage, now, node, log, lease_ms = LEASE_MS } = options
@@ -29,6 +32,14 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
         if (every_ms !== undefined || atStart) await jobs.enqueue(db, { id: kind, kind, run_at: now() })
       }
     })
+  /** Recurring work never waits longer than its interval, unless the clock was set back meanwhile. Then it is due. */
+  const dueAt = async ({ key, due_at }: { key: string; due_at: number }) => {
+    const time = now()
+    const latest = time + (handlers[key]?.every_ms ?? Number.POSITIVE_INFINITY) + TOLERATED_MS
+    if (due_at <= latest) return { key, due_at }
+    await jobs.hurry(storage.db, key, latest, time)
+    return { key, due_at: time }
+  }
   const run = async (job: jobs.TakenJob): Promise<undefined> => {
     const { kind, id } = job
     const one: RunningJob = { job, stop: new AbortController(), isLost: false }
@@ -43,7 +54,8 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
     async survey() {
       if (!isSeeded) await seed()
       isSeeded = true
-      return jobs.survey(storage.db, kinds)
+      const found = await jobs.survey(storage.db, kinds)
+      return Promise.all(found.map(dueAt))
     },
     serve(kind, limit) {
       const owner = `${node}:${randomUUID()}`
