@@ -8,9 +8,11 @@ import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { agentKind } from '../storage/queries/agent-kind.ts'
+import { firstFitting } from '../storage/queries/first-fitting.ts'
 import { holdName } from '../storage/queries/hold-name.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
+import { textBytes } from '../storage/queries/text-bytes.ts'
 import type { Tables } from '../storage/tables.ts'
 import { type Agent, openAuth } from './agent.ts'
 import { definitionColumns, readDefinition } from './definition.ts'
@@ -114,26 +116,28 @@ export async function list(
   return { items: items as ListedAgent[], total }
 }
 
-/** Reading this many definitions takes a few milliseconds, and requests wait for it. */
+/** Reading this many ordinary definitions takes a few milliseconds, and requests wait for it. Of long ones fewer are read. */
 const DEFINITIONS_AT_ONCE = 50
 
 /** The requested ones among the agents whose memory needs background work. */
 export async function listWithMemory(db: Database, isWanted: (agent: Agent) => boolean): Promise<Agent[]> {
   const wanted: Agent[] = []
   for (let after = 0; ; ) {
-    const rows = await db
+    const next = await db
       .selectFrom('agents')
-      .select(COLUMNS)
+      .select(['seq', textBytes('agents', ['definition']).as('bytes')])
       // Most agents have the default policy, so not every definition is read. A literal, for the index of the others.
       .where('own_memory', '=', sql.lit(1))
       .where('seq', '>', after)
       .orderBy('seq')
       .limit(DEFINITIONS_AT_ONCE)
       .execute()
+    const seqs = firstFitting(next, ({ bytes }) => bytes).map(({ seq }) => seq)
+    const last = seqs.at(-1)
+    if (last === undefined) return wanted
+    const rows = await db.selectFrom('agents').select(COLUMNS).where('seq', 'in', seqs).orderBy('seq').execute()
     wanted.push(...readable(db, rows, fromRow).filter(isWanted))
-    const last = rows.at(-1)
-    if (!last) return wanted
-    after = last.seq
+    after = last
   }
 }
 

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { sql } from 'kysely'
-import { storeOf } from '../support/inside.ts'
 import { leastLongestPass } from '../support/running/longest-pass.ts'
-import { newAgent } from '../support/service/agents.ts'
+import { newAgent, newLongAgents } from '../support/service/agents.ts'
 import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
 
 onBothEngines(
@@ -105,18 +103,7 @@ onBothEngines(
     })
 
     test('agents with long definitions delay no one', async () => {
-      const tool = { type: 'http', description: 'x'.repeat(4_000), url: 'https://tools.example.com/', method: 'POST' }
-      const input_schema = { type: 'object', description: 'x'.repeat(20_000) }
-      const tools = Array.from({ length: 30 }, (_, i) => ({ ...tool, name: `tool_${i}`, input_schema }))
-      const agent = await newAgent(service(), { model: 'local/long', instructions: 'x'.repeat(100_000), tools })
-      const copied = sql.raw(
-        'project_id, status, own_memory, security, auth, created_at, updated_at, description, output_schema, calls, definition',
-      )
-      for (let i = 0; i < LONG_AGENTS; i++) {
-        const [id, name] = [`agt_${String(i).padStart(26, '0')}`, `long-${i}`]
-        await sql`insert into agents (id, name, ${copied}) select ${id}, ${name}, ${copied} from agents
-          where id = ${agent}`.execute(storeOf(service()))
-      }
+      await newLongAgents(service(), 100, { model: 'local/long' })
       const { id, warnings } = await call('POST', '/v1/budgets', { ...PROJECT, limit: { cost_usd: 5 } })
       assert.match(String(warnings), /^The model local\/long has no price\./)
       const ms = await leastLongestPass(() => call('GET', `/v1/budgets/${id}`))
@@ -125,8 +112,5 @@ onBothEngines(
   },
   { MOORAGE_SERVER__TRUSTED_PROXIES: '127.0.0.0/8' },
 )
-
-/** Their definitions are 75 MB together. */
-const LONG_AGENTS = 100
 
 const PROJECT = { name: 'p', scope: { type: 'project' }, per: 'ever' }

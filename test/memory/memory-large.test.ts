@@ -2,13 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
 import { Client } from 'pg'
+import { listWithMemory } from '../../src/agents/store.ts'
 import { idSource } from '../../src/lib/id.ts'
 import { WarmRecall } from '../../src/memory/search/warm-recall.ts'
 import * as memories from '../../src/memory/store.ts'
 import { openJournal } from '../../src/storage/journal/journal.ts'
 import type { Storage } from '../../src/storage/open-storage.ts'
+import { partsOf } from '../support/inside.ts'
+import { leastLongestPass } from '../support/running/longest-pass.ts'
 import { until } from '../support/running/until.ts'
-import { newAgent } from '../support/service/agents.ts'
+import { newAgent, newLongAgents } from '../support/service/agents.ts'
 import { FREE_METER } from '../support/service/free-meter.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { searchMemory, writeMemory } from '../support/slices/memory.ts'
@@ -159,5 +162,16 @@ onAnyEngine('words inside other words', (service) => {
       (await searchMemory(service(), agent, { query })).data.map((hit: { content: string }) => hit.content)
     assert.deepEqual(await found('What about the light?'), ['A light in the window'])
     assert.deepEqual(await found('Versicherung'), ['Versicherung', 'Haftpflichtversicherung'])
+  })
+})
+
+onAnyEngine('agents whose memory needs work, and whose definitions are long', (service) => {
+  test('delay no one while the work is looked for', async () => {
+    await newLongAgents(service(), 60, { memory: { retention_days: 30 } })
+    const { storage } = partsOf(service())
+    const ms = await leastLongestPass(async () => {
+      assert.equal((await listWithMemory(storage.db, () => true)).length, 60)
+    })
+    assert.ok(ms < 50, `${ms} ms`)
   })
 })
