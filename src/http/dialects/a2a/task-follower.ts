@@ -56,9 +56,11 @@ export class TaskFollower {
 
   followTask(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
     const input = this.#stream(teller.taskId)
+    // The task goes on without its client. Following it does not: it may take days.
+    const { onHangUp } = this.#calls.runner
     return this.follow(
       () => teller,
-      (emit) => this.#calls.run<InvokeReply>('streamInvocation', input, { emit }),
+      (emit) => this.#calls.run<InvokeReply>('streamInvocation', input, { emit, onHangUp }),
     )
   }
 
