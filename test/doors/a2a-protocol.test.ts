@@ -107,6 +107,11 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
     assert.equal(card.headers.get('cache-control'), 'public, max-age=60')
     const { headers } = await ask({}, service().admin)
     assert.deepEqual([headers.get('etag'), headers.get('cache-control')], [tag, 'private, max-age=60'])
+    // What is kept for one client must not be shown to one to whom the address means another agent.
+    for (const { headers: kept } of [card, await ask({ 'If-None-Match': tag })]) {
+      assert.equal(kept.get('vary'), 'Authorization, Cookie, Moorage-Project, Origin')
+    }
+    assert.equal((await ask({ Cookie: 'a=b' })).headers.get('cache-control'), 'private, max-age=60')
     for (const known of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
       const kept = await ask({ 'If-None-Match': known })
       assert.deepEqual([kept.status, kept.text, kept.headers.get('etag')], [304, '', tag], known)

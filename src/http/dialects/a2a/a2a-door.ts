@@ -62,8 +62,10 @@ export function renderCard({ message }: ReceivedRequest, runner: CallRunner): Re
   if (!runner.agent?.isCardPublic) return { status: 200, headers: {}, body }
   const ETag = `"${sha256(body)}"`
   // With a key, the same URL may mean the agent of another project.
-  const who = message.headers.authorization === undefined ? 'public' : 'private'
-  const headers = { ETag, 'Cache-Control': `${who}, max-age=${CARD_SECONDS}` }
+  const { authorization, cookie } = message.headers
+  const who = authorization === undefined && cookie === undefined ? 'public' : 'private'
+  const Vary = 'Authorization, Cookie, Moorage-Project, Origin'
+  const headers = { ETag, 'Cache-Control': `${who}, max-age=${CARD_SECONDS}`, Vary }
   return isKnown(message.headers['if-none-match'], ETag)
     ? { status: 304, headers, body: '' }
     : { status: 200, headers, body }
