@@ -301,6 +301,20 @@ onOneEngine(
       await service().call('DELETE', `/v1/files/${id}`)
     })
 
+    test('a reply that breaks off because bytes are damaged is in the log, with its reason', async () => {
+      const id = await uploaded(service(), 'x'.repeat(100_000))
+      const [damaged] = (await storedBytes(service())).slice(-1)
+      await truncate(`${service().data}/files/${damaged}`, 90_000)
+      const headers = { Authorization: `Bearer ${service().admin}` }
+      const reply = await fetch(`${service().url}/v1/files/${id}/content`, { headers })
+      assert.equal(reply.status, 200)
+      await assert.rejects(reply.arrayBuffer())
+      const request_id = reply.headers.get('x-request-id') ?? ''
+      const isTold = (line: string) => line.includes(request_id) && /bytes of a file are missing or damaged/.test(line)
+      await until('the log', () => service().log().split('\n').some(isTold))
+      await service().call('DELETE', `/v1/files/${id}`)
+    })
+
     test('no part of a file is logged', async () => {
       await uploaded(service(), 'the-words-inside', { query: '?name=named.txt' })
       assert.doesNotMatch(service().log(), /the-words-inside/)

@@ -12,6 +12,7 @@ import { until, untilHolds } from '../support/running/until.ts'
 import { holdRuns } from '../support/service/held-runs.ts'
 import { ANY_ENGINE, type Service, startService, withService } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
+import { download, uploaded } from '../support/slices/files.ts'
 import { newRemoteAgent, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 import { createWebhook, delivery, LOCAL_RECEIVERS, openInbox, pass } from '../support/slices/webhooks.ts'
@@ -54,11 +55,24 @@ for (const engine of ANY_ENGINE) {
         }
         await service.call('POST', '/v1/agents/hello/invoke', { body: {} })
         await service.call('GET', '/v1/agents', { key: null })
+        const id = await uploaded(service, 'ahoy')
+        const { headers } = await download(service, id, { headers: { Range: 'bytes=0-1' } })
+        await download(service, id, { headers: { 'If-None-Match': headers.get('etag') ?? '' } })
+        await download(service, id, { headers: { Range: 'bytes=9-' } })
         const after = await scrape(service)
         const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
         assert.equal(grown('moorage_http_requests_total{operation="invokeAgent",status="200"}'), 2)
         assert.equal(grown('moorage_http_requests_total{operation="invokeAgent",status="400"}'), 1)
         assert.equal(grown('moorage_http_requests_total{operation="listAgents",status="401"}'), 1)
+        // Each request counts once, under the status that its client got.
+        for (const [status, times] of [
+          [200, 0],
+          [206, 1],
+          [304, 1],
+          [416, 1],
+        ] as const) {
+          assert.equal(grown(`moorage_http_requests_total{operation="getFileContent",status="${status}"}`), times)
+        }
         assert.equal(grown('moorage_http_request_duration_seconds_count{operation="invokeAgent"}'), 3)
         assert.equal(grown('moorage_http_request_duration_seconds_bucket{operation="invokeAgent",le="+Inf"}'), 3)
         assert.equal(grown('moorage_runs_total{status="completed",kind="model"}'), 2)

@@ -12,7 +12,7 @@ import type { Front } from '../front.ts'
 import { callRunner } from './call-runner.ts'
 import { EventStream } from './event-stream.ts'
 import { LARGE_REPLY } from './reply-room.ts'
-import { send, sendLines } from './send.ts'
+import { type ReplyWatch, send, sendLines } from './send.ts'
 import { sendContent } from './send-content.ts'
 
 /** Reads what the client requests, runs it and sends the answer in the requested form. */
@@ -61,10 +61,10 @@ async function answerCall(
   const done = await runAuthorised(edge, authorised, wanted, channel)
   const rendered = present ? await atPresent(front, authorised, done, present) : done
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
+  if (rendered.content) return answerContent(front, authorised, rendered.content, response)
+  if (rendered.lines) return answerLines(front, authorised, rendered, response)
   requests.count(arrived, rendered.status)
-  if (rendered.content) await answerContent(front, authorised, rendered.content, response)
-  else if (rendered.lines) await answerLines(front, authorised, rendered, response)
-  else send(response, arrived.headers, rendered)
+  send(response, arrived.headers, rendered)
 }
 
 /** Stores the body first, as it comes. What the operation does not keep of it is removed again. */
@@ -169,23 +169,31 @@ function streamChannel(
 }
 
 function answerContent(
-  { streams }: Front,
+  front: Front,
   authorised: AuthorizedCall,
   content: Content,
   response: ServerResponse,
 ): Promise<void> {
-  streams.watch(authorised, response)
-  return sendContent(response, authorised.arrived.headers, content)
+  front.streams.watch(authorised, response)
+  return sendContent(response, authorised.arrived.headers, content, replyWatch(front, authorised))
 }
 
 function answerLines(
-  { streams }: Front,
+  front: Front,
   authorised: AuthorizedCall,
   rendered: RenderedReply,
   response: ServerResponse,
 ): Promise<void> {
-  streams.watch(authorised, response)
-  return sendLines(response, authorised.arrived.headers, rendered)
+  front.streams.watch(authorised, response)
+  return sendLines(response, authorised.arrived.headers, rendered, replyWatch(front, authorised))
+}
+
+/** The client of a reply that is cut sees only that it breaks off. The operator reads why. */
+function replyWatch({ edge, requests }: Front, { arrived }: AuthorizedCall): ReplyWatch {
+  return {
+    begun: (status) => requests.count(arrived, status),
+    cut: (error) => void toApiError(error, edge.parts.log, arrived.request_id),
+  }
 }
 
 /** The dialect runs the calls of the request and writes the answer itself. */
@@ -203,7 +211,7 @@ async function serve(
     callRunner(front, authorised, replyChannel(front, authorised, response)),
   )
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
+  if (rendered.lines) return answerLines(front, authorised, rendered, response)
   front.requests.count(arrived, rendered.status)
-  if (rendered.lines) await answerLines(front, authorised, rendered, response)
-  else send(response, arrived.headers, rendered)
+  send(response, arrived.headers, rendered)
 }

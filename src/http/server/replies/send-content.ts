@@ -3,7 +3,7 @@ import { ApiError } from '../../../errors.ts'
 import type { ByteRange } from '../../../storage/bytes/byte-store.ts'
 import type { Content } from '../../../storage/bytes/content.ts'
 import { isKnown } from '../../input/request-headers.ts'
-import { send, sendLines } from './send.ts'
+import { type ReplyWatch, send, sendLines } from './send.ts'
 
 /** One range. What is written otherwise, or names several ranges, is ignored, as RFC 9110 allows. */
 const RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/
@@ -13,6 +13,7 @@ export async function sendContent(
   response: ServerResponse,
   headers: Record<string, string>,
   content: Content,
+  watch: ReplyWatch,
 ): Promise<void> {
   const { name, media_type, size, sha256 } = content
   const asked = response.req.headers
@@ -24,19 +25,19 @@ export async function sendContent(
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'Cross-Origin-Resource-Policy': 'same-origin',
   }
-  if (isKnown(asked['if-none-match'], own.ETag)) return send(response, headers, { status: 304, headers: own, body: '' })
+  if (isKnown(asked['if-none-match'], own.ETag)) {
+    watch.begun(304)
+    return send(response, headers, { status: 304, headers: own, body: '' })
+  }
   const part = rangeOf(asked, content, own.ETag)
   const range = part ?? { start: 0, end: size - 1 }
-  return sendLines(response, headers, {
-    status: part ? 206 : 200,
-    headers: {
-      ...own,
-      'Content-Length': String(range.end + 1 - range.start),
-      ...(part && { 'Content-Range': `bytes ${range.start}-${range.end}/${size}` }),
-    },
-    body: '',
-    lines: content.read(range),
-  })
+  const sent = {
+    ...own,
+    'Content-Length': String(range.end + 1 - range.start),
+    ...(part && { 'Content-Range': `bytes ${range.start}-${range.end}/${size}` }),
+  }
+  const reply = { status: part ? 206 : 200, headers: sent, body: '', lines: content.read(range) }
+  return sendLines(response, headers, reply, watch)
 }
 
 /** Undefined if the whole is wanted. */

@@ -42,6 +42,9 @@ export function sendEarly(
   message.on('data', () => silent.refresh())
 }
 
+/** Told when the head of a reply leaves, and of an error of ours after that. */
+export type ReplyWatch = { begun(status: number): void; cut(error: unknown): void }
+
 /**
  * Sends lines as they come, no faster than the client reads. An error before the first line is an ordinary reply. After
  * that the connection is cut, so that no client takes a part for the whole.
@@ -50,9 +53,11 @@ export async function sendLines(
   response: ServerResponse,
   headers: Record<string, string>,
   { status, headers: own, lines = Readable.from([]) }: RenderedReply,
+  { begun, cut }: ReplyWatch,
 ): Promise<void> {
   const rest = lines[Symbol.asyncIterator]()
   const first = await rest.next()
+  begun(status)
   response.writeHead(status, Object.assign(headers, own))
   if (response.req.method === 'HEAD') {
     response.end()
@@ -60,7 +65,13 @@ export async function sendLines(
     return
   }
   async function* all() {
-    for (let next = first; !next.done; next = await rest.next()) yield next.value
+    try {
+      for (let next = first; !next.done; next = await rest.next()) yield next.value
+    } catch (error) {
+      // What fails because the client has gone is no error of ours.
+      if (!response.destroyed) cut(error)
+      throw error
+    }
   }
   await pipeline(all, response).catch(() => response.destroy())
   // A client that has gone leaves the lines in the middle, and they may have a file or a connection open.
