@@ -35,7 +35,7 @@ export type Caller = {
   lines<Id extends OperationId>(id: Id, input: Input<Id>, options?: RequestOptions): AsyncIterable<Line<Id>>
 }
 
-export function caller({ send, open }: Sender): Caller {
+export function caller({ send, open }: Sender, signal?: AbortSignal): Caller {
   const ask = (id: OperationId, { params, query, body }: AnyInput, options?: RequestOptions) => {
     const { method, path } = routes[id]
     return send({ method, path: fill(path, params), query, body, deleted: deletedData(id, params) }, options)
@@ -58,7 +58,8 @@ export function caller({ send, open }: Sender): Caller {
       const { params, query } = input as AnyInput
       const { method, path } = routes[id]
       const headers = { Accept: 'application/x-ndjson' }
-      yield* readLines<Line<typeof id>>(await open({ method, path: fill(path, params), query, headers }, options))
+      const reply = await open({ method, path: fill(path, params), query, headers }, options)
+      yield* readLines<Line<typeof id>>(reply, options?.signal ?? signal)
     },
   }
 }

@@ -33,7 +33,7 @@ export type Client = ReturnType<typeof createClient>
 export function createClient(options: ClientOptions) {
   const { idleTimeoutMs, onRetry } = options
   const connection = { ...sender(options), idleTimeoutMs, onRetry }
-  const { call, list, lines } = caller(connection)
+  const { call, list, lines } = caller(connection, options.signal)
   const whileStreaming = { timeoutMs: LONGEST_RUN_MS, signal: options.signal }
   type Options = RequestOptions
 

@@ -46,7 +46,7 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
   const facts: Facts = {
     status,
     request_id: headers.get('x-request-id') ?? undefined,
-    retry_after: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    retry_after: Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter : undefined,
     should_retry: headers.get('x-should-retry') === 'false' ? false : undefined,
   }
   const error = bodyError(text, status, facts.request_id)

@@ -1,7 +1,10 @@
 import { MoorageError } from './errors.ts'
 
 /** The values of a reply with one value on each line, as they come. Throws if the reply breaks off. */
-export async function* readLines<T>(response: Response): AsyncGenerator<T, void, undefined> {
+export async function* readLines<T>(
+  response: Response,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, undefined> {
   const decoder = new TextDecoder()
   let rest = ''
   try {
@@ -10,7 +13,9 @@ export async function* readLines<T>(response: Response): AsyncGenerator<T, void,
       rest = lines.pop() ?? ''
       for (const line of lines) yield JSON.parse(line) as T
     }
+    if (rest !== '') throw new Error('the last line is not complete')
   } catch (cause) {
+    signal?.throwIfAborted()
     throw new MoorageError('unreachable', 'The reply ended before it was complete.', { cause })
   }
 }

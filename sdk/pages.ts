@@ -30,15 +30,17 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
         // Items that were created meanwhile push others onto later pages. None of them is given twice.
         const fresh = page.data.filter((item) => !known.has(idOf(item)))
         yield* fresh
-        const { has_more, total, searched_to, next_after } = page.pagination
+        const { has_more, limit, total, searched_to, next_after } = page.pagination
         if (next_after !== undefined) {
           if (!has_more) return
           page = await load({ ...query, after: next_after })
           continue
         }
         // Counted here, with duplicates, so that the loop ends whatever the service says.
-        offset += page.data.length
-        if (!has_more || page.data.length === 0 || offset >= total) {
+        // An item that the service can't read is left out of its page, and is counted there.
+        const length = has_more && searched_to === undefined ? Math.max(limit, page.data.length) : page.data.length
+        offset += length
+        if (!has_more || length === 0 || offset >= total) {
           const rest = searched_to && rangeBehind(range, searched_to)
           if (!rest) return
           range = rest

@@ -148,14 +148,14 @@ class BusyError extends Error {
 }
 
 type Step = { id: string; type: string; [field: string]: unknown }
-type PendingStep = { step: Step; resolve(told: StepResult): void; reject(error: unknown): void }
+type PendingStep = { id: string; json: string; resolve(told: StepResult): void; reject(error: unknown): void }
 
 class OpenCall {
   readonly #sent: CallBody
   readonly #fetch: typeof fetch
   readonly #known: Map<string, StepResult>
   /** Stored steps that the agent has not requested again yet. */
-  #unseen: number
+  readonly #unseen: Set<string>
   /** The stored part of the answer that the agent has not sent again yet. */
   #stored: string
   readonly #stop = new AbortController()
@@ -166,7 +166,7 @@ class OpenCall {
     this.#sent = sent
     this.#fetch = send
     this.#known = new Map(sent.steps.map((told) => [told.id, told]))
-    this.#unseen = this.#known.size
+    this.#unseen = new Set(this.#known.keys())
     this.#stored = sent.said
   }
 
@@ -262,7 +262,7 @@ class OpenCall {
       this.#stored = stored.slice(words.length)
       return
     }
-    if (!words.startsWith(stored) && this.#unseen > 0) return
+    if (!words.startsWith(stored) && this.#unseen.size > 0) return
     this.#stored = ''
     this.#write?.('delta', { text: words.startsWith(stored) ? words.slice(stored.length) : words })
   }
@@ -270,26 +270,29 @@ class OpenCall {
   async #step(step: Step): Promise<unknown> {
     this.#stop.signal.throwIfAborted()
     const told = this.#known.get(step.id) ?? (await this.#ask(step))
-    if (this.#unseen > 0) this.#unseen -= 1
+    this.#unseen.delete(step.id)
     if (told.error !== undefined) throw new StepError(told.error)
     return told.result
   }
 
   /** Steps that are requested at the same moment are sent together, and run in parallel. */
   #ask(step: Step): Promise<StepResult> {
+    // A step that can't be written as JSON fails here, and not those that are requested with it.
+    const [id, json] = [step.id, JSON.stringify(step)]
     if (this.#asked.length === 0) queueMicrotask(() => void this.#send())
-    return new Promise((resolve, reject) => this.#asked.push({ step, resolve, reject }))
+    return new Promise((resolve, reject) => this.#asked.push({ id, json, resolve, reject }))
   }
 
   async #send(): Promise<void> {
     const asked = this.#asked
     this.#asked = []
     try {
-      const told = new Map((await this.#post(asked.map(({ step }) => step))).map((one) => [one.id, one]))
-      for (const { step, resolve, reject } of asked) {
-        const one = told.get(step.id)
-        if (one) resolve(one)
-        else reject(new StepError(`The service did not return the result of the step ${step.id}.`))
+      const body = `{"steps":[${asked.map(({ json }) => json).join(',')}]}`
+      for (const told of await this.#post(body)) this.#known.set(told.id, told)
+      for (const { id, resolve, reject } of asked) {
+        const told = this.#known.get(id)
+        if (told) resolve(told)
+        else reject(new StepError(`The service did not return the result of the step ${id}.`))
       }
     } catch (error) {
       for (const { reject } of asked) reject(error)
@@ -297,10 +300,10 @@ class OpenCall {
   }
 
   /** A step runs once, even if it is requested again, so a lost reply or a temporary problem of the service is no failure. */
-  async #post(steps: Step[]): Promise<StepResult[]> {
+  async #post(body: string): Promise<StepResult[]> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#postOnce(steps)
+        return await this.#postOnce(body)
       } catch (error) {
         if (error instanceof StepError || this.#stop.signal.aborted || tries === MOST_TRIES) throw error
         const asked = error instanceof BusyError ? error.pauseMs : undefined
@@ -312,24 +315,27 @@ class OpenCall {
   }
 
   /** Throws a StepError if the service refuses the steps. */
-  async #postOnce(steps: Step[]): Promise<StepResult[]> {
+  async #postOnce(body: string): Promise<StepResult[]> {
     const { steps_url, steps_token } = this.#sent
     const headers = { authorization: `Bearer ${steps_token}`, 'content-type': 'application/json' }
-    const init = { method: 'POST', headers, body: JSON.stringify({ steps }), signal: this.#stop.signal }
+    const init = { method: 'POST', headers, body, signal: this.#stop.signal }
     const response = await this.#fetch(steps_url, init)
-    if (response.status === 429 || response.status >= 500) {
-      const said = (await response.json().catch(() => null)) as { error?: { message?: string } } | null
-      throw new BusyError(response, said?.error?.message)
-    }
-    const reply = (await response.json()) as {
-      data?: { status: string; steps: StepResult[] }
-      error?: { message?: string }
-    }
-    if (response.ok && reply.data?.status === 'done') return reply.data.steps
-    if (response.ok || response.status === 409) {
-      this.end()
-      this.#stop.signal.throwIfAborted()
-    }
-    throw new StepError(reply.error?.message ?? `The service answered ${response.status}.`)
+    if (!response.ok && response.status !== 409) throw await refusalOf(response)
+    const { data } = response.ok ? ((await response.json()) as { data?: StepsData }) : {}
+    if (data?.status === 'done') return data.steps
+    if (!response.ok) await response.body?.cancel()
+    this.end()
+    throw this.#stop.signal.reason
   }
+}
+
+type StepsData = { status: string; steps: StepResult[] }
+
+/** Why the service did not take the steps. A proxy might have answered in another format. */
+async function refusalOf(response: Response): Promise<Error> {
+  const { status } = response
+  const said = (await response.json().catch(() => null)) as { error?: { message?: string } } | null
+  const reason = said?.error?.message
+  if (status === 429 || status >= 500) return new BusyError(response, reason)
+  return new StepError(reason ?? `The service answered ${status}.`)
 }

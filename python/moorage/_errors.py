@@ -43,6 +43,10 @@ class MoorageError(Exception):
         #: Whether the service may have got the request although no reply came.
         self.was_sent = False
 
+    def __reduce__(self) -> Any:
+        # Pools of processes copy errors, and know only the message.
+        return (_copy, (type(self), self.code, self.message, self.__dict__))
+
     @property
     def is_passing(self) -> bool:
         """Whether the same request may succeed a little later."""
@@ -50,6 +54,12 @@ class MoorageError(Exception):
         if self.should_retry is False or self.code == "timeout":
             return False
         return self.status == 0 or self.status == 429 or self.status >= 500 or self.code == "idempotency_key_in_use"
+
+
+def _copy(kind: Any, code: str, message: str, facts: Dict[str, Any]) -> MoorageError:
+    error: MoorageError = kind(code, message)
+    error.__dict__.update(facts)
+    return error
 
 
 def error_of(status: int, headers: Message, text: str) -> MoorageError:
@@ -89,9 +99,10 @@ def _told(said: Mapping[str, Any], facts: Dict[str, Any]) -> MoorageError:
 
 def seconds(text: Optional[str]) -> Optional[float]:
     try:
-        return float(text) if text is not None else None
+        value = float(text) if text is not None else -1.0
     except ValueError:
         return None
+    return value if value >= 0 else None
 
 
 def _code_of(status: int) -> str:

@@ -53,10 +53,14 @@ class Pages(Generic[T]):
                 page = self._load({**self._query, "after": about["next_after"]})
                 continue
             # Counted here, with duplicates, so that the loop ends whatever the service says.
-            offset += len(page["data"])
-            if not about["has_more"] or not page["data"] or offset >= about["total"]:
+            searched_to = about.get("searched_to")
+            length = len(page["data"])
+            if about["has_more"] and searched_to is None:
+                # An item that the service cannot read is left out of its page, and is counted there.
+                length = max(about["limit"], length)
+            offset += length
+            if not about["has_more"] or length == 0 or offset >= about["total"]:
                 bound = "start_time" if wanted.get("sort") == "timestamp" else "end_time"
-                searched_to = about.get("searched_to")
                 # A search stops after so many entries, and goes on from there with the next request.
                 if searched_to is None or wanted.get(bound) == searched_to:
                     return

@@ -151,7 +151,9 @@ class Connection:
         options: Optional[RequestOptions] = None,
         default_timeout: Optional[float] = None,
         default_retries: Optional[int] = None,
+        is_repeatable: bool = False,
     ) -> Any:
+        """`is_repeatable`: `content` is a file that can be sent again from its beginning."""
         options = options or {}
         unknown = next((name for name in options if name not in RequestOptions.__annotations__), None)
         if unknown is not None:
@@ -182,12 +184,14 @@ class Connection:
                     return _Deleted(deleted)
                 is_reply_lost = is_reply_lost or error.was_sent
                 pause = _pause_before(path, error, tries)
-                if tries >= retries or pause is None or (content is not None and not isinstance(content, bytes)):
+                if tries >= retries or pause is None or not (is_repeatable or content is None or isinstance(content, bytes)):
                     raise
                 tries += 1
                 if self.on_retry:
                     self.on_retry(error, pause)
                 time.sleep(pause)
+                if is_repeatable:
+                    sent.seek(0)
 
     def _once(self, method: str, url: str, headers: Any, sent: Any, timeout: float, read: Any) -> Any:
         request = urllib.request.Request(url, data=sent, headers=headers, method=method)
@@ -259,10 +263,25 @@ class Caller:
 
     def lines(self, method: str, path: str, **rest: Any) -> Iterator[Any]:
         response = self.connection.open(method, path, headers={"Accept": "application/x-ndjson"}, **rest)
-        with response:
-            for line in response:
-                if line.strip():
+        try:
+            with response:
+                for line in _lines_of(response):
                     yield json.loads(line)
+        except (OSError, http.client.HTTPException) as problem:
+            raise MoorageError("unreachable", "The reply ended before it was complete.") from problem
+
+
+def _lines_of(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """The lines as they come. `readline` would take a reply that breaks off for one that has ended."""
+    rest = b""
+    while True:
+        piece = response.read1(65_536)
+        if not piece:
+            break
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+    if rest:
+        raise http.client.IncompleteRead(rest)
 
 
 def fill(path: str, **params: str) -> str:

@@ -9,7 +9,7 @@ import time
 from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _methods as methods
-from ._request import UNSET, Caller, Connection, OnRetry, RequestOptions, fill, given
+from ._request import UNSET, Caller, Connection, Content, OnRetry, RequestOptions, fill, given
 from ._stream import INVOKE, Stream, waiting_error
 from .types import InvokeFields
 
@@ -126,7 +126,18 @@ class Files(methods.Files):
             given_name = os.path.basename(path) if name is UNSET else name
             kind = type or mimetypes.guess_type(path)[0]
             with open(path, "rb") as file:
-                return self.create(file, name=given_name, type=kind, user_id=user_id, **options)
+                return self._upload(file, given_name, kind, user_id, options, is_repeatable=True)
+        return self._upload(content, name, type, user_id, options)
+
+    def _upload(
+        self,
+        content: Content,
+        name: str,
+        type: Optional[str],
+        user_id: str,
+        options: RequestOptions,
+        is_repeatable: bool = False,
+    ) -> t.StoredFile:
         headers = {"Content-Type": type or "application/octet-stream"}
         if not isinstance(content, bytes):
             headers["Content-Length"] = str(_size_of(content))
@@ -138,6 +149,7 @@ class Files(methods.Files):
             headers=headers,
             options=options,
             default_timeout=LONGEST_UPLOAD,
+            is_repeatable=is_repeatable,
         )
         return reply.data()
 

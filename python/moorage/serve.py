@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import queue
 import sys
@@ -24,6 +25,8 @@ MOST_BYTES = 64 * 1024 * 1024
 MOST_TRIES = 10
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 60.0
+#: For how many seconds the service may be silent until a step is asked for again.
+STEP_TIMEOUT = 300.0
 #: Only what is written shows whether the service still listens.
 PING_SECONDS = 5.0
 
@@ -84,7 +87,7 @@ class Run:
         self._token: str = sent.get("steps_token", "")
         self._known: Dict[str, Mapping[str, Any]] = {step["id"]: step for step in sent.get("steps") or []}
         # Known steps that the agent has not come to again, and what is stored of what it said.
-        self._unseen = len(self._known)
+        self._unseen = set(self._known)
         self._stored: str = sent.get("said") or ""
 
     def say(self, text: str) -> None:
@@ -96,7 +99,7 @@ class Run:
         if stored.startswith(text):
             self._stored = stored[len(text) :]
             return
-        if not text.startswith(stored) and self._unseen > 0:
+        if not text.startswith(stored) and self._unseen:
             return
         self._stored = ""
         self._write("delta", {"text": text[len(stored) :] if text.startswith(stored) else text})
@@ -166,14 +169,13 @@ class Run:
         if unknown:
             for told in self._post(unknown):
                 self._known[told["id"]] = told
-                self._unseen += 1
         return [self._result(step["id"]) for step in asked]
 
     def _result(self, id: str) -> Any:
         told = self._known.get(id)
         if told is None:
             raise StepError(f"The service did not return the result of the step {id}.")
-        self._unseen = max(0, self._unseen - 1)
+        self._unseen.discard(id)
         if told.get("error") is not None:
             raise StepError(told["error"])
         return told.get("result")
@@ -184,10 +186,11 @@ class Run:
 
     def _post(self, steps: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
         """A step that is asked for again is done once, so a lost reply, or a service that is busy, is no failure."""
+        body = json.dumps({"steps": list(steps)}).encode()
         for tries in range(MOST_TRIES):
             try:
-                return self._post_once(steps)
-            except (_Busy, OSError) as problem:
+                return self._post_once(body)
+            except (_Busy, OSError, http.client.HTTPException) as problem:
                 asked = problem.pause if isinstance(problem, _Busy) else None
                 pause = FIRST_PAUSE * 2.0**tries if asked is None else asked
                 if tries == MOST_TRIES - 1 or pause > LONGEST_PAUSE:
@@ -196,12 +199,14 @@ class Run:
                     raise CallOver from problem
         raise AssertionError("not reached")
 
-    def _post_once(self, steps: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    def _post_once(self, body: bytes) -> List[Dict[str, Any]]:
         headers = {"authorization": f"Bearer {self._token}", "content-type": "application/json"}
-        request = urllib.request.Request(self._url, json.dumps({"steps": list(steps)}).encode(), headers)
+        request = urllib.request.Request(self._url, body, headers)
         try:
-            with urllib.request.urlopen(request) as reply:
+            with urllib.request.urlopen(request, timeout=STEP_TIMEOUT) as reply:
                 data = json.load(reply)["data"]
+        except (ValueError, LookupError, TypeError):
+            raise _Busy("The service's reply can't be read.") from None
         except urllib.error.HTTPError as refusal:
             with refusal:
                 reason = _reason(refusal)
@@ -222,7 +227,7 @@ class Run:
 def _reason(refusal: urllib.error.HTTPError) -> Optional[str]:
     try:
         return str(json.load(refusal)["error"]["message"])
-    except (ValueError, LookupError, TypeError, OSError):
+    except (ValueError, LookupError, TypeError, OSError, http.client.HTTPException):
         return None
 
 

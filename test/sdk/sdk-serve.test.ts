@@ -128,6 +128,50 @@ describe('an agent that asks for a step of a service which is busy', () => {
     assert.equal(bodies.length, 10)
   })
 
+  test('fails at once, and alone, if the step is no JSON, or if there is nothing at the address', async () => {
+    const { text } = await askedOf([{ code: 404, body: '<h1>Not Found</h1>' }])
+    assert.match(text, /event: error\ndata: {"message":"The service answered 404."}/)
+    const service = await startLocalServer(async (request, response) => {
+      assert.deepEqual(
+        JSON.parse(await readBody(request)).steps.map(({ id }: { id: string }) => id),
+        ['look'],
+      )
+      response.end('{"success":true,"data":{"status":"done","steps":[{"id":"look","result":"calm"}]}}')
+    })
+    const serve = serveAgent(
+      async (run) => {
+        const steps = [run.tool('look', 'look'), run.tool('count', 'count', { fish: 1n })]
+        const [look, count] = await Promise.allSettled(steps)
+        assert.ok(look?.status === 'fulfilled' && count?.status === 'rejected')
+        return `${look.value}, ${count.reason.name}`
+      },
+      { secret },
+    )
+    const said = await (await serve(callOf({ steps_url: service.url }))).text()
+    await service.close()
+    assert.match(said, /data: {"text":"calm, TypeError"}/)
+  })
+
+  test('makes what it keeps once, also if it comes to the same step again', async () => {
+    const kept: unknown[] = []
+    const resultOf = ({ id, value }: { id: string; value: unknown }) => ({ id, result: value })
+    const send: typeof fetch = async (_url, init) => {
+      const { steps } = JSON.parse(String(init?.body))
+      kept.push(...steps)
+      return Response.json({ data: { status: 'done', steps: steps.map(resultOf) } })
+    }
+    let made = 0
+    const serve = serveAgent(
+      async (run) => {
+        const make = () => (made += 1)
+        return `${await run.keep('number', make)} ${await run.keep('number', make)}`
+      },
+      { secret, fetch: send },
+    )
+    assert.match(await (await serve(callOf({}))).text(), /data: {"text":"1 1"}/)
+    assert.deepEqual([made, kept.length], [1, 1])
+  })
+
   test('says why the service could not take it', async () => {
     const refusal = { code: 503, after: '3600', body: '{"success":false,"error":{"message":"The disk is full"}}' }
     const { text } = await askedOf([refusal])

@@ -19,6 +19,17 @@ async function startBroken(): Promise<LocalServer & { asked: Asked[] }> {
     lines.map(([id, event, data]) => `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join('')
   const error = (code: string) => JSON.stringify({ success: false, error: { code, message: code } })
   const fine = (data: object) => JSON.stringify({ success: true, data })
+  /** A list of which one item can't be read. */
+  const listed = (url: string) => {
+    const offset = Number(new URLSearchParams(url.split('?')[1]).get('offset') ?? 0)
+    const pagination = { limit: 1, offset, total: 3, has_more: offset < 2 }
+    return JSON.stringify({ data: offset === 1 ? [] : [{ id: `whk_${offset}` }], pagination })
+  }
+  /** A reply that breaks off: of this length, or in chunks of whole lines. */
+  const cutOff = (reply: ServerResponse, length?: number, isWithinLine = length !== undefined) => {
+    reply.writeHead(200, { 'x-request-id': 'req_1', ...(length && { 'content-length': length }) })
+    reply.write(isWithinLine ? '{"n":1}\n{"n"' : '{"n":1}\n{"n":2}\n', () => reply.destroy())
+  }
   const answer = (request: IncomingMessage, reply: ServerResponse, tries: number) => {
     const [, agent = '', rest = ''] = /^\/v1\/agents\/([\w-]+)(\/.*)?$/.exec(request.url ?? '') ?? []
     const send = (status: number, text: string, headers = {}) =>
@@ -33,6 +44,11 @@ async function startBroken(): Promise<LocalServer & { asked: Asked[] }> {
     if (agent === 'foreign') return send(200, '{"hello":"world"}')
     if (agent === 'lost' && tries < 1) return request.socket.destroy()
     if (agent === 'lost' && request.method === 'DELETE') return send(404, error('not_found'))
+    if (request.url === '/steps' && tries < 2) return tries === 0 ? cutOff(reply, 100) : send(502, '<h1>Bad</h1>')
+    if (request.url === '/steps') return send(200, fine({ status: 'done', steps: [{ id: 'look', result: 'calm' }] }))
+    if (request.url?.startsWith('/v1/users/')) return cutOff(reply, undefined, request.url.includes('within'))
+    if (request.url?.startsWith('/v1/files')) return tries < 1 ? send(503, '') : send(201, fine({ name: 'kept' }))
+    if (request.url?.startsWith('/v1/webhooks')) return send(200, listed(request.url))
     if (agent !== 'streamed') return send(200, fine({ name: agent, response: 'fine', request_id: 'req_1' }))
     reply.writeHead(200, { 'content-type': 'text/event-stream' })
     if (rest === '/invoke') {
@@ -69,7 +85,12 @@ describe('the TypeScript SDK and the Python package, against the same service', 
       const broken = await startBroken()
       const retried = ['busy', 'later', 'told', 'slow', 'proxy', 'foreign', 'lost']
       const place = { url: service.url, key: service.admin, broken: broken.url }
-      const given: Given = { ...place, name: 'story', once: language, retried, webhook }
+      const steps = { steps: [], said: '', steps_url: `${broken.url}/steps`, steps_token: 't' }
+      const called = JSON.stringify({ message: 'Go', ...steps })
+      const signed = signDelivery({ id: 'req_1-1', timestamp: Math.floor(Date.now() / 1000), body: called }, [secret])
+      const call = { body: called, headers: { ...signed } }
+      const path = import.meta.filename
+      const given: Given = { ...place, name: 'story', once: language, retried, path, call, webhook }
       told[language] = await tell(given)
       asked[language] = broken.asked
       await broken.close()
@@ -88,6 +109,18 @@ describe('the TypeScript SDK and the Python package, against the same service', 
     assert.equal((once as unknown[])[0], 1)
     assert.deepEqual(memories, ['Her ship is the Nightingale'])
     const refused = Array.from({ length: 4 }, () => 'refused')
+    const { cut_short, left_out, sent_again, served } = same
+    assert.deepEqual(left_out, ['whk_0', 'whk_2'])
+    const brokenOff = { code: 'unreachable', status: 0, fields: [], retry_after: null, should_retry: null }
+    const [between, within] = cut_short as [unknown, number][]
+    assert.deepEqual(
+      [between, within],
+      [
+        [brokenOff, 2],
+        [brokenOff, 1],
+      ],
+    )
+    assert.deepEqual([sent_again, served], ['kept', ['event: delta', 'event: done']])
     assert.deepEqual(webhooks, ['agent.completed', 'agent.completed', ...refused, true, false])
   })
 
@@ -112,6 +145,13 @@ describe('the TypeScript SDK and the Python package, against the same service', 
       'POST /v1/agents/failing/invoke': 1,
       'POST /v1/agents/busy/invoke': 3,
       'DELETE /v1/agents/lost': 2,
+      'GET /v1/users/between/export': 1,
+      'GET /v1/users/within/export': 1,
+      'POST /v1/files?name=sdk-stories.test.ts': 2,
+      'GET /v1/webhooks?limit=1': 1,
+      'GET /v1/webhooks?limit=1&offset=1': 1,
+      'GET /v1/webhooks?limit=1&offset=2': 1,
+      'POST /steps': 3,
     })
   })
 

@@ -398,5 +398,12 @@ describe('the SDK and a service that is not well', () => {
     const onRetry = () => setImmediate(() => waiting.abort())
     const patient = createClient({ url: server.url, key: ownKey(), onRetry })
     await assert.rejects(patient.agents.get('a', { signal: waiting.signal }), { name: 'AbortError' })
+
+    const reading = new AbortController()
+    given((_request, response) => void response.writeHead(200).write('{"n":1}\n{"n":2}\n'))
+    const read = async () => {
+      for await (const line of client.users.export('ada', { signal: reading.signal })) if (line) reading.abort()
+    }
+    await assert.rejects(read(), { name: 'AbortError' })
   })
 })

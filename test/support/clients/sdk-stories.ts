@@ -4,10 +4,12 @@ import { promisify } from 'node:util'
 import {
   createClient,
   MoorageError,
+  serveAgent,
   verifySignature,
   verifyWebhook,
   WebhookVerificationError,
 } from '../../../sdk/client.ts'
+import { fromPath } from '../../../sdk/from-path.ts'
 import { NOWHERE } from '../outside/local-server.ts'
 import { childEnv } from '../service/child.ts'
 
@@ -20,6 +22,10 @@ export type Given = {
   /** Where the replies of story `retries` come from, and for which agents. */
   broken: string
   retried: string[]
+  /** A file of this machine. */
+  path: string
+  /** A call of a remote agent. The replies to its requests for steps come from `broken`. */
+  call: { body: string; headers: Record<string, string> }
   webhook: { body: string; headers: Record<string, string>; secret: string; signature: string; now: number }
 }
 
@@ -123,6 +129,29 @@ export async function tellInTypeScript(given: Given): Promise<Told> {
         kinds,
         text,
       ]
+    },
+    async cut_short() {
+      const told: unknown[] = []
+      for (const user of ['between', 'within']) {
+        const lines: unknown[] = []
+        const read = async () => {
+          for await (const line of broken.users.export(user)) lines.push(line)
+        }
+        told.push([await failed(read), lines.length])
+      }
+      return told
+    },
+    async left_out() {
+      return Array.fromAsync(broken.webhooks.list({ limit: 1 }), ({ id }) => id)
+    },
+    async sent_again() {
+      return (await broken.files.create(await fromPath(given.path))).name
+    },
+    async served() {
+      const serve = serveAgent((run) => run.tool('look', 'look'), { secret: webhook.secret })
+      const { body, headers } = given.call
+      const reply = await serve(new Request('http://agent/', { method: 'POST', body, headers }))
+      return (await reply.text()).split('\n').filter((line) => line.startsWith('event'))
     },
     async webhooks() {
       const { body, secret, signature, now } = webhook

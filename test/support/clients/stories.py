@@ -1,10 +1,13 @@
 """The stories of sdk-stories.ts, told with the Python package. Prints what happened as JSON."""
 
+import copy
+import io
 import json
 import os
-import time
+import pathlib
+import pickle
 
-from moorage import Moorage, MoorageError, WebhookVerificationError, verify_signature, verify_webhook
+from moorage import Moorage, MoorageError, WebhookVerificationError, agent_app, verify_signature, verify_webhook
 
 given = json.loads(os.environ["GIVEN"])
 moorage = Moorage(given["url"], given["key"])
@@ -14,7 +17,10 @@ broken = Moorage(given["broken"], "a-key", idle_timeout=5)
 def failed(act):
     try:
         return act()
-    except MoorageError as error:
+    except MoorageError as raised:
+        # Pools of processes send errors on.
+        error = copy.copy(pickle.loads(pickle.dumps(raised)))
+        assert str(error) == str(raised) and vars(error) == vars(raised)
         fields = [detail["field"] for detail in error.details]
         return {
             "code": error.code,
@@ -99,6 +105,37 @@ def broken_calls():
     ]
 
 
+def cut_short():
+    told = []
+    for user in ["between", "within"]:
+        lines = []
+
+        def read():
+            for line in broken.users.export(user):
+                lines.append(line)
+
+        told.append([failed(read), len(lines)])
+    return told
+
+
+def left_out():
+    return [webhook["id"] for webhook in broken.webhooks.list(limit=1)]
+
+
+def sent_again():
+    return broken.files.create(pathlib.Path(given["path"]))["name"]
+
+
+def served():
+    call = given["call"]
+    body = call["body"].encode()
+    environ = {"REQUEST_METHOD": "POST", "CONTENT_LENGTH": str(len(body)), "wsgi.input": io.BytesIO(body)}
+    environ.update({"HTTP_" + name.upper().replace("-", "_"): value for name, value in call["headers"].items()})
+    app = agent_app(lambda run: run.tool("look", "look"), given["webhook"]["secret"])
+    text = b"".join(app(environ, lambda *_: None)).decode()
+    return [line for line in text.split("\n") if line.startswith("event")]
+
+
 def redirected():
     error = failed(lambda: broken.agents.get("elsewhere"))
     return [error["code"], error["status"]]
@@ -131,5 +168,5 @@ def ends():
     return [deleted["deleted"], failed(lambda: moorage.agents.get(given["name"]))]
 
 
-TOLD = [agents, answers, once, errors, memories, files, retries, broken_calls, redirected, webhooks, ends]
+TOLD = [agents, answers, once, errors, memories, files, retries, broken_calls, cut_short, left_out, sent_again, served, redirected, webhooks, ends]
 print(json.dumps({story.__name__: story() for story in TOLD}))
