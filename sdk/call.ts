@@ -88,6 +88,8 @@ export function fill(path: string, params: Record<string, string> = {}): string 
     const value = params[name]
     // With an empty value, the path of one thing would become the path of a list.
     if (!value) throw new TypeError(`${name} must not be empty`)
+    // URLs lose these words, however they are escaped, and the path would name what the thing belongs to.
+    if (value === '.' || value === '..') throw new TypeError(`${name} must not be ${value}`)
     return encodeURIComponent(value)
   })
 }

@@ -292,6 +292,9 @@ def fill(path: str, **params: str) -> str:
         # With an empty value, the path of one thing would become the path of a list.
         if not text:
             raise ValueError(f"{match[1]} must not be empty")
+        # Proxies take these words out of a path, which would then name what the thing belongs to.
+        if text in (".", ".."):
+            raise ValueError(f"{match[1]} must not be {text}")
         return quote(text, safe="")
 
     return re.sub(r"\{(\w+)\}", value, path)

@@ -44,12 +44,16 @@ onOneEngine(
 
     for (const operation of operationsForKeys.filter(({ method }) => method !== 'GET')) {
       const { method, path: template, id, answer } = operation
-      test(`${method} ${template} (${id}) is the same with a slash at its end`, async () => {
+      const isRefused = method === 'DELETE' || method === 'PATCH'
+      test(`${method} ${template} (${id}) is ${isRefused ? 'refused' : 'the same'} with a slash at its end`, async () => {
         const { path, body, headers } = await sampleRequest(service(), operation)
         // Where no body is needed an empty object says as much as no body.
         const sent = operation.input?.body && !operation.input?.bodyOptional ? body : {}
-        const target = id === 'clearMemory' ? path : withSlash(path)
-        const reply = await service().call(method, target, { body: sent, headers })
+        if (isRefused) {
+          const refused = await service().call(method, withSlash(path), { body: sent, headers })
+          assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_request'])
+        }
+        const reply = await service().call(method, isRefused ? path : withSlash(path), { body: sent, headers })
         assert.equal(reply.status, answer.status ?? 200, reply.text)
         const { id: made } = reply.body.data ?? {}
         if (answer.status === 201 && made) assert.equal(reply.headers.get('location'), `${path}/${made}`)
@@ -92,6 +96,13 @@ onOneEngine(
       const reply = await service().call('DELETE', `${memory}/`)
       assert.deepEqual([reply.status, reply.body.error.code], [400, 'invalid_request'])
       assert.equal((await service().call('GET', memory)).body.pagination.total, 1)
+      // `fetch` sends `/v1/agents/hello/` instead.
+      const { body: before } = await service().call('GET', '/v1/agents/hello')
+      for (const method of ['DELETE', 'PATCH']) {
+        const above = await service().call(method, `${memory}/..`, { body: { description: 'lost' } })
+        assert.deepEqual([above.status, above.body.error.code], [400, 'invalid_request'])
+      }
+      assert.deepEqual((await service().call('GET', '/v1/agents/hello')).body, before)
     })
 
     test('a key that was used with one spelling of the path holds for the other', async () => {

@@ -37,6 +37,13 @@ describe('the SDK and a service', () => {
   test('a name is a path word, whatever it holds, and never empty', async () => {
     await assert.rejects(client.agents.get('../keys'), { code: 'not_found' })
     await assert.rejects(client.agents.get(''), TypeError)
+    await client.agents.create({ name: 'kept' })
+    for (const word of ['.', '..']) {
+      await assert.rejects(client.memory.delete('kept', word), TypeError)
+      await assert.rejects(client.schedules.update('kept', word, { name: 'lost' }), TypeError)
+    }
+    assert.equal((await client.agents.get('kept')).name, 'kept')
+    await client.agents.delete('kept')
   })
 
   describe('lists', () => {

@@ -28,6 +28,12 @@ const DROPPED_FOR_MS = 2_000
 /** The same for a client that may upload, and whose file is too large. */
 const FILE_DROPPED_FOR_MS = 30_000
 
+/**
+ * Clients drop an empty ID, and make `/v1/agents/hello/` of `/v1/agents/hello/memory/..`. The request would change or delete
+ * more than what was meant.
+ */
+const NEVER_WITH_SLASH: ReadonlySet<string> = new Set(['DELETE', 'PATCH'])
+
 export type Server = {
   /** Answers every request from now on. Returns the service's address. */
   open(): string
@@ -102,12 +108,12 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     const mark = url.indexOf('?')
     const words = mark < 0 ? url : url.slice(0, mark)
     const query = mark < 0 ? '' : url.slice(mark + 1)
-    // A slash at the end of a path means nothing: all that look at the path see it without.
+    // A slash at the end of a path means nothing (see `NEVER_WITH_SLASH`): all that look at the path see it without.
     const path = words.length > 1 && words.endsWith('/') ? words.slice(0, -1) : words
     let found: FoundPath<Endpoint> | undefined
     let malformed: unknown
     try {
-      if (method === 'DELETE' && hasLostId(endpoints, message)) throw lostId()
+      if (words !== path && NEVER_WITH_SLASH.has(method)) throw lostId()
       found = endpoints.find(method, path)
     } catch (error) {
       malformed = error
@@ -125,12 +131,6 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
 
 function noAnswer(): ApiError {
   return unavailable("The database isn't responding. Try again shortly.")
-}
-
-/** A client that has lost the id of one thing must not delete them all. */
-function hasLostId(endpoints: Router<Endpoint>, { method = '', url = '/' }: IncomingMessage): boolean {
-  const [path = ''] = url.split('?')
-  return path.endsWith('/') && endpoints.find(method, `${path}id`) !== undefined
 }
 
 /** Answers requests that the router never sees, because Node could not read them or does not hand them on. */

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -138,6 +139,14 @@ export async function tellInTypeScript(given: Given): Promise<Told> {
           for await (const line of broken.users.export(user)) lines.push(line)
         }
         told.push([await failed(read), lines.length])
+      }
+      return told
+    },
+    async dots() {
+      const told: string[] = []
+      for (const word of ['.', '..', '']) {
+        await assert.rejects(moorage.memory.delete(name, word), TypeError)
+        told.push(word)
       }
       return told
     },

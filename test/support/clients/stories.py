@@ -118,6 +118,16 @@ def cut_short():
     return told
 
 
+def dots():
+    told = []
+    for word in [".", "..", ""]:
+        try:
+            moorage.memory.delete(given["name"], word)
+        except ValueError:
+            told.append(word)
+    return told
+
+
 def left_out():
     return [webhook["id"] for webhook in broken.webhooks.list(limit=1)]
 
@@ -168,5 +178,5 @@ def ends():
     return [deleted["deleted"], failed(lambda: moorage.agents.get(given["name"]))]
 
 
-TOLD = [agents, answers, once, errors, memories, files, retries, broken_calls, cut_short, left_out, sent_again, served, redirected, webhooks, ends]
+TOLD = [agents, answers, once, errors, memories, files, retries, broken_calls, cut_short, dots, left_out, sent_again, served, redirected, webhooks, ends]
 print(json.dumps({story.__name__: story() for story in TOLD}))
