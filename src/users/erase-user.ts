@@ -69,8 +69,9 @@ export const eraseUser = operation({
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
-      erased.memories += await memories.clear(storage, { agent_seq, user_id })
       const left = await eraseInvocations(storage, agent_seq, whose, now)
+      // A run that ends before this is one of those whose receipt was erased, or it's counted as unfinished.
+      erased.memories += await memories.clear(storage, { agent_seq, user_id })
       erased.invocations += left.invocations
       erased.logs += left.logs
       erased.replies += left.replies
