@@ -39,7 +39,7 @@ export const getListener = operation({
   },
   answer: { data: ListenerReply },
 
-  async run({ params: { listener_id }, query }, { db, storage, memo, actor, now }) {
+  async run({ params: { listener_id }, query }, { db, storage, memo, actor, now, stopping }) {
     const listener = await listeners.find(db, listener_id)
     const isOwn = listener?.created_by === actor.id && listener.project_id === actor.scope.project_id
     if (!isOwn || listener.expires_at <= now()) throw notFound('Listener', listener_id)
@@ -52,8 +52,8 @@ export const getListener = operation({
       const except = listener.agent_id === null ? await listWithheld(listener.project_id, { memo, storage }) : []
       const deliveries = await listeners.listHeard(db, listener_id, { except, limit: BATCH })
       const left = deadline - performance.now()
-      if (deliveries.length > 0 || left <= 0) return { ...rest, expires_at, deliveries }
-      await sleep(Math.min(LOOK_AGAIN_MS, left))
+      if (deliveries.length > 0 || left <= 0 || stopping.aborted) return { ...rest, expires_at, deliveries }
+      await sleep(Math.min(LOOK_AGAIN_MS, left), undefined, { signal: stopping }).catch(() => {})
     }
 
     /**
