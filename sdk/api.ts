@@ -365,7 +365,7 @@ export type InvocationStep = {
   duration_ms: number
   kind: 'wait'
   reason: string
-  /** Tokens of an answer that a pause interrupted; the model was called again */
+  /** Tokens of an answer that a pause or a stop of the service interrupted; the model was called again */
   usage?: {
     input_tokens: number
     output_tokens: number

@@ -132,7 +132,10 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
   if (span) endRunSpan(span, message, outcome, error?.code)
   if (isLost) return { kind: 'moved', cause: new StepNotKept("lost the run's lease") }
   const isStopped = stop ? stop.aborted : keyed && error === STOPPED
-  if (outcome.status === 'cancelled' && isStopped) return { kind: 'stopped' }
+  if (outcome.status === 'cancelled' && isStopped) {
+    await stored.interrupt(outcome, { attempt, logs: [], now: finished_at })
+    return { kind: 'stopped' }
+  }
   if (outcome.status === 'waiting') {
     const traceparent = started.invocation.tree?.traceparent ?? span?.traceparent
     return leaveWaiting(started, outcome, { children, duration_ms, stored, traceparent }, parts)

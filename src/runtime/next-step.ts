@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Ruling } from './approvals/ask.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
 import { addCosts, type Cost, nanoOf } from './models/usage.ts'
-import type { ApprovalStep, ModelSpend, Step, Unfit } from './steps.ts'
+import { type ApprovalStep, INTERRUPTED, type ModelSpend, type Step, type Unfit } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 
 /** A tool call that has no result yet. */
@@ -209,7 +209,7 @@ function roundsOf(steps: readonly Step[]): RoundRecord[] {
     }
     const round = rounds.at(-1)
     if (step.kind === 'tool' && round) round.results[step.index] = step.call
-    if (step.kind === 'wait' && round) (round.waited ??= []).push(step.attempt)
+    if (step.kind === 'wait' && step.reason !== INTERRUPTED && round) (round.waited ??= []).push(step.attempt)
     if (step.kind === 'approval' && round) {
       round.approvals ??= []
       round.approvals[step.index] = withEarlier(step, round.approvals[step.index])

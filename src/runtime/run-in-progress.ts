@@ -12,7 +12,7 @@ import type { checkOutput } from './output/check-output.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
 import type { ModelWindows, Omissions } from './prompt/fit-prompt.ts'
 import type { ModelInput } from './run-input.ts'
-import { type ModelSpend, PAUSED, type Step, type StepKeeper, type WaitStep } from './steps.ts'
+import { INTERRUPTED, type ModelSpend, PAUSED, type Step, type StepKeeper, type WaitStep } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** An active run: its model, its tools, and its results so far. */
@@ -94,16 +94,28 @@ export function addSpent(left: RunRecord, { usage, cost_nano }: ModelSpend): voi
  * A paused run drops the answer that its model was writing, and asks for it again when it continues. What that answer
  * has cost so far is counted.
  */
-export function pausedStep(
-  left: RunRecord,
-  { attempt, logs, now }: { attempt: number; logs: readonly LogEntry[]; now: number },
-): WaitStep {
+export function pausedStep(left: RunSpending, { attempt, logs, now }: StepEnd): WaitStep {
+  return brokenOffStep(PAUSED, left, { attempt, logs, now })
+}
+
+/** The same if the service stops. Undefined if nothing was spent that no other step has. */
+export function interruptedStep(left: RunSpending, end: StepEnd): WaitStep | undefined {
+  const step = brokenOffStep(INTERRUPTED, left, end)
+  const isCounted = step.usage.input_tokens + step.usage.output_tokens > 0 || step.cost_nano !== 0
+  return isCounted ? step : undefined
+}
+
+export type RunSpending = Pick<RunRecord, 'steps' | 'usage' | 'cost_nano'>
+
+export type StepEnd = { attempt: number; logs: readonly LogEntry[]; now: number }
+
+function brokenOffStep(reason: string, left: RunSpending, { attempt, logs, now }: StepEnd): WaitStep {
   const logged = left.steps.reduce((sum, step) => sum + step.logs.length, 0)
   const before = leftBy(left.steps)
   const usage = tokensSince(before.usage, left.usage)
   const cost_nano = left.cost_nano === null || before.cost_nano === null ? null : left.cost_nano - before.cost_nano
   const times = { attempt, started_at: now, finished_at: now, logs: logs.slice(logged) }
-  return { kind: 'wait', reason: PAUSED, usage, cost_nano, ...times }
+  return { kind: 'wait', reason, usage, cost_nano, ...times }
 }
 
 /** Thrown to end a run that was stopped from outside. The deadline knows the reason. */

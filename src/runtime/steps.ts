@@ -69,6 +69,9 @@ export type WaitStep = StepTimes & ModelSpend & { kind: 'wait'; reason: string; 
 /** The reason of a wait that a resume ended. */
 export const PAUSED = 'Paused'
 
+/** The reason of a wait for another node or the next start. Tools were perhaps called, and their results are missing. */
+export const INTERRUPTED = 'The service stopped'
+
 /** A person was asked about a call, and has decided. `attempt` is the attempt that asked. */
 export type ApprovalStep = StepTimes & { kind: 'approval'; index: number; decided: Ruling }
 

@@ -21,6 +21,8 @@ import { lockWaiters } from '../support/stores/lock-waiters.ts'
 const SOON = { MOORAGE_SERVER__DRAIN_TIMEOUT: '200ms' }
 const IN_BACKGROUND = { Prefer: 'respond-async' }
 
+type ReceiptStepTold = { kind: string; attempt: number; reason?: string; usage: { total_tokens: number } }
+
 type Invoke = (message: string, headers?: Record<string, string>) => Promise<Reply>
 
 /** A service with an agent that would answer in a minute. */
@@ -132,6 +134,25 @@ for (const engine of MANY_NODES) {
         }
       }),
     )
+
+    test('the receipt of a run that continues has what the interrupted call has used, as usage has', () =>
+      withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {
+        const { body } = await reply
+        await service.restart()
+        const path = `/v1/agents/slow/invocations/${body.data.request_id}`
+        const receipt = await until('it has completed', async () => {
+          const { data } = (await service.call('GET', path)).body
+          return data.status === 'completed' && data
+        })
+        const all = await service.call('GET', `/v1/usage?request_id=${body.data.request_id}`)
+        const { calls, input_tokens, output_tokens } = all.body.data.totals
+        const steps = receipt.steps.map(({ kind, attempt, reason, usage }: ReceiptStepTold) => {
+          return [kind, attempt, reason, usage.total_tokens > 0]
+        })
+        const interrupted = ['wait', 1, 'The service stopped', true]
+        assert.deepEqual(steps, [interrupted, ['model', 2, undefined, true]])
+        assert.deepEqual([calls, input_tokens + output_tokens], [2, receipt.tokens_used])
+      }))
 
     test('a client that follows a background run is immediately told to reconnect; the run continues later', () =>
       withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {

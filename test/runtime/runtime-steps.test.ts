@@ -106,6 +106,15 @@ describe('what a run does next', () => {
     assert.equal(next([wait(now)]).kind, 'model')
     assert.deepEqual(numbersOf(next([model('a'), wait(now)])), ['a 2'])
   })
+
+  test('does not know whether a call was made when its service stopped; it was not before any other wait', () => {
+    const doubts = (reason: string) => {
+      const step = next([model('a'), { kind: 'wait', reason, ...spent, ...taken }], 8, taken.attempt + 1)
+      return step.kind === 'tools' && step.calls.map(({ isInDoubt }) => isInDoubt)
+    }
+    assert.deepEqual(doubts('The service stopped'), [true])
+    assert.deepEqual(doubts('Paused'), [false])
+  })
 })
 
 describe('what ends a run', () => {

@@ -91,7 +91,9 @@ export const ReceiptStepShape = z
     ShownTimes.extend({
       kind: z.literal('wait'),
       reason: z.string(),
-      usage: TokenUsage.optional().describe('Tokens of an answer that a pause interrupted; the model was called again'),
+      usage: TokenUsage.optional().describe(
+        'Tokens of an answer that a pause or a stop of the service interrupted; the model was called again',
+      ),
       cost_usd: CostUsd.optional().describe('The cost of that answer'),
     }),
     ShownTimes.extend({

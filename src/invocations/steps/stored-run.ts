@@ -4,6 +4,7 @@ import type { Parts } from '../../operation/parts.ts'
 import type { ProjectSnapshot } from '../../operation/project-snapshot.ts'
 import type { RunMeter, TakenLines } from '../../operation/spending.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
+import { interruptedStep, type RunSpending, type StepEnd } from '../../runtime/run-in-progress.ts'
 import { type Step, StepNotKept } from '../../runtime/steps.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
 import type { LeaseEnd, Write } from '../../storage/journal/rows.ts'
@@ -89,6 +90,17 @@ export class StoredRun {
     }
     this.#kept += writes.length
     this.#nextPosition += writes.length
+  }
+
+  /**
+   * The service stops. The next attempt asks again for the answer that was broken off, and the receipt has the cost of both.
+   * Steps that are not stored yet are taken again.
+   */
+  async interrupt(outcome: RunSpending, end: StepEnd): Promise<void> {
+    await this.#keeping
+    const steps = outcome.steps.slice(0, this.#kept)
+    const step = interruptedStep({ ...outcome, steps }, end)
+    if (step) await this.keep([...steps, step])
   }
 
   /** The end of the run and all its effects, as a journal entry. */

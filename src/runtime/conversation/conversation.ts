@@ -6,7 +6,7 @@ import { AgentFailure } from '../outcome.ts'
 import { outputInstruction, outputReminder } from '../output/ask-in-words.ts'
 import type { WantedOutput } from '../output/wanted-output.ts'
 import { type RunInProgress, RunStopped, taken, Waits } from '../run-in-progress.ts'
-import { type ModelStep, PAUSED, type Step, type WaitStep } from '../steps.ts'
+import { INTERRUPTED, type ModelStep, PAUSED, type Step, type WaitStep } from '../steps.ts'
 import { toldCall } from '../told-steps.ts'
 import { callTools } from '../tools/call-tools.ts'
 import type { AnsweredBy, AnswerRequest } from './ask-model.ts'
@@ -20,6 +20,7 @@ const MAX_WAITS = 8
 const MAX_WAIT_MS = 24 * 3_600_000
 /** The shortest wait, even if the provider says that it is over: the provider is still overloaded. */
 const MIN_WAIT_MS = 1_000
+const NOT_FOR_PROVIDERS = new Set([PAUSED, INTERRUPTED])
 /** By then, the calls that reserve the rest of a budget have ended; otherwise the next wait is as long. */
 const MAX_HELD_WAIT_MS = 60_000
 /** No budget period is longer. A budget that never starts over is checked again then. */
@@ -184,7 +185,7 @@ type Wait = { wait_ms: number; waits_for?: string }
 function waitForProvider(error: unknown, { left }: RunInProgress): Wait | undefined {
   const after_ms = error instanceof ModelFailure ? error.retry?.after_ms : undefined
   const waits = left.steps.filter(
-    (step) => step.kind === 'wait' && step.reason !== PAUSED && step.waits_for === undefined,
+    (step) => step.kind === 'wait' && !NOT_FOR_PROVIDERS.has(step.reason) && step.waits_for === undefined,
   )
   if (after_ms === undefined || after_ms > MAX_WAIT_MS || waits.length >= MAX_WAITS) return undefined
   return { wait_ms: Math.max(after_ms, MIN_WAIT_MS) }
