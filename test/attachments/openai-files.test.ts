@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { gathered, openaiClient } from '../support/clients/openai.ts'
 import { storeOf } from '../support/inside.ts'
+import { alterStore } from '../support/invariants/watch-invariants.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
 
@@ -57,6 +58,7 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
     }
     const [whole = '', damaged = ''] = made
     const db = storeOf(service())
+    alterStore(db)
     // A year before the first one.
     await db.updateTable('files').set({ created_at: -70_000_000_000_000 }).where('id', '=', damaged).execute()
     const ids = new Set((await gathered(client.files.list())).map(({ id }) => id))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allEvents, type SseEvent } from '../support/clients/sse.ts'
 import { storeOf, wakeJobs } from '../support/inside.ts'
+import { alterStore } from '../support/invariants/watch-invariants.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import { type ModelServer, startModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -117,6 +118,7 @@ for (const engine of ANY_ENGINE) {
       await until('three steps', async () => (await rowsOf(id)).length === 3)
       await until('the model is asked again', () => model.requests.length === 2)
       // An earlier release has left it so, and was killed.
+      alterStore(db)
       await db.deleteFrom('steps').where('request_id', '=', id).where('position', '=', 1).execute()
       await db.updateTable('runs').set({ owner: 'service:dead', lease_until: 0 }).where('id', '=', id).execute()
       wakeJobs(service)

@@ -5,6 +5,7 @@ import { Idempotency } from '../../src/http/pipeline/idempotency/idempotency.ts'
 import { head, sendRaw } from '../support/clients/raw.ts'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { partsOf, storeOf } from '../support/inside.ts'
+import { alterStore } from '../support/invariants/watch-invariants.ts'
 import { meanwhile } from '../support/running/meanwhile.ts'
 import { until } from '../support/running/until.ts'
 import { betweenNodes, onEveryEngine, type Reply, type Service } from '../support/service/service.ts'
@@ -193,6 +194,8 @@ onEveryEngine('idempotency', (service, engine) => {
     }
 
     test('of a run in progress is not taken for another whose scope and key read alike together', async () => {
+      // Neither stores its reply.
+      alterStore(storeOf(service()))
       const mine = node()
       const held = Promise.withResolvers<RenderedReply>()
       const begun = Promise.withResolvers<void>()

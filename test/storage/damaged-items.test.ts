@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeOf } from '../support/inside.ts'
+import { alterStore } from '../support/invariants/watch-invariants.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onEveryEngine } from '../support/service/service.ts'
 
 onEveryEngine('a stored item that does not fit its shape', (service) => {
   const damage = async (id: string) => {
     const db = storeOf(service())
+    alterStore(db)
     await db.updateTable('invocations').set({ status: 'sunk', error: null }).where('id', '=', id).execute()
   }
 

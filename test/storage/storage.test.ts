@@ -12,6 +12,7 @@ import { openStorage } from '../../src/storage/open-storage.ts'
 import { MIGRATIONS, UNRELEASED } from '../../src/storage/schema/released-migrations.ts'
 import { assertRefusal } from '../support/clients/refusal.ts'
 import { stopApp, storeOf } from '../support/inside.ts'
+import { troubleStore } from '../support/invariants/watch-invariants.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
 import { until } from '../support/running/until.ts'
 import { startChild } from '../support/service/child.ts'
@@ -219,6 +220,7 @@ describe('a disk that is full', () => {
   test('503 for writes, while reads continue, and it recovers by itself', () =>
     withService('sqlite', async (service) => {
       const db = storeOf(service)
+      troubleStore(db)
       const limitTo = (pages: number) => sql`pragma max_page_count = ${sql.lit(pages)}`.execute(db)
       const { rows: size } = await sql<{ pages: number }>`select page_count as pages from pragma_page_count`.execute(db)
       const send = async (path: string, body: unknown, headers: Record<string, string> = {}) =>

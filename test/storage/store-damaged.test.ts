@@ -4,6 +4,8 @@ import { closeSync, openSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { storeOf } from '../support/inside.ts'
+import { alterStore } from '../support/invariants/watch-invariants.ts'
 import { until } from '../support/running/until.ts'
 import { startService } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
@@ -19,6 +21,7 @@ test('a store that is damaged while the service runs is not ready', async (t) =>
   const connection = new DatabaseSync(file, { timeout: 5_000 })
   connection.exec('pragma wal_checkpoint(truncate)')
   connection.close()
+  alterStore(storeOf(service))
   const half = Math.floor(statSync(file).size / 2)
   const opened = openSync(file, 'r+')
   // The rows of invocations. The probe of the readiness check writes to a page at the beginning.

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { importProject } from '../../src/transfer/import-project.ts'
 import { newShell, type Shell } from '../support/clients/cli.ts'
 import { partsOf, storeOf } from '../support/inside.ts'
+import { alterStore } from '../support/invariants/watch-invariants.ts'
 import { inProject, onBothEngines, type Service, startService } from '../support/service/service.ts'
 import { uploaded } from '../support/slices/files.ts'
 import {
@@ -273,6 +274,7 @@ onBothEngines('a file that means harm', (service, engine) => {
     const db = storeOf(service())
     const { id } = await db.selectFrom('projects').select('id').where('name', '=', 'victim').executeTakeFirstOrThrow()
     // The background would do it in a while.
+    alterStore(db)
     for (const table of ['memories', 'invocations', 'logs', 'approvals'] as const) {
       const ofVictim = db.selectFrom('agents').select('seq').where('project_id', '=', id)
       await db.deleteFrom(table).where('agent_seq', 'not in', ofVictim).execute()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { storeOf } from '../support/inside.ts'
+import { alterStore } from '../support/invariants/watch-invariants.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -64,6 +65,7 @@ for (const engine of STORY_ENGINES) {
 
     test('is not named again by a call that another node had given up', async () => {
       const id = await eraseMeanwhile('bob', async () => {
+        alterStore(db())
         const lost = { status: 'lost', charges: null, owner: null, lease_until: null } as const
         await db().updateTable('ledger').set(lost).where('status', '=', 'reserved').execute()
       })

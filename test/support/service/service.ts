@@ -9,6 +9,7 @@ import { createLog } from '../../../src/lib/log.ts'
 import { findVersion } from '../../../src/lib/version.ts'
 import { newKey } from '../../../src/security/key-format.ts'
 import { checkReply } from '../clients/openapi.ts'
+import { watchInvariants } from '../invariants/watch-invariants.ts'
 import { fetchSoon } from '../running/patience.ts'
 import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
 import { storeFolder } from '../stores/store-folder.ts'
@@ -127,14 +128,8 @@ async function startNode(
     const write = (line: string) => {
       log += line
     }
-    return startApp(config, {
-      now: () => (held ?? Date.now()) + offset,
-      log: createLog(config.log, { write }),
-      lingerMs: 0,
-      version: VERSION,
-      settings,
-      ...overrides,
-    })
+    const options = { log: createLog(config.log, { write }), lingerMs: 0, version: VERSION, settings, ...overrides }
+    return watchInvariants(engine, () => startApp(config, { now: () => (held ?? Date.now()) + offset, ...options }))
   }
   let app = await start()
 
@@ -175,8 +170,7 @@ async function startNode(
     beside: (settings) =>
       startNode(engine, { ...environment, ...settings }, home, overrides, { release: async () => {}, held: heldSince }),
     async stop() {
-      await app.stop()
-      await release()
+      await app.stop().finally(release)
     },
   }
   return service
@@ -204,9 +198,12 @@ export async function withService(engine: Engine, story: (service: Service) => P
   const service = await startService(engine, settings)
   try {
     await story(service)
-  } finally {
-    await service.stop()
+  } catch (error) {
+    // What the story says is the first mistake.
+    await service.stop().catch(() => {})
+    throw error
   }
+  await service.stop()
 }
 
 type Story = (service: () => Service, engine: Engine) => void

@@ -1,6 +1,7 @@
 import type { Updateable } from 'kysely'
 import type { Database } from '../../../src/storage/database.ts'
 import type { Tables } from '../../../src/storage/tables.ts'
+import { alterStore } from '../invariants/watch-invariants.ts'
 
 /** The columns that only a receipt has. */
 const OUTCOME =
@@ -10,6 +11,7 @@ const OUTCOME =
 
 /** As if a run that has ended had not: its receipt is gone, and it is a run again, with these fields. */
 export async function reopenRun(db: Database, id: string, fields: Updateable<Tables['runs']>): Promise<void> {
+  alterStore(db)
   await db.transaction().execute(async (held) => {
     const receipt = await held.selectFrom('invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
     const { project_id } = await held
@@ -28,6 +30,7 @@ export async function reopenRun(db: Database, id: string, fields: Updateable<Tab
 
 /** A run fails, and nothing but its end is stored. */
 export async function failRun(db: Database, id: string): Promise<void> {
+  alterStore(db)
   await db.transaction().execute(async (held) => {
     const run = await held.selectFrom('all_invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
     await held

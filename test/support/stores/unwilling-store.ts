@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import { databaseUrl, storeOf } from '../inside.ts'
+import { troubleStore } from '../invariants/watch-invariants.ts'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 
@@ -66,5 +67,6 @@ async function trouble(service: Service, write: Write, body: string): Promise<()
 }
 
 async function run(node: Service, statement: string): Promise<void> {
+  troubleStore(storeOf(node))
   await sql.raw(statement).execute(storeOf(node))
 }

@@ -1,0 +1,288 @@
+// A script: what several clients do, one step after the other or at the same time. It's data, so that it can be shortened
+// and shown; the world of the model says which names exist, so that most of it makes sense.
+import type { Act, Invoke, Role } from '../model/act.ts'
+import { promised } from '../model/promise.ts'
+import { PLANS } from '../model/runs.ts'
+import { passTime } from '../model/schedules.ts'
+import { emptyWorld, type World } from '../model/world.ts'
+import { type Random, randomOf } from './random.ts'
+
+/** What goes wrong during a step. */
+export type Fault = 'hang up' | 'refuse runs' | 'refuse ends'
+
+export type Step =
+  | { acts: Act[]; fault?: Fault }
+  /** The clock goes on by so much. */
+  | { pass: number }
+  | { restart: true }
+
+export type Abilities = { passesTime: boolean; faults: readonly Fault[] }
+
+const ENVIRONMENTS = ['production', 'staging']
+const USERS = ['ada', 'bob']
+const SESSIONS = ['s1', 's2']
+const EVENTS = [
+  'agent.completed',
+  'agent.failed',
+  'agent.cancelled',
+  'agent.waiting',
+  'deployment.created',
+  'deployment.rolled_back',
+]
+
+export function scriptOf(seed: number, length: number, abilities: Abilities): Step[] {
+  const random = randomOf(seed)
+  const writer = new Writer(random, random.chance(1 / 3))
+  const steps: Step[] = []
+  while (steps.length < length) {
+    const step = writer.next(abilities)
+    steps.push(step)
+    writer.follow(step)
+  }
+  return steps
+}
+
+class Writer {
+  readonly #random: Random
+  #world: World = emptyWorld(0)
+  #named = 0
+
+  /** In a script without faults that cut runs off, every token is known. */
+  readonly #isRough: boolean
+
+  constructor(random: Random, isRough: boolean) {
+    this.#random = random
+    this.#isRough = isRough
+  }
+
+  next(abilities: Abilities): Step {
+    const random = this.#random
+    const { passesTime } = abilities
+    const faults = abilities.faults.filter((fault) => this.#isRough || fault === 'hang up')
+    if (this.#agents().length === 0) return { acts: [this.#createAgent()] }
+    const chance = random.next()
+    if (chance < 0.06 && passesTime)
+      return { pass: random.of([30, 60, 61, 90, 130, 600]) * 60_000 + random.of([0, 0, 30_000]) }
+    if (chance < 0.08) return { restart: true }
+    if (chance < 0.2 && faults.length > 0) {
+      const fault = random.of(faults)
+      const act = fault === 'hang up' ? this.#hungUp() : this.#act()
+      return { acts: [act], fault }
+    }
+    const acts = [this.#act()]
+    while (random.chance(0.15) && acts.length < 3) acts.push(this.#act())
+    return { acts }
+  }
+
+  /** Where the script is then, if everything goes well. */
+  follow(step: Step): void {
+    if ('pass' in step) return passTime(this.#world, step.pass)
+    if ('restart' in step) return
+    for (const act of step.acts) this.#world = promised(this.#world, act).world
+  }
+
+  #act(): Act {
+    const random = this.#random
+    const weights: [number, () => Act][] = [
+      [30, () => this.#invoke()],
+      [4, () => this.#createAgent()],
+      [5, () => ({ do: 'update agent', ...this.#target(), persona: this.#name('p') })],
+      [2, () => ({ do: random.of(['pause agent', 'resume agent', 'resume agent']), ...this.#target() })],
+      [1, () => ({ do: 'delete agent', ...this.#target() })],
+      [
+        7,
+        () => ({ do: 'deploy', ...this.#target(), environment: this.#environment(), version: `v${random.below(4)}` }),
+      ],
+      [4, () => ({ do: 'roll back', ...this.#target(), environment: this.#environment() })],
+      [3, () => this.#createKey()],
+      [
+        2,
+        () => ({
+          do: 'revoke key',
+          ...this.#asker(),
+          key: random.of(Object.keys(this.#world.keys).slice(1).concat('nokey')),
+        }),
+      ],
+      [3, () => ({ do: 'cancel', ...this.#aRun() })],
+      [2, () => ({ do: 'erase run', ...this.#aRun() })],
+      [6, () => ({ do: 'decide', ...this.#aRun('waiting'), decision: random.of(['approve', 'approve', 'reject']) })],
+      [4, () => ({ do: 'write memory', ...this.#target(), about: this.#name('n'), ...this.#whose() })],
+      [2, () => ({ do: 'forget', ...this.#target(), ...this.#whose() })],
+      [3, () => this.#createSchedule()],
+      [1, () => ({ do: 'delete schedule', ...this.#target(), schedule: this.#existing('schedules') })],
+      [3, () => this.#createBudget()],
+      [1, () => ({ do: 'delete budget', ...this.#asker(), budget: this.#ofProject('budgets') })],
+      [3, () => this.#createWebhook()],
+      [1, () => ({ do: 'delete webhook', ...this.#asker(), webhook: this.#ofProject('webhooks') })],
+      [3, () => this.#upload()],
+      [1, () => ({ do: 'delete file', ...this.#asker(), file: this.#ofProject('files') })],
+      [2, () => ({ do: 'erase user', ...this.#asker(), user: random.of(USERS) })],
+    ]
+    let left = random.below(weights.reduce((sum, [weight]) => sum + weight, 0))
+    for (const [weight, make] of weights) {
+      left -= weight
+      if (left < 0) return this.#maybeOnce(make())
+    }
+    return this.#invoke()
+  }
+
+  /** A careful client sends a key, and sometimes asks again, or asks something else with it. */
+  #maybeOnce(act: Act): Act {
+    const isPost = !/delete|revoke|forget|erase|upload/.test(act.do) && !('how' in act && act.how === 'openai')
+    if (!isPost || act.by === 'nobody' || !this.#random.chance(0.25)) return act
+    const used = Object.entries(this.#world.replies).filter(([name]) => name.startsWith(`${act.by} ${act.project} `))
+    if (used.length > 0 && this.#random.chance(0.4)) {
+      const [name, { asked }] = this.#random.of(used)
+      const once = name.slice(`${act.by} ${act.project} `.length)
+      return this.#random.chance(0.8) ? { ...(JSON.parse(asked) as Act), once } : { ...act, once }
+    }
+    return { ...act, once: this.#name('once') }
+  }
+
+  #invoke(): Invoke {
+    const random = this.#random
+    const how = random.of(['plain', 'plain', 'stream', 'background', 'openai'] as const)
+    const plan = random.of([...PLANS, 'answer', 'answer'] as const)
+    const whose = how === 'openai' ? { user: null, session: null } : this.#whose()
+    return {
+      do: 'invoke',
+      ...this.#target(),
+      message: this.#name('m'),
+      plan,
+      ...whose,
+      environment: this.#environment(),
+      how,
+    }
+  }
+
+  #hungUp(): Invoke {
+    const once = !this.#isRough || this.#random.chance(0.5) ? { once: this.#name('once') } : {}
+    return { ...this.#invoke(), plan: 'answer', how: this.#random.of(['plain', 'stream']), ...once }
+  }
+
+  #createAgent(): Act {
+    const history = this.#random.of([0, 1, 2, 3, 20])
+    const fields = { persona: this.#name('p'), remember: this.#random.chance(0.85), history }
+    return { do: 'create agent', ...this.#asker(), agent: this.#random.of(['mate', 'cook', 'pilot']), ...fields }
+  }
+
+  #createKey(): Act {
+    const role = this.#random.of<Role>(['admin', 'developer', 'viewer', 'caller', 'approver', 'approver'])
+    const { by, project, agent } = this.#target()
+    return {
+      do: 'create key',
+      by,
+      project,
+      key: this.#name('key'),
+      role,
+      agent: this.#random.chance(0.3) ? agent : null,
+    }
+  }
+
+  #createSchedule(): Act {
+    const every = this.#random.of([30, 60]) * 60_000
+    return { do: 'create schedule', ...this.#target(), schedule: this.#name('sch'), message: this.#name('m'), every }
+  }
+
+  #createBudget(): Act {
+    const random = this.#random
+    const { by, project, agent } = this.#target()
+    const limit = random.chance(0.5)
+      ? {
+          kind: 'runs' as const,
+          amount: 1 + random.below(6),
+          action: random.of(['refuse', 'refuse', 'notify'] as const),
+        }
+      : { kind: 'tokens' as const, amount: 1_000_000, action: random.of(['refuse', 'notify'] as const) }
+    return {
+      do: 'create budget',
+      by,
+      project,
+      agent: random.chance(0.5) ? agent : null,
+      budget: this.#name('bud'),
+      ...limit,
+    }
+  }
+
+  #createWebhook(): Act {
+    const random = this.#random
+    const { by, project, agent } = this.#target()
+    const events = random.chance(0.3) ? ['*'] : [...new Set([random.of(EVENTS), random.of(EVENTS)])]
+    return {
+      do: 'create webhook',
+      by,
+      project,
+      agent: random.chance(0.5) ? agent : null,
+      webhook: `/${this.#name('hook')}`,
+      events,
+    }
+  }
+
+  #upload(): Act {
+    const content = this.#random.of(['the tide is in', 'the tide is out', this.#name('text')])
+    const user = this.#random.chance(0.5) ? this.#random.of(USERS) : null
+    return { do: 'upload', ...this.#asker(), file: `${this.#name('file')}.txt`, content, user }
+  }
+
+  /** Mostly the administrator; else a key that exists, of whichever project, or none at all. */
+  #asker(): { by: string; project: string } {
+    const random = this.#random
+    const by = random.chance(0.6) ? 'root' : random.of([...Object.keys(this.#world.keys), 'nobody'])
+    const project = this.#world.keys[by]?.project ?? random.of(['default', 'default', 'harbour'])
+    return { by, project }
+  }
+
+  /** Mostly an agent that exists, and a key of its project. */
+  #target(): { by: string; project: string; agent: string } {
+    const random = this.#random
+    const all = Object.entries(this.#world.projects).flatMap(([project, { agents }]) =>
+      Object.keys(agents).map((agent) => ({ project, agent })),
+    )
+    if (random.chance(0.05)) return { ...this.#asker(), agent: random.of(['mate', 'cook', 'pilot']) }
+    const { project, agent } = random.of(all)
+    const keys = Object.entries(this.#world.keys).filter(([, key]) => key.project === project || random.chance(0.1))
+    const by = random.chance(0.5) || keys.length === 0 ? 'root' : random.of(keys)[0]
+    return { by, project: this.#world.keys[by]?.project ?? project, agent }
+  }
+
+  #aRun(status?: string) {
+    const target = this.#target()
+    const runs = Object.entries(this.#world.projects[target.project]?.agents[target.agent]?.runs ?? {})
+    const fitting = runs.filter(
+      ([name, run]) => !name.includes('.') && run.message && (!status || run.status === status),
+    )
+    return { ...target, message: fitting.length > 0 ? this.#random.of(fitting)[0] : 'm0' }
+  }
+
+  #existing(things: 'schedules'): string {
+    const all = Object.values(this.#world.projects).flatMap(({ agents }) => Object.values(agents))
+    const names = all.flatMap((agent) => Object.keys(agent[things]))
+    return names.length > 0 ? this.#random.of(names) : 'none'
+  }
+
+  #ofProject(things: 'budgets' | 'webhooks' | 'files'): string {
+    const names = Object.values(this.#world.projects).flatMap((project) => Object.keys(project[things]))
+    return names.length > 0 ? this.#random.of(names) : 'none'
+  }
+
+  #whose(): { user: string | null; session: string | null } {
+    const random = this.#random
+    return {
+      user: random.chance(0.7) ? random.of(USERS) : null,
+      session: random.chance(0.7) ? random.of(SESSIONS) : null,
+    }
+  }
+
+  #environment(): string {
+    return this.#random.of(ENVIRONMENTS.concat('production'))
+  }
+
+  #agents(): string[] {
+    return Object.values(this.#world.projects).flatMap(({ agents }) => Object.keys(agents))
+  }
+
+  #name(kind: string): string {
+    this.#named += 1
+    return `${kind}${this.#named}`
+  }
+}

@@ -1,0 +1,168 @@
+// Plays a script against a real service, and says what is not as it was promised.
+import type { Act, Invoke } from '../model/act.ts'
+import { promised } from '../model/promise.ts'
+import { passTime } from '../model/schedules.ts'
+import { type Answer, emptyWorld, type World } from '../model/world.ts'
+import { ask, type Client, send } from './client.ts'
+import { differences, lookAt } from './differences.ts'
+import type { Step } from './generate.ts'
+import { type Outside, openOutside } from './outside.ts'
+import { follow, type Told } from './worlds.ts'
+
+/** A service under the simulator. */
+export type Stage = {
+  urls(): string[]
+  admin: string
+  pass(ms: number): Promise<void>
+  restart(): Promise<void>
+  /** Makes something go wrong while `work` is done. */
+  during(fault: string, work: () => Promise<void>): Promise<void>
+  close(): Promise<void>
+}
+
+export type OpenStage = (outside: Outside) => Promise<Stage>
+
+/** Work in the background is done in so much time. */
+const SETTLED_MS = 10_000
+const LOOK_AGAIN_MS = 10
+
+/** What went wrong, or undefined. */
+export async function play(steps: readonly Step[], open: OpenStage): Promise<string | undefined> {
+  const outside = await openOutside()
+  let stage: Stage | undefined
+  let wrong: string | undefined
+  try {
+    stage = await open(outside)
+    wrong = await playOn(steps, stage, outside)
+  } catch (error) {
+    wrong = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  }
+  try {
+    await stage?.close()
+  } catch (error) {
+    wrong ??= error instanceof Error ? error.message : String(error)
+  }
+  await outside.close()
+  return wrong
+}
+
+async function playOn(steps: readonly Step[], stage: Stage, outside: Outside): Promise<string | undefined> {
+  let turn = 0
+  const client: Client = {
+    // Each request goes to the next node.
+    url: () => stage.urls()[turn++ % stage.urls().length] as string,
+    outside,
+    secrets: new Map([['root', stage.admin]]),
+    runs: new Map(),
+    agents: new Map(),
+    sent: new Map(),
+  }
+  await prepare(client)
+  let worlds = [emptyWorld(0)]
+  for (const [i, step] of steps.entries()) {
+    const at = `step ${i + 1}`
+    if ('pass' in step) {
+      await stage.pass(step.pass)
+      for (const world of worlds) passTime(world, step.pass)
+    } else if ('restart' in step) {
+      await stage.restart()
+    } else {
+      const acts = step.acts.filter(({ by }) => by === 'nobody' || client.secrets.has(by))
+      const before = worlds
+      const told = await perform(client, stage, acts, step.fault)
+      worlds = follow(before, acts, told, step.fault)
+      if (worlds.length === 0) return `${at}: ${contradiction(before, acts, told)}`
+    }
+    await settle(client, worlds)
+  }
+  return compare(client, worlds)
+}
+
+async function prepare(client: Client): Promise<void> {
+  const body = { name: 'harbour' }
+  const made = await send(client, { by: 'root', project: 'default' }, { method: 'POST', path: '/v1/projects', body })
+  if (made?.status !== 201) throw new Error(`the project was not made: ${JSON.stringify(made)}`)
+  // The agent that a new service brings is not part of the script.
+  await send(client, { by: 'root', project: 'default' }, { method: 'DELETE', path: '/v1/agents/hello' })
+}
+
+async function perform(client: Client, stage: Stage, acts: Act[], fault: string | undefined): Promise<Told> {
+  if (fault === 'hang up') return [await hangUp(client, acts[0] as Invoke | undefined)]
+  let told: Told = []
+  const all = async () => {
+    told = await Promise.all(acts.map((act) => ask(client, act)))
+    // While something is wrong with the store, an error says nothing about what was done.
+    if (fault) told = told.map((answer) => (answer && answer.status >= 500 ? undefined : answer))
+  }
+  if (fault === undefined) await all()
+  else await stage.during(fault, all)
+  return told
+}
+
+/** The client hangs up while its model thinks. */
+async function hangUp(client: Client, act: Invoke | undefined): Promise<Answer | undefined> {
+  if (!act) return undefined
+  const hold = Promise.withResolvers<void>()
+  const came = client.outside.hold(act.message, hold.promise)
+  const gone = new AbortController()
+  const answer = ask(client, act, gone.signal)
+  await Promise.race([came, answer])
+  gone.abort()
+  const told = await answer
+  // Without an Idempotency-Key the run is cancelled, however long its model would have taken.
+  if (act.once === undefined && told === undefined) await ended(client, act)
+  hold.resolve()
+  if (told === undefined) await ended(client, act)
+  return told
+}
+
+async function ended(client: Client, { agent, project, message }: Invoke): Promise<void> {
+  const path = `/v1/agents/${agent}/invocations?limit=20`
+  for (const end = Date.now() + SETTLED_MS; Date.now() < end; await pause()) {
+    const reply = await send(client, { by: 'root', project }, { method: 'GET', path })
+    const run = reply?.body.data?.find?.((one: { message: string }) => String(one.message).startsWith(`${message} `))
+    if (run) client.runs.set(run.request_id, message)
+    if (reply?.status === 404 || (run && run.status !== 'running' && run.status !== 'queued')) return
+  }
+  throw new Error(`${message} did not end after its client had hung up`)
+}
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+
+function contradiction(worlds: World[], acts: Act[], told: Told): string {
+  const world = worlds[0] as World
+  const lines = acts.map((act, i) => {
+    const { answer } = promised(world, act)
+    return `${JSON.stringify(act)}\n  promised ${JSON.stringify(answer)}\n  answered ${JSON.stringify(told[i])}`
+  })
+  return lines.join('\n')
+}
+
+/** Background runs end before the next step, so that one client sees what another has left. */
+async function settle(client: Client, worlds: World[]): Promise<void> {
+  const busy = '/v1/invocations?limit=1&status='
+  const projects = Object.keys(worlds[0]?.projects ?? {})
+  for (const end = Date.now() + SETTLED_MS; ; await pause()) {
+    const lists = projects.flatMap((project) =>
+      ['queued', 'running'].map((status) =>
+        send(client, { by: 'root', project }, { method: 'GET', path: busy + status }),
+      ),
+    )
+    const replies = await Promise.all(lists)
+    if (replies.every((reply) => reply?.body.pagination?.total === 0)) return
+    if (Date.now() > end) throw new Error(`runs do not end: ${JSON.stringify(replies.map((reply) => reply?.body))}`)
+  }
+}
+
+/** The world that the service is in is one of those that are possible. Deliveries take a moment. */
+async function compare(client: Client, worlds: World[]): Promise<string | undefined> {
+  for (const end = Date.now() + SETTLED_MS; ; await pause()) {
+    const seen = await lookAt(client, Object.keys(worlds[0]?.projects ?? {}))
+    const found = worlds.map((world) => differences(world, client, seen))
+    if (found.some(({ length }) => length === 0)) return undefined
+    const least = found.toSorted((a, b) => a.length - b.length)[0] as string[]
+    // What is wrong for good is wrong at once.
+    const mayPass = least.every((difference) => /not delivered|schedules|runs of|usage|calls/.test(difference))
+    if (Date.now() > end || !mayPass) return least.join('\n')
+  }
+}

@@ -1,0 +1,68 @@
+// Plays one script after the other, each made by a seed, and stops at the first that finds something.
+import type { Engine } from '../support/service/service.ts'
+import { type Step, scriptOf } from './generate.ts'
+import { AGENTS, openHostileStage } from './hostile.ts'
+import { play } from './play.ts'
+import { KEPT_SEEDS } from './seeds.ts'
+import { abilitiesOf, openStage } from './stage.ts'
+
+export type Wish = { engine: Engine; seconds: number; seed: number; scripts: number; steps: number }
+
+export type Failure = { seed: number; wrong: string; steps: Step[] }
+
+/** Resolves with the first failure, and with how many scripts were played. */
+export async function simulate({
+  engine,
+  seconds,
+  seed,
+  scripts,
+  steps,
+}: Wish): Promise<{ played: number; failure?: Failure }> {
+  const abilities = abilitiesOf(engine)
+  const end = performance.now() + seconds * 1_000
+  let played = 0
+  const seeds = function* () {
+    yield* KEPT_SEEDS[engine]
+    for (let i = 0; i < scripts; i++) yield seed + i
+  }
+  for (const next of seeds()) {
+    if (performance.now() > end) break
+    const script = scriptOf(next, steps, abilities)
+    const wrong = await play(script, (outside) => openStage(engine, outside))
+    played += 1
+    if (wrong !== undefined) return { played, failure: { seed: next, wrong, steps: script } }
+  }
+  return { played }
+}
+
+type Asking = Omit<Wish, 'steps'>
+
+/** Stops at the first answer that is wrong, or goes on. */
+export async function askHostile({ engine, seconds, seed, scripts }: Asking, goesOn = false) {
+  const stage = await openHostileStage(engine)
+  const end = performance.now() + seconds * 1_000
+  const wrong: string[] = []
+  let asked = 0
+  const askAll = async (agent: number) => {
+    while (asked < scripts && performance.now() < end && (goesOn || wrong.length === 0)) {
+      wrong.push(...(await stage.ask(seed + asked++, agent)))
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: AGENTS }, (_, agent) => askAll(agent)))
+  } finally {
+    await stage.close()
+  }
+  return { asked, wrong }
+}
+
+export function shown({ seed, steps, wrong }: Failure, engine: Engine, length: number): string {
+  const lines = steps.map((step, i) => `${i + 1}. ${JSON.stringify(step)}`)
+  return [
+    ...lines,
+    '',
+    wrong,
+    '',
+    `npm run simulate -- --engine ${engine} --seed ${seed} --scripts 1 --steps ${length}`,
+  ].join('\n')
+}

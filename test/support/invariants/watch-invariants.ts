@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import type { App } from '../../../src/app.ts'
+import type { Database, Engine } from '../../../src/storage/database.ts'
+import { nodeOf, partsOf, storeOf } from '../inside.ts'
+import { brokenRules } from './check-store.ts'
+import { leftOpen, watchOpened } from './left-open.ts'
+
+/** How many nodes of this process use each store. */
+const nodes = new Map<string, number>()
+
+const stores = new WeakMap<Database, string>()
+
+/** Stores that a test has changed in ways that the service never does. */
+const altered = new Set<string>()
+const troubled = new Set<string>()
+
+/**
+ * Starts a service that checks itself when it stops: what is true of every store is true of its store, it has given back
+ * every lease, and it has closed everything that it opened.
+ */
+export async function watchInvariants(engine: Engine, start: () => Promise<App>): Promise<App> {
+  const { started, opened } = watchOpened(start)
+  const app = await started
+  const { config } = partsOf({ app })
+  const store = config.database.url ?? config.data
+  nodes.set(store, (nodes.get(store) ?? 0) + 1)
+  stores.set(storeOf({ app }), store)
+  let checked: Promise<void> | undefined
+  const check = async () => {
+    await app.stop()
+    const left = (nodes.get(store) ?? 1) - 1
+    nodes.set(store, left)
+    const url = config.database.url ?? ''
+    const isTroubled = troubled.has(store)
+    const resting = { engine, data: config.data, url, node: nodeOf({ app }), isLast: left === 0, isTroubled }
+    const broken = altered.has(store) ? [] : await brokenRules(resting)
+    assert.deepEqual([...broken, ...(await leftOpen(opened))], [], 'the service has stopped, and left this')
+  }
+  return { ...app, stop: () => (checked ??= check()) }
+}
+
+/** The rules need not hold any more where a test writes what no service writes. */
+export function alterStore(db: Database): void {
+  const store = stores.get(db)
+  if (store !== undefined) altered.add(store)
+}
+
+/** The store refuses writes for a while, so leases may be left: what could not be given back ends by itself. */
+export function troubleStore(db: Database): void {
+  const store = stores.get(db)
+  if (store !== undefined) troubled.add(store)
+}

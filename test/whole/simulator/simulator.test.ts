@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Step, scriptOf } from '../../simulator/generate.ts'
+import { play } from '../../simulator/play.ts'
+import { askHostile, shown, simulate } from '../../simulator/simulate.ts'
+import { abilitiesOf, openStage } from '../../simulator/stage.ts'
+import { ENGINES } from '../../support/service/service.ts'
+
+const SECONDS = 4
+const STEPS = 30
+const SEED = 20_261_119
+
+describe('scripts by seed', () => {
+  for (const engine of ENGINES) {
+    test(`what the service does is what the model promises, on ${engine}`, async () => {
+      const { failure, played } = await simulate({ engine, seed: SEED, seconds: SECONDS, scripts: 4, steps: STEPS })
+      assert.equal(failure && shown(failure, engine, STEPS), undefined)
+      assert.ok(played > 0)
+    })
+  }
+
+  test('a provider that misbehaves gets the right answer or a clear failure', async () => {
+    const { asked, wrong } = await askHostile({ engine: 'sqlite', seed: SEED, seconds: SECONDS, scripts: 60 })
+    assert.deepEqual(wrong, [])
+    assert.ok(asked > 5)
+  })
+})
+
+describe('the simulator notices', () => {
+  const root = { by: 'root', project: 'default', agent: 'mate' }
+  const made = { ...root, do: 'create agent', persona: 'p1', remember: true, history: 3 } as const
+  const noted = { ...root, do: 'write memory', about: 'n1', user: 'ada', session: null } as const
+  const asked = { ...root, do: 'invoke', message: 'm2', plan: 'answer', user: 'bob', session: 's1' } as const
+  const script: Step[] = [
+    { acts: [made] },
+    { acts: [noted] },
+    { acts: [{ ...asked, environment: 'production', how: 'plain' }] },
+    { restart: true },
+  ]
+
+  /** A service that does something else than it should when it is started again. */
+  const playBroken = (doWrong: (ask: (method: string, path: string) => Promise<unknown>) => Promise<void>) =>
+    play(script, async (outside) => {
+      const stage = await openStage('sqlite', outside)
+      const ask = (method: string, path: string) =>
+        fetch(stage.urls()[0] + path, { method, headers: { Authorization: `Bearer ${stage.admin}` } })
+      return { ...stage, restart: () => doWrong(ask) }
+    })
+
+  test('nothing, if nothing is wrong', async () => {
+    assert.equal(await playBroken(async () => {}), undefined)
+  })
+
+  test('a memory that is gone', async () => {
+    const wrong = await playBroken(async (ask) => void (await ask('DELETE', '/v1/agents/mate/memory?user_id=ada')))
+    assert.match(wrong ?? '', /^memories of mate of default: promised \["note - n1 ada -"/)
+  })
+
+  test('a run that was erased', async () => {
+    const wrong = await playBroken(async (ask) => void (await ask('DELETE', '/v1/users/bob')))
+    assert.match(wrong ?? '', /runs of mate of default: promised \["m2 completed/)
+  })
+
+  test('the same script for the same seed', () => {
+    const abilities = abilitiesOf('sqlite')
+    assert.deepEqual(scriptOf(7, 50, abilities), scriptOf(7, 50, abilities))
+    assert.notDeepEqual(scriptOf(7, 50, abilities), scriptOf(8, 50, abilities))
+  })
+})
