@@ -24,6 +24,16 @@ export function stoppedRules(node: string): Rule[] {
       broken: `select scope || ' ' || key from claims where status is null and ${owned}
         and (request_id is null or request_id not in (select id from all_invocations))`,
     },
+    {
+      // What a node has spent that has died, has lost its run or could not store its end, is only in the ledger.
+      name: 'a receipt has the tokens of its calls',
+      broken: `select i.id || ' has ' || i.tokens_used || ', the ledger ' || l.tokens from invocations i
+        join (select request_id, sum(input_tokens + output_tokens) as tokens from ledger
+          where purpose = 'run' and status not in ('reserved', 'lost') group by request_id) l on l.request_id = i.id
+        where i.tokens_used <> l.tokens and not (i.status = 'failed' and i.tokens_used = 0)
+          and (i.attempts is null or cast(i.attempts as text) not like '%"lost"%' or cast(i.steps as text) like '%The service stopped%')
+          and not exists (select 1 from ledger where request_id = i.id and status in ('reserved', 'lost'))`,
+    },
   ]
 }
 
@@ -61,16 +71,6 @@ const runRules: Rule[] = [
     // Those of a deleted agent are removed later.
     broken: `select id from approvals where status = 'pending' and agent_seq in (select seq from agents)
       and request_id not in (select id from runs where status = 'waiting')`,
-  },
-  {
-    // What a node has spent that has lost its run, or could not store its end, is only in the ledger.
-    name: 'a receipt has the tokens of its calls',
-    broken: `select i.id || ' has ' || i.tokens_used || ', the ledger ' || l.tokens from invocations i
-      join (select request_id, sum(input_tokens + output_tokens) as tokens from ledger
-        where purpose = 'run' and status not in ('reserved', 'lost') group by request_id) l on l.request_id = i.id
-      where i.tokens_used <> l.tokens
-        and (i.attempts is null or cast(i.attempts as text) not like '%"lost"%' or cast(i.steps as text) like '%The service stopped%')
-        and not exists (select 1 from ledger where request_id = i.id and status in ('reserved', 'lost'))`,
   },
   {
     name: 'an answered request has its answer',
