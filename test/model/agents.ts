@@ -40,11 +40,13 @@ function cancelRuns(world: World, act: { by: string; project: string; agent: str
   }
 }
 
-/** Its versions, runs, memories and schedules go with it, and the keys, budgets and webhooks that are limited to it. */
+/**
+ * Its versions, memories and schedules go with it, and the keys, budgets and webhooks that are limited to it. "Deleting the
+ * agent deletes its runs and their approvals": runs that wait end without an event.
+ */
 export function deleteAgent(world: World, act: Extract<Act, { agent: string }> & { do: string }) {
   asker(world, act, 'delete')
   const agent = agentOf(world, act)
-  cancelRuns(world, act, agent)
   const project = projectOf(world, act)
   for (const reply of Object.values(world.replies)) if (reply.about && agent.runs[reply.about]) reply.fading = true
   delete project.agents[act.agent]

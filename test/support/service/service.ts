@@ -109,7 +109,13 @@ export async function startService(
     await database?.drop()
     await rm(home, { recursive: true, force: true })
   }
-  return startNode(engine, environment, home, { ...overrides, outgoing }, { release, held })
+  return startNode(
+    engine,
+    environment,
+    home,
+    { ...overrides, outgoing },
+    { release, held, mayBeAway: 'DATABASE_URL' in settings },
+  )
 }
 
 async function startNode(
@@ -117,7 +123,11 @@ async function startNode(
   environment: Settings & { MOORAGE_DATA: string; MOORAGE_INIT_KEY: string },
   home: string,
   overrides: Overrides,
-  { release, held: heldSince }: { release: () => Promise<void>; held: number | undefined },
+  {
+    release,
+    held: heldSince,
+    mayBeAway,
+  }: { release: () => Promise<void>; held: number | undefined; mayBeAway: boolean },
 ): Promise<Service> {
   const admin = environment.MOORAGE_INIT_KEY
   let offset = 0
@@ -129,7 +139,8 @@ async function startNode(
       log += line
     }
     const options = { log: createLog(config.log, { write }), lingerMs: 0, version: VERSION, settings, ...overrides }
-    return watchInvariants(engine, () => startApp(config, { now: () => (held ?? Date.now()) + offset, ...options }))
+    const startIt = () => startApp(config, { now: () => (held ?? Date.now()) + offset, ...options })
+    return watchInvariants(engine, startIt, { mayBeAway })
   }
   let app = await start()
 
@@ -168,7 +179,11 @@ async function startNode(
       service.url = app.url
     },
     beside: (settings) =>
-      startNode(engine, { ...environment, ...settings }, home, overrides, { release: async () => {}, held: heldSince }),
+      startNode(engine, { ...environment, ...settings }, home, overrides, {
+        release: async () => {},
+        held: heldSince,
+        mayBeAway,
+      }),
     async stop() {
       await app.stop().finally(release)
     },
