@@ -8,7 +8,7 @@ import { emptyWorld, type World } from '../model/world.ts'
 import { type Random, randomOf } from './random.ts'
 
 /** What goes wrong during a step. */
-export type Fault = 'hang up' | 'refuse runs' | 'refuse ends'
+export type Fault = 'hang up' | 'refuse runs' | 'refuse ends' | 'break off runs' | 'break off ends'
 
 export type Step =
   | { acts: Act[]; fault?: Fault }

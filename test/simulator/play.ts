@@ -5,7 +5,7 @@ import { passTime } from '../model/schedules.ts'
 import { type Answer, emptyWorld, type World } from '../model/world.ts'
 import { ask, type Client, send } from './client.ts'
 import { differences, lookAt } from './differences.ts'
-import type { Step } from './generate.ts'
+import type { Fault, Step } from './generate.ts'
 import { type Outside, openOutside } from './outside.ts'
 import { follow, type Told } from './worlds.ts'
 
@@ -16,7 +16,7 @@ export type Stage = {
   pass(ms: number): Promise<void>
   restart(): Promise<void>
   /** Makes something go wrong while `work` is done. */
-  during(fault: string, work: () => Promise<void>): Promise<void>
+  during(fault: Exclude<Fault, 'hang up'>, work: () => Promise<void>): Promise<void>
   close(): Promise<void>
 }
 
@@ -86,7 +86,7 @@ async function prepare(client: Client): Promise<void> {
   await send(client, { by: 'root', project: 'default' }, { method: 'DELETE', path: '/v1/agents/hello' })
 }
 
-async function perform(client: Client, stage: Stage, acts: Act[], fault: string | undefined): Promise<Told> {
+async function perform(client: Client, stage: Stage, acts: Act[], fault: Fault | undefined): Promise<Told> {
   if (fault === 'hang up') return [await hangUp(client, acts[0] as Invoke | undefined)]
   let told: Told = []
   const all = async () => {

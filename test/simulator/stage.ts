@@ -4,7 +4,7 @@ import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { type Engine, type Service, type Settings, startService } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
-import { refuse } from '../support/stores/unwilling-store.ts'
+import { breakConnectionOnce, refuse } from '../support/stores/unwilling-store.ts'
 import type { Abilities, Fault } from './generate.ts'
 import type { Outside } from './outside.ts'
 import type { Stage } from './play.ts'
@@ -19,7 +19,7 @@ const settingsFor = ({ url }: Outside): Settings => ({
 
 const FAULTS: Record<Engine, readonly Fault[]> = {
   sqlite: ['hang up', 'hang up', 'refuse runs', 'refuse ends'],
-  postgres: ['hang up', 'refuse runs'],
+  postgres: ['hang up', 'refuse runs', 'break off runs', 'break off ends'],
 }
 
 /** One node on SQLite, whose clock the script moves; two on PostgreSQL, whose clock is the database's. */
@@ -53,8 +53,16 @@ async function isTicked(service: Service): Promise<boolean> {
   return schedules.every(({ next_at, parked }) => next_at === null || parked === 1 || next_at > service.now())
 }
 
-async function during(service: Service, fault: string, work: () => Promise<void>): Promise<void> {
-  const letGo = await refuse(service, fault === 'refuse runs' ? 'a new run' : 'the end of a run')
+const WRITES: Record<Exclude<Fault, 'hang up'>, 'a new run' | 'the end of a run'> = {
+  'refuse runs': 'a new run',
+  'refuse ends': 'the end of a run',
+  'break off runs': 'a new run',
+  'break off ends': 'the end of a run',
+}
+
+async function during(service: Service, fault: Exclude<Fault, 'hang up'>, work: () => Promise<void>): Promise<void> {
+  const doHarm = fault.startsWith('break off') ? breakConnectionOnce : refuse
+  const letGo = await doHarm(service, WRITES[fault])
   try {
     await work()
   } finally {

@@ -7,6 +7,7 @@ import { recount as recountMemory } from '../../src/memory/warm/scope-counts.ts'
 import { operations } from '../../src/operations.ts'
 import { fieldsOf } from '../support/clients/refusal.ts'
 import { storageOf, storeOf } from '../support/inside.ts'
+import { alterStore } from '../support/invariants/watch-invariants.ts'
 import { until } from '../support/running/until.ts'
 import { onEveryEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -186,6 +187,7 @@ onEveryEngine('a list of many rows', (service) => {
     params.other_id = await createAgent(service(), 'other')
     params.webhook_id = (await createWebhook(service(), { url: 'https://example.com/hook', events: ['ping'] })).id
     caller = await createKey(service(), { role: 'caller' })
+    alterStore(storeOf(service()))
     await fill(service(), { ...params, caller: caller.id })
   })
 

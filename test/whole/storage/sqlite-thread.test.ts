@@ -4,6 +4,8 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { storeOf } from '../../support/inside.ts'
+import { troubleStore } from '../../support/invariants/watch-invariants.ts'
 import { until } from '../../support/running/until.ts'
 import { isAlive } from '../../support/service/child.ts'
 import { startChildService } from '../../support/service/child-service.ts'
@@ -14,6 +16,7 @@ describe("SQLite's writer thread", () => {
     withService('sqlite', async (service) => {
       const create = (name: string) => service.call('POST', '/v1/agents', { body: { name } })
       assert.equal((await create('before')).status, 201)
+      troubleStore(storeOf(service))
       const { forgetIndex, repair } = await damage(join(service.data, 'moorage.db'))
       await until('the damage shows', async () => {
         // A transaction that was in progress has written the index again.
