@@ -3,14 +3,14 @@
 // Plays one script after the other, each made by a seed. Stops at the first that finds something, shortens it, and prints
 // how to play it again. With --world provider it asks one agent after the other whose provider misbehaves.
 import { parseArgs } from 'node:util'
+import { ALL_RULES } from '../support/invariants/watch-invariants.ts'
 import type { Engine } from '../support/service/service.ts'
 import { play } from './play.ts'
 import { shorten } from './shorten.ts'
 import { askHostile, shown, simulate } from './simulate.ts'
 import { openStage } from './stage.ts'
 
-// Stores on PostgreSQL are checked too.
-process.env['MOORAGE_TEST_ALL'] = '1'
+process.env[ALL_RULES] = '1'
 
 async function main(): Promise<void> {
   const { values } = parseArgs({

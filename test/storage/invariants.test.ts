@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { Database } from '../../src/storage/database.ts'
 import { storeOf } from '../support/inside.ts'
 import { stoppedRules, storeRules } from '../support/invariants/rules.ts'
-import { alterStore } from '../support/invariants/watch-invariants.ts'
+import { alterStore, underAllRules } from '../support/invariants/watch-invariants.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
@@ -43,6 +43,8 @@ const WRONGS: Record<string, { does(db: Database): Promise<unknown>; told: RegEx
     told: /logs are counted: \w+: 9 counted/,
   },
 }
+
+underAllRules()
 
 for (const engine of ANY_ENGINE) {
   describe(`a service that stops checks its store, on ${engine}`, () => {

@@ -10,9 +10,6 @@ import { idleRules, type Rule, stoppedRules, storeRules } from './rules.ts'
 const MOST_BYTES = 32 * 2 ** 20
 const MOST_SHOWN = 5
 
-/** On PostgreSQL the rules take longer than the start of a service: `npm test` checks SQLite stores only. */
-const isChecked = (engine: Engine) => engine === 'sqlite' || Boolean(process.env['MOORAGE_TEST_ALL'])
-
 /** A store, and the node that has just stopped on it. */
 export type RestingStore = {
   engine: Engine
@@ -30,7 +27,6 @@ export type RestingStore = {
 
 /** What is wrong with a store on which a node has stopped, one sentence each. */
 export async function brokenRules(store: RestingStore): Promise<string[]> {
-  if (!isChecked(store.engine)) return []
   const ended = store.isTroubled ? [] : [...stoppedRules(store.node), ...(store.isLast ? idleRules : [])]
   const rules = [...storeRules(store.engine), ...ended]
   const found = store.engine === 'sqlite' ? askSqlite(store.data, rules) : await askPostgres(store.url, rules)

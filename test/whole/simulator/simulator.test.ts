@@ -4,11 +4,14 @@ import { type Step, scriptOf } from '../../simulator/generate.ts'
 import { play } from '../../simulator/play.ts'
 import { askHostile, shown, simulate } from '../../simulator/simulate.ts'
 import { abilitiesOf, openStage } from '../../simulator/stage.ts'
+import { underAllRules } from '../../support/invariants/watch-invariants.ts'
 import { ENGINES } from '../../support/service/service.ts'
 
 const SECONDS = 4
 const STEPS = 30
 const SEED = 20_261_119
+
+underAllRules()
 
 describe('scripts by seed', () => {
   for (const engine of ENGINES) {
