@@ -2053,13 +2053,13 @@ export type LogEntry = {
 }
 
 export type MetricSeries = {
-  metric: 'response_time' | 'throughput' | 'error_rate'
+  metric: 'response_time' | 'throughput' | 'error_rate' | 'tokens' | 'cost' | 'feedback'
   granularity: '1m' | '5m' | '1h' | '1d'
-  aggregation?: 'avg' | 'p50' | 'p95' | 'p99' | 'max' | undefined
+  aggregation?: 'avg' | 'p50' | 'p95' | 'p99' | 'max' | 'sum' | undefined
   values: ({
     timestamp: string
     value: number
-    unit: 'ms' | 'requests_per_minute' | 'percent'
+    unit: 'ms' | 'requests_per_minute' | 'percent' | 'tokens' | 'usd' | 'score'
   })[]
 }
 
@@ -2080,6 +2080,15 @@ export type Performance = {
     p99_ms: number | null
     /** null: no invocation ended in it */
     max_ms: number | null
+    tokens: number
+    /** Without invocations whose cost is not known */
+    cost_usd: number
+    /** Invocations whose cost is not known, because a model has no price */
+    unpriced: number
+    /** How many scores were given */
+    feedback: number
+    /** null: no feedback was given */
+    avg_score: number | null
   })[]
 }
 
@@ -3627,13 +3636,13 @@ export type Operations = {
   /** Get a metric of an agent over time */
   getMetrics: {
     params: { agent_id: string }
-    query: { metric: 'response_time' | 'throughput' | 'error_rate'; start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined; aggregation?: 'avg' | 'p50' | 'p95' | 'p99' | 'max' | undefined }
+    query: { metric: 'response_time' | 'throughput' | 'error_rate' | 'tokens' | 'cost' | 'feedback'; start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined; environment?: string | undefined; version?: string | undefined; deployment_id?: string | undefined; aggregation?: 'avg' | 'p50' | 'p95' | 'p99' | 'max' | 'sum' | undefined }
     data: MetricSeries
   }
   /** Get all metrics of an agent over time */
   getPerformance: {
     params: { agent_id: string }
-    query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined }
+    query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined; environment?: string | undefined; version?: string | undefined; deployment_id?: string | undefined }
     data: Performance
   }
   /** Get usage and costs */

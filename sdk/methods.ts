@@ -127,9 +127,9 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'getLogs'>, o?: RequestOptions) => list('getLogs', { params: { agent_id }, query }, o),
     },
     metrics: {
-      /** Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted. */
+      /** Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput and sums are 0; other metrics have no value and are left out. `cost` leaves out invocations whose cost is not known. `feedback` is the average score given in the interval. `environment`, `version` and `deployment_id` count only what they answered. With a user token, only that user's invocations are counted. */
       get: (agent_id: string, query: ListQuery<'getMetrics'>, o?: RequestOptions) => call('getMetrics', { params: { agent_id }, query }, o),
-      /** Get all metrics of an agent over time. Returns requests, errors and response times per interval, for a dashboard. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted. */
+      /** Get all metrics of an agent over time. Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. `environment`, `version` and `deployment_id` count only what they answered. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted. */
       performance: (agent_id: string, query?: ListQuery<'getPerformance'>, o?: RequestOptions) => call('getPerformance', { params: { agent_id }, query }, o),
     },
     usage: {

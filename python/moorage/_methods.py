@@ -917,18 +917,21 @@ class Metrics(Group):
         self,
         agent_id: str,
         *,
-        metric: Literal["response_time", "throughput", "error_rate"],
+        metric: Literal["response_time", "throughput", "error_rate", "tokens", "cost", "feedback"],
         start_time: str = UNSET,
         end_time: str = UNSET,
         granularity: Literal["1m", "5m", "1h", "1d"] = UNSET,
-        aggregation: Literal["avg", "p50", "p95", "p99", "max"] = UNSET,
+        environment: str = UNSET,
+        version: str = UNSET,
+        deployment_id: str = UNSET,
+        aggregation: Literal["avg", "p50", "p95", "p99", "max", "sum"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.MetricSeries:
-        """Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput is 0; response time and error rate have no value and are left out. With a user token, only that user's invocations are counted."""
+        """Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput and sums are 0; other metrics have no value and are left out. `cost` leaves out invocations whose cost is not known. `feedback` is the average score given in the interval. `environment`, `version` and `deployment_id` count only what they answered. With a user token, only that user's invocations are counted."""
         return self._caller.call(
             "GET",
             fill("/v1/agents/{agent_id}/metrics", agent_id=agent_id),
-            query=given({"metric": metric, "start_time": start_time, "end_time": end_time, "granularity": granularity, "aggregation": aggregation}),
+            query=given({"metric": metric, "start_time": start_time, "end_time": end_time, "granularity": granularity, "environment": environment, "version": version, "deployment_id": deployment_id, "aggregation": aggregation}),
             options=options,
         )
 
@@ -939,13 +942,16 @@ class Metrics(Group):
         start_time: str = UNSET,
         end_time: str = UNSET,
         granularity: Literal["1m", "5m", "1h", "1d"] = UNSET,
+        environment: str = UNSET,
+        version: str = UNSET,
+        deployment_id: str = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Performance:
-        """Get all metrics of an agent over time. Returns requests, errors and response times per interval, for a dashboard. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted."""
+        """Get all metrics of an agent over time. Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. `environment`, `version` and `deployment_id` count only what they answered. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted."""
         return self._caller.call(
             "GET",
             fill("/v1/agents/{agent_id}/performance", agent_id=agent_id),
-            query=given({"start_time": start_time, "end_time": end_time, "granularity": granularity}),
+            query=given({"start_time": start_time, "end_time": end_time, "granularity": granularity, "environment": environment, "version": version, "deployment_id": deployment_id}),
             options=options,
         )
 

@@ -645,13 +645,13 @@ class LogEntry(TypedDict):
 
 
 class _MetricSeries(TypedDict):
-    metric: Literal["response_time", "throughput", "error_rate"]
+    metric: Literal["response_time", "throughput", "error_rate", "tokens", "cost", "feedback"]
     granularity: Literal["1m", "5m", "1h", "1d"]
     values: List[Dict[str, Any]]
 
 
 class MetricSeries(_MetricSeries, total=False):
-    aggregation: Literal["avg", "p50", "p95", "p99", "max"]
+    aggregation: Literal["avg", "p50", "p95", "p99", "max", "sum"]
 
 
 class Performance(TypedDict):

@@ -1,7 +1,16 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
-import { type Percentiles, PerformanceQuery, PerformanceReply, type Totals } from './metric.ts'
+import { usdOf } from '../runtime/models/usage.ts'
+import {
+  meanScore,
+  type Percentiles,
+  PerformanceQuery,
+  PerformanceReply,
+  type Rated,
+  type Spent,
+  type Totals,
+} from './metric.ts'
 import { begunSteps, MINUTE_MS, rangeOf } from './range.ts'
 import * as metrics from './store.ts'
 
@@ -11,7 +20,7 @@ export const getPerformance = operation({
   path: '/v1/agents/{agent_id}/performance',
   summary: 'Get all metrics of an agent over time',
   description:
-    "Returns requests, errors and response times per interval, for a dashboard. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted.",
+    "Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. `environment`, `version` and `deployment_id` count only what they answered. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted.",
   access: { permission: 'read', userTokens: true },
   input: { params: AgentParams, query: PerformanceQuery },
   answer: { data: PerformanceReply },
@@ -20,19 +29,26 @@ export const getPerformance = operation({
     const { seq } = await agents.get(db, params.agent_id)
     const time = now()
     const { granularity, ...range } = rangeOf(query, time)
-    const [totals, percentiles] = await Promise.all([
-      metrics.totals(db, seq, range, actor.scope),
-      metrics.percentiles(db, seq, range, actor.scope),
+    const { environment, version, deployment_id } = query
+    const whose = { user_id: actor.scope.user_id, environment, version, deployment_id }
+    const [totals, percentiles, spending, feedback] = await Promise.all([
+      metrics.totals(db, seq, range, whose),
+      metrics.percentiles(db, seq, range, whose),
+      metrics.spending(db, seq, range, whose),
+      metrics.feedback(db, seq, range, whose),
     ])
-    const buckets = begunSteps(range, totals, time).map((minute) => ({
+    const counted = new Map<number, unknown>([...totals, ...feedback])
+    const buckets = begunSteps(range, counted, time).map((minute) => ({
       timestamp: minute * MINUTE_MS,
-      ...performanceOf(totals.get(minute), percentiles.get(minute)),
+      ...durationsOf(totals.get(minute), percentiles.get(minute)),
+      ...spentOf(spending.get(minute)),
+      ...ratedOf(feedback.get(minute)),
     }))
     return { granularity, buckets }
   },
 })
 
-function performanceOf(totals: Totals | undefined, percentiles: Percentiles | undefined) {
+function durationsOf(totals: Totals | undefined, percentiles: Percentiles | undefined) {
   if (!totals) {
     return { requests: 0, errors: 0, avg_ms: null, p50_ms: null, p95_ms: null, p99_ms: null, max_ms: null }
   }
@@ -48,4 +64,13 @@ function performanceOf(totals: Totals | undefined, percentiles: Percentiles | un
     p99_ms: at('p99'),
     max_ms,
   }
+}
+
+function spentOf({ tokens, cost_nano, unpriced }: Omit<Spent, 'count'> = { tokens: 0, cost_nano: 0, unpriced: 0 }) {
+  return { tokens, cost_usd: usdOf(cost_nano) ?? 0, unpriced }
+}
+
+function ratedOf(rated: Rated | undefined) {
+  if (!rated) return { feedback: 0, avg_score: null }
+  return { feedback: rated.count, avg_score: meanScore(rated) }
 }

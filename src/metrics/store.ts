@@ -1,20 +1,35 @@
 import { type AliasableExpression, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { firstIdAt } from '../lib/id.ts'
+import type { Cost } from '../runtime/models/usage.ts'
 import type { Database } from '../storage/database.ts'
 import { bulkTable } from '../storage/journal/bulk-table.ts'
-import type { Write } from '../storage/journal/rows.ts'
+import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
 import { removeRows, takeRows } from '../storage/queries/remove-rows.ts'
-import { bucketInSql, bucketOf, middleOf } from './histogram.ts'
-import type { Percentiles, Totals } from './metric.ts'
+import {
+  type BucketCount,
+  bucketsOf,
+  type Counted,
+  endedOf,
+  HOUR,
+  RECENT,
+  SERVED_BY,
+  SPENT,
+  stepOf,
+  sumsOf,
+  versionsOf,
+} from './counted-rows.ts'
+import { bucketOf, middleOf } from './histogram.ts'
+import type { Percentiles, Rated, Spent, Totals } from './metric.ts'
 import { MINUTE_MS, type Range } from './range.ts'
 
-/** Sums are stored by minute and by hour, so that a year need not be added up from its minutes. */
-const HOUR = 60
-
-/** A run adds to one row. The others are written by `rollUp`, and until then every reader adds the recent ones. */
+/**
+ * A run adds to one recent row. The others are written by `rollUp`, and until then every reader adds the recent ones.
+ * `recent_metrics` and `metric_buckets` have what nodes of 0.1.0 have counted; nothing new is added to the histogram.
+ */
 const SUMMED = { add: ['count', 'errors', 'sum_ms'], max: ['max_ms'] }
-const RECENT = bulkTable('recent_metrics', { merge: SUMMED })
+const VERSIONS = bulkTable('version_metrics', { merge: { ...SUMMED, add: [...SUMMED.add, ...SPENT] } })
 const METRICS = bulkTable('metrics', { merge: SUMMED })
 const BUCKETS = bulkTable('metric_buckets', { merge: { add: ['count'] } })
 
@@ -24,18 +39,37 @@ type Sample = {
   time: number
   duration_ms: number
   outcome: 'completed' | 'failed' | 'cancelled'
+  environment: string
+  version: string | null
+  deployment_id: string | null
+  tokens_used: number
+  cost_nano: Cost
 }
 
 /**
  * What an invocation adds to its agent's metrics, for the journal. A cancelled one adds nothing: no client waited for its
  * answer.
  */
-export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample): Write[] {
+export function metricWrites({ agent_seq, time, duration_ms, outcome, environment, ...of }: Sample): Write[] {
   if (outcome === 'cancelled') return []
   const ms = Math.max(0, Math.round(duration_ms))
-  const errors = outcome === 'failed' ? 1 : 0
-  const start = Math.floor(time / MINUTE_MS)
-  return [{ into: RECENT, row: { agent_seq, start, bucket: bucketOf(ms), count: 1, errors, sum_ms: ms, max_ms: ms } }]
+  const row = {
+    agent_seq,
+    minutes: RECENT,
+    start: Math.floor(time / MINUTE_MS),
+    environment,
+    version: of.version ?? '',
+    deployment_id: of.deployment_id ?? '',
+    bucket: bucketOf(ms),
+    count: 1,
+    errors: outcome === 'failed' ? 1 : 0,
+    sum_ms: ms,
+    max_ms: ms,
+    tokens: of.tokens_used,
+    cost_nano: of.cost_nano ?? 0,
+    unpriced: of.cost_nano === null ? 1 : 0,
+  }
+  return [{ into: VERSIONS, row }]
 }
 
 /**
@@ -44,16 +78,19 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
  * entry comes later makes a row again.
  */
 export async function rollUp(db: Database, before: number, limit: number): Promise<number> {
-  const which = sql<SqlBool>`start < ${Math.floor(before / MINUTE_MS)}`
-  const rows = await takeRows(db, 'recent_metrics', { which, limit })
-  const sums = rows.flatMap(({ start, ...row }) =>
-    [1, HOUR].flatMap((minutes) => {
-      const span = { ...row, minutes, start: start - (start % minutes) }
-      return [METRICS, BUCKETS].map((into) => ({ into, row: span }))
-    }),
-  )
-  await writeRows(db, sums)
-  return rows.length
+  const hasEnded = sql<SqlBool>`start < ${Math.floor(before / MINUTE_MS)}`
+  const isRecent = sql<SqlBool>`minutes = ${sql.lit(RECENT)} and ${hasEnded}`
+  const rows = await takeRows(db, 'version_metrics', { which: isRecent, limit })
+  const older = await takeRows(db, 'recent_metrics', { which: hasEnded, limit })
+  const sumsOfRow = <Row extends { start: number }>({ start, ...row }: Row, tables: readonly BulkTable[]) =>
+    [1, HOUR].flatMap((minutes) =>
+      tables.map((into) => ({ into, row: { ...row, minutes, start: start - (start % minutes) } })),
+    )
+  await writeRows(db, [
+    ...rows.flatMap((row) => sumsOfRow(row, [METRICS, VERSIONS])),
+    ...older.flatMap((row) => sumsOfRow(row, [METRICS, BUCKETS])),
+  ])
+  return rows.length + older.length
 }
 
 const SUMS = [
@@ -63,15 +100,12 @@ const SUMS = [
   sql<number>`max(max_ms)`.as('max_ms'),
 ] as const
 
-/** Whose invocations are counted: those of one user, or all of them. */
-type UserFilter = { user_id: string | null }
-
 /** The totals by the first minute of each step. Steps without an invocation are absent. */
 export async function totals(
   db: Database,
   agent_seq: number,
   range: Range,
-  whose: UserFilter,
+  whose: Counted,
 ): Promise<Map<number, Totals>> {
   const found = (await totalsOfAgents(db, [agent_seq], range, whose)).get(agent_seq) ?? []
   return new Map(found.map(({ from, count, errors, sum_ms, max_ms }) => [from, { count, errors, sum_ms, max_ms }]))
@@ -82,7 +116,7 @@ export async function totalsOfAgents(
   db: Database,
   agent_seqs: number[],
   range: Range,
-  whose: UserFilter,
+  whose: Counted,
 ): Promise<Map<number, (Totals & { from: number })[]>> {
   if (agent_seqs.length === 0) return new Map()
   const step = stepOf(range)
@@ -99,7 +133,7 @@ export function failingAgents(
   db: Database,
   agents: Expression<number>,
   range: Range,
-  whose: UserFilter,
+  whose: Counted,
   oneIn: number,
 ): Expression<number> {
   return db
@@ -115,7 +149,7 @@ export async function percentiles(
   db: Database,
   agent_seq: number,
   range: Range,
-  whose: UserFilter,
+  whose: Counted,
 ): Promise<Map<number, Percentiles>> {
   return ranked(db, bucketsOf(db, [agent_seq], range, whose), stepOf(range))
 }
@@ -125,7 +159,7 @@ export async function percentilesOfAgents(
   db: Database,
   agent_seqs: number[],
   range: Range,
-  whose: UserFilter,
+  whose: Counted,
 ): Promise<Map<number, Percentiles>> {
   if (agent_seqs.length === 0) return new Map()
   return ranked(db, bucketsOf(db, agent_seqs, range, whose), sql<number>`agent_seq`)
@@ -165,79 +199,70 @@ async function ranked(
   )
 }
 
-type StepStart = { agent_seq: number; start: number }
-type BucketCount = StepStart & { bucket: number; count: number }
-
-/** The stored sums of all users, or the invocations of one user in the same columns. */
-function sumsOf(
+/** What the invocations used, by the first minute of each step. Steps without an invocation are absent. */
+export async function spending(
   db: Database,
-  agent_seqs: number[] | Expression<number>,
+  agent_seq: number,
   range: Range,
-  { user_id }: UserFilter,
-): AliasableExpression<StepStart & Totals> {
-  if (user_id === null) {
-    const columns = ['agent_seq', 'start', 'count', 'errors', 'sum_ms', 'max_ms'] as const
-    return db
-      .selectFrom('metrics')
-      .select(columns)
-      .where('agent_seq', 'in', agent_seqs)
-      .where('minutes', '=', spanOf(range))
-      .where(isWithin(range))
-      .unionAll(
-        db.selectFrom('recent_metrics').select(columns).where('agent_seq', 'in', agent_seqs).where(isWithin(range)),
-      )
-  }
-  return db
-    .selectFrom(endedOf(db, agent_seqs, range, user_id).as('ended'))
+  whose: Counted,
+): Promise<Map<number, Spent>> {
+  const columns = ['start', 'count', ...SPENT] as const
+  const step = stepOf(range)
+  const counted =
+    whose.user_id === null
+      ? versionsOf(db, [agent_seq], range, whose).select(columns)
+      : db
+          .selectFrom(
+            endedOf(db, [agent_seq], range, whose.user_id, whose).select(['tokens_used', 'cost_nano']).as('ended'),
+          )
+          .select([
+            'start',
+            sql<number>`1`.as('count'),
+            'tokens_used as tokens',
+            sql<number>`coalesce(cost_nano, 0)`.as('cost_nano'),
+            sql<number>`case when cost_nano is null then 1 else 0 end`.as('unpriced'),
+          ])
+  const rows = await db
+    .selectFrom((counted as AliasableExpression<Spent & { start: number }>).as('counted'))
     .select([
-      'agent_seq',
-      'start',
-      sql<number>`1`.as('count'),
-      sql<number>`case when status = 'failed' then 1 else 0 end`.as('errors'),
-      'ms as sum_ms',
-      'ms as max_ms',
+      step.as('from'),
+      ...(['count', ...SPENT] as const).map((name) => sql<number>`sum(${sql.ref(name)})`.as(name)),
     ])
+    .groupBy(step)
+    .execute()
+  return new Map(rows.map(({ from, ...spent }) => [from, spent]))
 }
 
-/** The same for the buckets of durations. */
-function bucketsOf(
+/** The feedback that was first given in each step, whatever its key. */
+export async function feedback(
   db: Database,
-  agent_seqs: number[],
+  agent_seq: number,
   range: Range,
-  { user_id }: UserFilter,
-): AliasableExpression<BucketCount> {
-  if (user_id === null) {
-    const columns = ['agent_seq', 'start', 'bucket', 'count'] as const
-    return db
-      .selectFrom('metric_buckets')
-      .select(columns)
-      .where('agent_seq', 'in', agent_seqs)
-      .where('minutes', '=', spanOf(range))
-      .where(isWithin(range))
-      .unionAll(
-        db.selectFrom('recent_metrics').select(columns).where('agent_seq', 'in', agent_seqs).where(isWithin(range)),
-      )
+  whose: Counted,
+): Promise<Map<number, Rated>> {
+  let given = db
+    .selectFrom('feedback')
+    .select([sql<number>`created_at / ${sql.lit(MINUTE_MS)}`.as('start'), 'score_millionths'])
+    .where('agent_seq', '=', agent_seq)
+    // Ids begin with the time at which it was given.
+    .where('id', '>=', firstIdAt('fbk', range.from * MINUTE_MS))
+    .where('id', '<', firstIdAt('fbk', range.to * MINUTE_MS))
+  if (whose.user_id !== null) given = given.where('user_id', '=', whose.user_id)
+  for (const column of SERVED_BY) {
+    const value = whose[column]
+    if (value !== undefined) given = given.where(column, '=', value)
   }
-  return db
-    .selectFrom(endedOf(db, agent_seqs, range, user_id).as('ended'))
-    .select(['agent_seq', 'start', bucketInSql('ms').as('bucket'), sql<number>`1`.as('count')])
-}
-
-/** The invocations of a user that completed or failed in the range. */
-function endedOf(db: Database, agent_seqs: number[] | Expression<number>, { from, to }: Range, user_id: string) {
-  return db
-    .selectFrom('invocations')
+  const step = stepOf(range)
+  const rows = await db
+    .selectFrom(given.as('given'))
     .select([
-      'agent_seq',
-      'status',
-      sql<number>`finished_at / ${sql.lit(MINUTE_MS)}`.as('start'),
-      sql<number>`coalesce(duration_ms, 0)`.as('ms'),
+      step.as('from'),
+      sql<number>`count(*)`.as('count'),
+      sql<number>`sum(score_millionths)`.as('score_millionths'),
     ])
-    .where('agent_seq', 'in', agent_seqs)
-    .where('user_id', '=', user_id)
-    .where('finished_at', '>=', from * MINUTE_MS)
-    .where('finished_at', '<', to * MINUTE_MS)
-    .where('status', 'in', ['completed', 'failed'])
+    .groupBy(step)
+    .execute()
+  return new Map(rows.map(({ from, ...rated }) => [from, rated]))
 }
 
 /** Removes rows that are older, at most `limit` from each table. Returns how many. */
@@ -250,25 +275,10 @@ export function removeOfMissingAgents(db: Database, limit: number): Promise<numb
   return removeOfAll((table) => removeRowsOfMissingAgents(db, table, limit))
 }
 
-async function removeOfAll(
-  removeOf: (table: 'recent_metrics' | 'metric_buckets' | 'metrics') => Promise<number>,
-): Promise<number> {
-  return (await removeOf('recent_metrics')) + (await removeOf('metric_buckets')) + (await removeOf('metrics'))
-}
+const TABLES = ['recent_metrics', 'metric_buckets', 'metrics', 'version_metrics'] as const
 
-/**
- * The step that a row belongs to. The number is part of the SQL text, because PostgreSQL takes two parameters for two
- * different expressions.
- */
-function stepOf({ step }: Range): RawBuilder<number> {
-  return sql<number>`start - start % ${sql.lit(step)}`
-}
-
-/** How many minutes are in each row from which the steps are made. */
-function spanOf({ step }: Range): number {
-  return step % HOUR === 0 ? HOUR : 1
-}
-
-function isWithin({ from, to }: Range): RawBuilder<SqlBool> {
-  return sql<SqlBool>`start >= ${from} and start < ${to}`
+async function removeOfAll(removeOf: (table: (typeof TABLES)[number]) => Promise<number>): Promise<number> {
+  let removed = 0
+  for (const table of TABLES) removed += await removeOf(table)
+  return removed
 }

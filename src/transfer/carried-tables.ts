@@ -122,6 +122,7 @@ export const TRANSFER = {
   recent_metrics: { by: 'agent', part: 'metrics' },
   metrics: { by: 'agent', part: 'metrics' },
   metric_buckets: { by: 'agent', part: 'metrics' },
+  version_metrics: { by: 'agent', part: 'metrics' },
   webhooks: {
     by: 'project',
     where: sql<SqlBool>`request_id is null`,

@@ -72,6 +72,8 @@ const CHECKS: Partial<Record<CarriedName, Check>> = {
   recent_metrics: (row) => problemIn(z.object({ bucket: Bucket, start: Minutes }), row),
   metrics: (row) => problemIn(z.object({ minutes: z.literal([1, 60]), start: Minutes }), row),
   metric_buckets: (row) => problemIn(z.object({ minutes: z.literal([1, 60]), bucket: Bucket, start: Minutes }), row),
+  version_metrics: (row) =>
+    problemIn(z.object({ minutes: z.literal([0, 1, 60]), bucket: Bucket, start: Minutes }), row),
   webhooks: (row) =>
     problemIn(Webhook, row) ?? problemIn(CreateWebhookBody.shape.events, json(row['events']), 'events'),
   keys: (row) => problemIn(Key, row) ?? problemIn(z.array(Permission).max(20), json(row['permissions']), 'permissions'),

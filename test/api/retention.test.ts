@@ -18,6 +18,7 @@ import { onBothStores } from '../support/stores/store.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
+const ANSWERED = { environment: 'production', version: null, deployment_id: null, tokens_used: 3, cost_nano: 0 }
 
 onAnyEngine(
   'retention',
@@ -33,8 +34,8 @@ onAnyEngine(
       return logWrites({ agent_seq, request_id: 'req_1' }, entries)
     }
     const measured = (agent_seq: number, time: number) =>
-      metrics.metricWrites({ agent_seq, time, duration_ms: 5, outcome: 'completed' })
-    type CountedTable = 'logs' | 'recent_metrics' | 'metrics' | 'metric_buckets'
+      metrics.metricWrites({ ...ANSWERED, agent_seq, time, duration_ms: 5, outcome: 'completed' })
+    type CountedTable = 'logs' | 'metrics' | 'version_metrics'
     const count = async (table: CountedTable, seq: number): Promise<number> => {
       const rows = await parts().storage.db.selectFrom(table).select('agent_seq').where('agent_seq', '=', seq).execute()
       return rows.length
@@ -67,13 +68,13 @@ onAnyEngine(
       }
       await claim('old', time - 25 * HOUR)
       await claim('k', time)
-      assert.deepEqual([await count('logs', seq), await count('recent_metrics', seq)], [2_501, 2])
+      assert.deepEqual([await count('logs', seq), await count('version_metrics', seq)], [2_501, 2])
 
       service().advance(1.01 * HOUR)
       wakeJobs(service())
       await retentionEnded(now())
       assert.deepEqual(
-        [await count('logs', seq), await count('metrics', seq), await count('metric_buckets', seq)],
+        [await count('logs', seq), await count('metrics', seq), await count('version_metrics', seq)],
         [1, 2, 2],
       )
       const left = await storage.db.selectFrom('claims').select('key').where('scope', '=', 'key_1').execute()
@@ -104,10 +105,10 @@ onAnyEngine(
       await journal.commit({ writes: [gone.seq, stays.seq].flatMap((seq) => measured(seq, now())) })
       assert.equal((await service().call('DELETE', '/v1/agents/gone')).status, 200)
       assert.equal((await service().call('GET', '/v1/agents/gone/logs')).status, 404)
-      const all = ['logs', 'recent_metrics', 'metrics', 'metric_buckets'] as const
+      const all = ['logs', 'metrics', 'version_metrics'] as const
       const counts = (seq: number) => Promise.all(all.map((table) => count(table, seq)))
       await until(async () => (await counts(gone.seq)).every((rows) => rows === 0))
-      assert.deepEqual(await counts(stays.seq), [1_200, 1, 2, 2])
+      assert.deepEqual(await counts(stays.seq), [1_200, 2, 3])
     })
 
     test('runs that wait for a person stay until they are decided, however old they are', async () => {

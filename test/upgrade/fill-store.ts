@@ -106,8 +106,9 @@ export async function fillStore({ told, world, issuer }: Scene): Promise<Kept> {
   told.time += DAY
   await until('what was recent is summed', async () => {
     wakeJobs(told.service)
-    const old = (await rowsOf(told.service, 'recent_metrics')) as { start: number }[]
-    return old.every(({ start }) => start * 60_000 > told.time - HOUR)
+    const counted = await rowsOf(told.service, 'version_metrics')
+    const recent = (counted as { minutes: number; start: number }[]).filter(({ minutes }) => minutes === 0)
+    return recent.every(({ start }) => start * 60_000 > told.time - HOUR)
   })
   await until('every memory has a vector', async () => {
     told.time += 10_000

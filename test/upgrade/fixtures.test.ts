@@ -21,6 +21,8 @@ const LATER = 'came after the release'
 const EMPTY: Readonly<Record<string, string>> = {
   'sqlite feedback': LATER,
   'postgres feedback': LATER,
+  'sqlite version_metrics': LATER,
+  'postgres version_metrics': LATER,
   'sqlite nodes': 'the only service of a SQLite store needs no row',
   'sqlite memory_index': INDEX,
   'sqlite memory_index_docsize': INDEX,

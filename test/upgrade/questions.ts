@@ -172,7 +172,7 @@ async function askAgent(id: string, get: Get, list: List): Promise<void> {
   await list(`${agent}/sessions`)
   await list(`${agent}/logs`)
   const range = 'start_time=2026-03-02T00:00:00Z&end_time=2026-03-04T00:00:00Z&granularity=1h'
-  for (const metric of ['response_time', 'throughput', 'error_rate'])
+  for (const metric of ['response_time', 'throughput', 'error_rate', 'tokens', 'cost', 'feedback'])
     await get(`${agent}/metrics?metric=${metric}&${range}`)
   await get(`${agent}/metrics?metric=response_time&aggregation=p95&${range}`)
   await get(`${agent}/performance?${range}`)

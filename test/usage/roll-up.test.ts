@@ -53,7 +53,17 @@ const lineAt = (created_at: number, more: Partial<LedgerLine> = {}): LedgerLine 
 
 /** What a run adds that ends at this time. */
 const runAt = (time: number, duration_ms: number, outcome: 'completed' | 'failed' = 'completed'): Write[] => [
-  ...metrics.metricWrites({ agent_seq: 1 + (duration_ms % 3 === 0 ? 1 : 0), time, duration_ms, outcome }),
+  ...metrics.metricWrites({
+    agent_seq: 1 + (duration_ms % 3 === 0 ? 1 : 0),
+    time,
+    duration_ms,
+    outcome,
+    environment: 'production',
+    version: duration_ms % 2 === 0 ? null : 'v1',
+    deployment_id: duration_ms % 2 === 0 ? null : 'dep_1',
+    tokens_used: duration_ms,
+    cost_nano: duration_ms % 4 === 0 ? null : 10 * duration_ms,
+  }),
   ...usage.sumWrites(lineAt(time)),
 ]
 
@@ -62,6 +72,8 @@ const runs = () =>
   Array.from({ length: 90 }, (_, i) =>
     runAt(START + (i % 30) * 97 * MINUTE + i * 17_000, 3 + (i % 7) * 50, i % 5 === 0 ? 'failed' : 'completed'),
   )
+
+const byTime = ([a]: [number, unknown], [b]: [number, unknown]) => a - b
 
 /** What every reader answers, by each length of time. */
 async function allReplies({ db }: Storage) {
@@ -73,6 +85,16 @@ async function allReplies({ db }: Storage) {
     replies[`percentiles ${step}`] = [...(await metrics.percentiles(db, 1, range, ALL_USERS))].toSorted(
       ([a], [b]) => a - b,
     )
+    const ofVersion = { ...ALL_USERS, version: 'v1' }
+    replies[`totals of a version ${step}`] = [...(await metrics.totals(db, 1, range, ofVersion))].toSorted(byTime)
+    replies[`percentiles of a version ${step}`] = [...(await metrics.percentiles(db, 1, range, ofVersion))].toSorted(
+      byTime,
+    )
+    for (const whose of [ALL_USERS, ofVersion]) {
+      replies[`spending ${step} ${JSON.stringify(whose)}`] = [
+        ...(await metrics.spending(db, 1, range, whose)),
+      ].toSorted(byTime)
+    }
     const agents = sql<number>`(select 1 union all select 2)`
     const failing = metrics.failingAgents(db, agents, range, ALL_USERS, 5)
     const { rows } = await sql<{ agent_seq: number }>`select agent_seq from ${failing} as failing`.execute(db)
@@ -89,7 +111,7 @@ async function allReplies({ db }: Storage) {
 }
 
 const isRecent = async ({ db }: Storage) => {
-  const recent = await db.selectFrom('recent_metrics').select('start').execute()
+  const recent = await db.selectFrom('version_metrics').select('start').where('minutes', '=', 0).execute()
   const sums = await db.selectFrom('usage_sums').select('start').where('hours', '=', 0).execute()
   return recent.length + sums.length > 0
 }

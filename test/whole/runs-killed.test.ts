@@ -99,7 +99,11 @@ for (const engine of ENGINES) {
       )
       await service.kill()
       await service.inStore(async (db) => {
-        const rows = await db.selectFrom('recent_metrics').select(['count', 'errors']).execute()
+        const rows = await db
+          .selectFrom('version_metrics')
+          .select(['count', 'errors'])
+          .where('minutes', '=', 0)
+          .execute()
         assert.deepEqual(rows, [{ count: 1, errors: 0 }])
         assert.deepEqual(await db.selectFrom('steps').selectAll().execute(), [])
       })

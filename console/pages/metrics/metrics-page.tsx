@@ -9,10 +9,12 @@ import { countText, durationText, exactText, percentText } from '../../lib/text/
 import type { Params } from '../../routes.ts'
 import { Chart } from '../../ui/chart/chart.tsx'
 import { firstBucket, type Line } from '../../ui/chart/plot.ts'
+import { Cost } from '../../ui/data/cost.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { type Column, Table } from '../../ui/data/table.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { MetricsRangeFilter, rangeKey, readRange, zoomTo } from './metrics-range.tsx'
 
@@ -32,7 +34,7 @@ export function MetricsPage({ params: { agent = '' } }: { params: Params }) {
         operation: 'getPerformance',
         method: 'metrics.performance',
         params: { agent_id: agent },
-        query: readRange(),
+        query: { ...readRange(), version: param('version') },
       }}
     >
       {(loaded) => <Metrics agent={loaded} />}
@@ -42,23 +44,45 @@ export function MetricsPage({ params: { agent = '' } }: { params: Params }) {
 
 function Metrics({ agent: { id, name } }: { agent: Agent }) {
   const isZoomed = param('from') !== undefined
-  const performance = useResource(
-    `performance ${name} ${rangeKey()}`,
-    (signal) => service.metrics.performance(name, readRange(), { signal }),
-    { everyMs: isZoomed ? undefined : 30_000 },
-  )
+  const [version, beside] = [param('version'), param('beside')]
+  const everyMs = isZoomed ? undefined : 30_000
+  const performanceOf = (of: string | undefined) => (signal: AbortSignal) =>
+    service.metrics.performance(name, { ...readRange(), version: of }, { signal })
+  const key = `performance ${name} ${rangeKey()}`
+  const performance = useResource(`${key} ${version}`, performanceOf(version), { everyMs })
+  const other = useResource(beside ? `${key} ${beside}` : undefined, performanceOf(beside), { everyMs })
   const deployments = useResource(may('listDeployments') ? `markers ${name}` : undefined, (signal) =>
     service.deployments.list(name, { limit: MARKERS }, { signal }),
   )
   const found = performance.data
+  const shown = deployments.data?.data ?? []
+  const versions = [...new Set(shown.map((deployment) => deployment.version))]
   return (
     <>
       <div class="filters">
         <MetricsRangeFilter />
+        {versions.length > 0 && (
+          <>
+            <ChoiceFilter name="version" label="Version" all="All versions" choices={versions} />
+            <ChoiceFilter name="beside" label="Compare with" all="Compare with …" choices={versions} />
+          </>
+        )}
         {may('getUsage') && <a href={href(`/usage?agent_id=${id}`)}>Usage and cost</a>}
       </div>
-      <Failure error={performance.error ?? deployments.error} retry={performance.reload} />
-      {found && <Charts performance={found} deployments={deployments.data?.data ?? []} />}
+      <Failure error={performance.error ?? other.error ?? deployments.error} retry={performance.reload} />
+      {found && !beside && <Charts performance={found} deployments={shown} />}
+      {found && beside && (
+        <div class="beside">
+          <section aria-label={version ?? 'All versions'}>
+            <h2>{version ?? 'All versions'}</h2>
+            <Charts performance={found} deployments={shown} />
+          </section>
+          <section aria-label={beside}>
+            <h2>{beside}</h2>
+            {other.data && <Charts performance={other.data} deployments={shown} />}
+          </section>
+        </div>
+      )}
     </>
   )
 }
@@ -94,6 +118,10 @@ function Charts({ performance, deployments }: { performance: Performance; deploy
           Failed: <b>{`${countText(sums.errors)} (${percentText(sums.errors, sums.requests)})`}</b>,
           Average: <b>{durationText(sums.total_ms / sums.requests)}</b>,
           Longest: <b>{durationText(sums.max_ms)}</b>,
+          Tokens: <b>{`${countText(Math.round(sums.tokens / sums.requests))} per request`}</b>,
+          Cost:
+            sums.requests > sums.unpriced ? <Cost usd={sums.cost_usd / (sums.requests - sums.unpriced)} /> : undefined,
+          Feedback: sums.feedback > 0 ? <b>{`${scoreText(sums)} (${countText(sums.feedback)})`}</b> : undefined,
           Interval: granularity,
         }}
       />
@@ -146,13 +174,24 @@ function seriesOf(buckets: Bucket[], sums: ReturnType<typeof sumsOf>) {
   }
 }
 
+const NOTHING_SPENT = { tokens: 0, cost_usd: 0, unpriced: 0, feedback: 0, score: 0 }
+
+function scoreText({ score, feedback }: typeof NOTHING_SPENT): string {
+  return (score / feedback).toFixed(2)
+}
+
 function sumsOf(buckets: Bucket[]) {
-  const sums = { requests: 0, errors: 0, total_ms: 0, max_ms: 0 }
-  for (const { requests, errors, avg_ms, max_ms } of buckets) {
+  const sums = { requests: 0, errors: 0, total_ms: 0, max_ms: 0, ...NOTHING_SPENT }
+  for (const { requests, errors, avg_ms, max_ms, tokens, cost_usd, unpriced, feedback, avg_score } of buckets) {
     sums.requests += requests
     sums.errors += errors
     sums.total_ms += requests * (avg_ms ?? 0)
     sums.max_ms = Math.max(sums.max_ms, max_ms ?? 0)
+    sums.tokens += tokens
+    sums.cost_usd += cost_usd
+    sums.unpriced += unpriced
+    sums.feedback += feedback
+    sums.score += feedback * (avg_score ?? 0)
   }
   return sums
 }

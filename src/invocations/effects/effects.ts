@@ -30,13 +30,13 @@ export async function effects(
   logs: LogEntry[],
   { events, newId }: Pick<Parts, 'events' | 'newId'>,
 ): Promise<Write[]> {
-  const { id: request_id, status, context, finished_at: time, duration_ms } = invocation
+  const { id: request_id, status, context, finished_at: time } = invocation
   const { user_id = null, session_id = null } = context
   const source = { agent_seq: agent.seq, request_id }
   const writes = logWrites(source, logs)
   writes.push(
     ownLogWrite(source, endEntry(invocation)),
-    ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
+    ...metricWrites({ ...invocation, agent_seq: agent.seq, time, outcome: status }),
   )
   // An answer that ended with calls for its caller is remembered when the run continues.
   const remembers = policy.remember && !isStateless(context) && hasOwnMemory(invocation, agent)

@@ -10,8 +10,11 @@ const sessionTurns = frozenMigration('0002-session-turns', { touches: { runs: 'r
 /** What people say of answers. */
 const feedback = frozenMigration('0003-feedback')
 
+/** Metrics by the version that answered. */
+const versionMetrics = frozenMigration('0004-version-metrics')
+
 /** In order of their numbers. A released migration is never edited: see docs/internals/storage.md. */
-export const MIGRATIONS: readonly Migration[] = [firstRelease, sessionTurns, feedback]
+export const MIGRATIONS: readonly Migration[] = [firstRelease, sessionTurns, feedback, versionMetrics]
 
 /** Whether a store with these migrations is older than the first release. */
 export function isUnreleased(names: readonly string[]): boolean {

@@ -27,7 +27,7 @@ export const logTables = {
     logs_by_transaction: { postgres: '(written_in, id)' },
   }),
   /**
-   * An agent's invocations in the minute `start` with a duration in one bucket. A run adds to one row. Each row is
+   * An agent's invocations in the minute `start` with a duration in one bucket, as nodes of 0.1.0 count them. Each row is
    * moved into the summaries and the histograms of its minute and its hour.
    */
   recent_metrics: table({
@@ -54,7 +54,7 @@ export const logTables = {
   })
     .keyedBy('agent_seq', 'minutes', 'start')
     .indexes({ metrics_by_start: '(start)' }),
-  /** The histogram of their durations: how many invocations fell into each bucket. */
+  /** The histogram of their durations, of what nodes of 0.1.0 have counted. */
   metric_buckets: table({
     agent_seq: integer,
     minutes: integer,
@@ -64,4 +64,28 @@ export const logTables = {
   })
     .keyedBy('agent_seq', 'minutes', 'start', 'bucket')
     .indexes({ metric_buckets_by_start: '(start)' }),
+  /**
+   * The histogram of their durations by what answered: the invocations of `minutes` minutes (1 or 60) from `start` on whose durations fell into one
+   * bucket. A row with 0 minutes is of one minute and is in no other sum yet. An empty text stands for null.
+   */
+  version_metrics: table({
+    agent_seq: integer,
+    minutes: integer,
+    start: integer,
+    environment: text,
+    version: text,
+    deployment_id: text,
+    bucket: integer,
+    count: integer,
+    errors: integer,
+    sum_ms: integer,
+    max_ms: integer,
+    tokens: integer,
+    /** In billionths of a dollar. */
+    cost_nano: integer,
+    /** How many of them have no known cost. */
+    unpriced: integer,
+  })
+    .keyedBy('agent_seq', 'minutes', 'start', 'environment', 'version', 'deployment_id', 'bucket')
+    .indexes({ version_metrics_by_start: '(minutes, start)' }),
 }

@@ -178,7 +178,9 @@ const countRules: Rule[] = [
   {
     name: 'histograms have what the metrics count',
     broken: `select m.agent_seq || ' ' || m.start from metrics m
-      left join (select agent_seq, minutes, start, sum(count) as count from metric_buckets group by 1, 2, 3) b
+      left join (select agent_seq, minutes, start, sum(count) as count from (
+          select agent_seq, minutes, start, count from metric_buckets
+          union all select agent_seq, minutes, start, count from version_metrics) counted group by 1, 2, 3) b
         on b.agent_seq = m.agent_seq and b.minutes = m.minutes and b.start = m.start
       where m.count <> coalesce(b.count, 0)`,
   },
@@ -210,7 +212,7 @@ const lifeRules: Rule[] = [
   {
     name: 'rows of a deleted agent wait for a sweep',
     broken: `select 'agent ' || agent_seq from (
-        select agent_seq from memories union select agent_seq from recent_metrics union select agent_seq from runs union select agent_seq from approvals
+        select agent_seq from memories union select agent_seq from version_metrics union select agent_seq from runs union select agent_seq from approvals
       ) t where agent_seq not in (select seq from agents) and not exists (select 1 from jobs where kind in ('purge', 'retention'))`,
   },
 ]

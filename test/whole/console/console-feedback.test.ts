@@ -92,6 +92,29 @@ inConsole('feedback in the console', (visit, service) => {
     await leave()
   })
 
+  test('the metrics of two versions stand beside each other, with tokens and feedback', async () => {
+    for (const [version, score] of [
+      ['m1', -1],
+      ['m2', 0.5],
+    ] as const) {
+      await service().call('POST', '/v1/agents/pilot/deployments', { body: { environment: 'production', version } })
+      await rate(await invoke(`measured ${version}`), { score })
+    }
+    const { page, leave } = await visit('/agents/pilot/metrics')
+    await page.getByLabel('Version', { exact: true }).selectOption('m1')
+    await page.getByLabel('Compare with').selectOption('m2')
+    for (const [version, score] of [
+      ['m1', '-1.00 (1)'],
+      ['m2', '0.50 (1)'],
+    ] as const) {
+      const side = page.getByRole('region', { name: version, exact: true })
+      await side.getByText(score).waitFor()
+      await side.getByText(/per request/).waitFor()
+    }
+    assert.match(page.url(), /version=m1&beside=m2/)
+    await leave()
+  })
+
   test('a viewer sees feedback and has no buttons to give it', async () => {
     const request_id = await invoke('For a viewer')
     await rate(request_id, { score: 1, comment: 'Seen by all' })

@@ -12,40 +12,46 @@ type MetricOptions = Common & {
   until?: string
   granularity?: MetricSeries['granularity']
   aggregation?: NonNullable<MetricSeries['aggregation']>
+  environment?: string
+  version?: string
+  deployment?: string
   values?: boolean
   table?: boolean
 }
 
-const METRICS: MetricSeries['metric'][] = ['throughput', 'response_time', 'error_rate']
+const METRICS: MetricSeries['metric'][] = ['throughput', 'response_time', 'error_rate', 'tokens', 'cost', 'feedback']
+/** Others have no aggregation. */
+const AGGREGATED = new Set<MetricSeries['metric']>(['response_time', 'tokens', 'cost'])
 const WIDTH = 60
 
 export function metrics(command: Command, world: World): void {
   takesService(command)
     .argument('<agent>', 'ID or name')
-    .argument('[metric]', 'response_time, throughput or error_rate (default: all three)')
+    .argument('[metric]', 'response_time, throughput, error_rate, tokens, cost or feedback (default: all)')
     .option('--since <when>', 'a duration such as 6h, or a time', '1h')
     .option('--until <when>', 'a duration, or a time')
     .option('--granularity <step>', '1m, 5m, 1h or 1d')
-    .option('--aggregation <how>', 'for response_time: avg, p50, p95, p99 or max')
+    .option('--aggregation <how>', 'for response_time: avg, p50, p95, p99 or max; for tokens and cost: avg or sum')
+    .option('--environment <environment>', 'only invocations in this environment')
+    .option('--version <version>', 'only invocations that this version answered')
+    .option('--deployment <deployment_id>', 'only invocations that this deployment answered')
     .option('--values', 'print every value')
     .option('--table', 'print a table of requests, errors and response times')
     .action(async (agent: string, metric: MetricSeries['metric'] | undefined, options: MetricOptions) => {
-      const { granularity, aggregation } = options
+      const { granularity, aggregation, environment, version, deployment: deployment_id } = options
       const range = { start_time: pointInTime(options.since), end_time: options.until && pointInTime(options.until) }
+      const query = { ...range, granularity, environment, version, deployment_id }
       if (options.table) {
-        const performance = await withClient(world, options, (client) =>
-          client.metrics.performance(agent, { ...range, granularity }),
-        )
+        const performance = await withClient(world, options, (client) => client.metrics.performance(agent, query))
         return options.json ? printJson(world, performance) : showTable(world, performance)
       }
       const series = await withClient(world, options, (client) =>
         Promise.all(
           (metric ? [metric] : METRICS).map((name) =>
             client.metrics.get(agent, {
-              ...range,
+              ...query,
               metric: name,
-              granularity,
-              aggregation: name === 'response_time' ? aggregation : undefined,
+              aggregation: (metric ?? 'response_time') === name && AGGREGATED.has(name) ? aggregation : undefined,
             }),
           ),
         ),
@@ -89,6 +95,9 @@ function showTable(world: World, { buckets }: Performance): void {
       { title: 'P95', of: ({ p95_ms }) => ms(p95_ms) },
       { title: 'P99', of: ({ p99_ms }) => ms(p99_ms) },
       { title: 'MAX', of: ({ max_ms }) => ms(max_ms) },
+      { title: 'TOKENS', of: ({ tokens }) => tokens },
+      { title: 'COST USD', of: ({ cost_usd }) => cost_usd },
+      { title: 'SCORE', of: ({ avg_score }) => ms(avg_score) },
     ],
     {},
   )
