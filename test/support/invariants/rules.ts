@@ -30,8 +30,8 @@ export function stoppedRules(node: string): Rule[] {
       broken: `select i.id || ' has ' || i.tokens_used || ', the ledger ' || l.tokens from invocations i
         join (select request_id, sum(input_tokens + output_tokens) as tokens from ledger
           where purpose = 'run' and status not in ('reserved', 'lost') group by request_id) l on l.request_id = i.id
-        where i.tokens_used <> l.tokens and not (i.status = 'failed' and i.tokens_used = 0)
-          and (i.attempts is null or cast(i.attempts as text) not like '%"lost"%' or cast(i.steps as text) like '%The service stopped%')
+        where i.tokens_used <> l.tokens
+          and i.attempts is null and i.status = 'completed'
           and not exists (select 1 from ledger where request_id = i.id and status in ('reserved', 'lost'))`,
     },
   ]
