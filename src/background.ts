@@ -34,6 +34,7 @@ import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
 import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
 import * as claims from './storage/leases/claims.ts'
 import { endLeases } from './storage/leases/lease.ts'
+import { removeAbandoned } from './transfer/discard-import.ts'
 import { isImporting } from './transfer/import-state.ts'
 import * as usage from './usage/store.ts'
 import { removeOfMissingRuns } from './webhooks/callback-store.ts'
@@ -198,6 +199,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
     { name: 'approvals of deleted agents', remove: removeApprovalsOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
+    { name: 'usage of imports that were given up', remove: removeAbandoned },
   ].map(({ name, remove }) => ({
     name,
     keep_ms: 0,

@@ -218,6 +218,10 @@ export async function removeOfProjects(db: Database, now: number, limit: number)
   return 0
 }
 
+export function removeOfProject(db: Database, project_id: string, limit: number): Promise<number> {
+  return removeSome(db, sql`project_id = ${project_id}`, limit)
+}
+
 export function removeOfMissingProjects(db: Database, limit: number): Promise<number> {
   return removeSome(db, sql`not exists (select 1 from projects where projects.id = files.project_id)`, limit)
 }

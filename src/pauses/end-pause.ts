@@ -1,4 +1,6 @@
+import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
+import { BY_IMPORT } from '../storage/queries/paused-projects.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import { EndPauseBody, PauseReply, presentPauses, projectToPause } from './pause.ts'
 import * as pauses from './store.ts'
@@ -14,11 +16,16 @@ export const endPause = operation({
   audit: { target: null },
   idempotent: true,
   input: { body: EndPauseBody, bodyOptional: true },
-  answer: { data: PauseReply },
+  answer: { data: PauseReply, errors: ['conflict'] },
 
   async run({ body }, { db, actor, events, now }) {
     const project_id = projectToPause(actor, body.scope)
     const ended = await pauses.remove(db, project_id)
+    if (ended?.paused_by === BY_IMPORT) {
+      throw conflict(
+        "The import of this project isn't complete. Run `moorage import` with the same file again, or remove what was imported with `moorage import --discard`.",
+      )
+    }
     if (ended) {
       const time = now()
       const told = { project_id: project_id ?? DEFAULT_PROJECT, agent_id: null, time }

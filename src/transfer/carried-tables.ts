@@ -41,6 +41,8 @@ export type CarriedTable = {
   /** Columns with ids of rows that must be in the same file. */
   names?: Readonly<Record<string, Named>>
   mentions?: Readonly<Record<string, Mentioned>>
+  /** Columns that the use of a row changes at any time, so they say nothing about whether two rows are equal. */
+  used?: readonly string[]
 }
 
 /** A table whose rows stay, and why. */
@@ -118,7 +120,6 @@ export const TRANSFER = {
     fixed: { charges: null, owner: null, lease_until: null },
     mentions: { agent_id: 'agents', request_id: 'runs' },
   },
-  usage_sums: { by: 'project', part: 'usage', mentions: { agent_id: 'agents' } },
   recent_metrics: { by: 'agent', part: 'metrics' },
   metrics: { by: 'agent', part: 'metrics' },
   metric_buckets: { by: 'agent', part: 'metrics' },
@@ -136,10 +137,17 @@ export const TRANSFER = {
     where: OF_SERVICE_KEYS,
     fixed: { person_id: null, role_source: null, role_id: null, vouched_at: null },
     names: { agent_id: 'agents' },
+    used: ['last_used_at'],
   },
   earlier_secrets: { by: ofServiceKeys, names: { key_id: 'keys' } },
-  key_factors: { by: ofServiceKeys, sealed: { secret: () => FACTOR_PURPOSE }, names: { key_id: 'keys' } },
+  key_factors: {
+    by: ofServiceKeys,
+    sealed: { secret: () => FACTOR_PURPOSE },
+    names: { key_id: 'keys' },
+    used: ['last_step', 'wrong_codes', 'locked_until', 'version'],
+  },
 
+  usage_sums: { stays: 'the target sums the lines of the ledger that it did not have yet' },
   projects: { stays: 'its name, description and limits are in the header of the file; the target gives it another id' },
   pauses: { stays: 'an imported project begins with a pause of its own' },
   runs: { stays: 'what is in progress continues where it is' },

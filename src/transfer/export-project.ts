@@ -90,12 +90,7 @@ export async function exportProject(
       with: [...wishes.with],
       sealed: sealing?.envelope ?? null,
     })
-    const agents = await db
-      .selectFrom('agents')
-      .select(['id', 'seq'])
-      .where('project_id', '=', project_id)
-      .orderBy('seq')
-      .execute()
+    const agents = await agentsOf(db, project_id)
     const agentIds = new Map(agents.map(({ id, seq }) => [seq, id]))
     const heirs = newList()
     const seal = sealing?.seal
@@ -129,6 +124,11 @@ export async function exportProject(
   }
 }
 
+export function agentsOf(db: Database, project_id: string): Promise<AgentOfProject[]> {
+  const agents = db.selectFrom('agents').select(['id', 'seq']).where('project_id', '=', project_id)
+  return agents.orderBy('seq').execute()
+}
+
 async function writeTable(exporting: Exporting, table: CarriedName): Promise<void> {
   let rows = 0
   for await (const page of readRows(exporting.db, table, exporting)) {
@@ -139,36 +139,40 @@ async function writeTable(exporting: Exporting, table: CarriedName): Promise<voi
   }
 }
 
-/** `true` stands for a secret that is there and not in the file, and in the digest for every secret. */
 async function writeRow(exporting: Exporting, table: CarriedName, stored: StoredRow): Promise<void> {
   const { agentIds, project_id, parts, seal, writer } = exporting
-  const row = Object.fromEntries(
-    cellColumns(table).map((column) => [column, cellOf(table, column, stored, agentIds)]),
-  ) as FileRecord
-  const cells: Record<string, FileValue | true> = { ...row }
-  const shown = { ...cells }
+  const row = rowOf(table, stored, agentIds)
+  const shown = shownRow(table, row)
+  const cells = { ...shown }
   for (const [column, purposeOf] of Object.entries(carriedTable(table).sealed ?? {})) {
-    const value = storedSecret(column, row[column] ?? null)
-    shown[column] = value === null ? null : true
+    if (!seal || shown[column] !== true) continue
     const open = (text: string) => parts.keyring.decrypt(text, purposeOf(row, project_id))
-    cells[column] =
-      value === null || !seal ? shown[column] : seal(openCell(column, value, open), placeOf(table, column, row))
+    cells[column] = seal(openCell(column, String(row[column]), open), placeOf(table, column, row))
   }
   await writer.row(Object.values(cells), Object.values(shown))
 }
 
-/** The earlier secrets of a webhook are a list. An empty one has no secret. */
-function storedSecret(column: string, value: FileValue): string | null {
-  return value === null || (column === EARLIER && value === '[]') ? null : String(value)
+export function rowOf(table: CarriedName, stored: StoredRow, agentIds: ReadonlyMap<number, string>): FileRecord {
+  return Object.fromEntries(cellColumns(table).map((column) => [column, cellOf(table, column, stored, agentIds)]))
+}
+
+/** A row as digests see it: `true` stands for a secret, which is sealed differently each time, and may not be in the file. */
+export function shownRow(table: CarriedName, row: FileRecord): Record<string, FileValue | true> {
+  const { sealed = {} } = carriedTable(table)
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => {
+      // The earlier secrets of a webhook are a list.
+      const isSecret = Object.hasOwn(sealed, column) && value !== null && value !== '[]'
+      return [column, isSecret ? true : Object.hasOwn(sealed, column) ? null : value]
+    }),
+  )
 }
 
 function openCell(column: string, value: string, open: (sealed: string) => string): string {
-  if (column !== EARLIER) return open(value)
+  if (column !== 'earlier_secrets') return open(value)
   const earlier = JSON.parse(value) as EarlierSecret[]
   return JSON.stringify(earlier.map((one) => ({ ...one, secret: open(one.secret) })))
 }
-
-const EARLIER = 'earlier_secrets'
 
 /** The command line on the server, which has all rights. */
 const LOCAL = 'local'

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { conflict } from '../errors.ts'
@@ -6,13 +7,11 @@ import * as pauses from '../pauses/store.ts'
 import { withLimits } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
 import type { Database } from '../storage/database.ts'
+import { isRunning } from '../storage/jobs/jobs.ts'
+import { BY_IMPORT } from '../storage/queries/paused-projects.ts'
 import { findSetting, touch } from '../storage/stored-settings.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
-import type { CheckedFile } from './check-file.ts'
-
-/** Who has paused a project whose import has begun. As long as this pause is there, the import can continue. */
-const BY_IMPORT = 'import'
-const UNFINISHED = 'This project is being imported, and is not complete yet'
+import type { CheckedFile } from './check/check-file.ts'
 
 /** An import can't continue after this time: until it ends, nothing old is removed from the store. */
 const MOST_MS = 24 * 3_600_000
@@ -23,40 +22,75 @@ export async function isImporting(db: Database, now: number): Promise<boolean> {
     .selectFrom('pauses')
     .select('project_id')
     .where('paused_by', '=', BY_IMPORT)
-    .where('reason', '=', UNFINISHED)
     .where('paused_at', '>', now - MOST_MS)
     .executeTakeFirst()
   return unfinished !== undefined
 }
 
-/** How far an import is. It's stored with each batch of rows, so a process that dies has done a batch or it hasn't. */
-export type ImportState = {
-  project_id: string
-  /** The last line of the file that needs no more work. */
-  line: number
-  /** How many rows of each table were taken. */
-  rows: Record<string, number>
-  isDone: boolean
-}
+const ReadTable = z.object({ table: z.string(), rows: z.int(), sha256: z.string(), isEqual: z.boolean() })
+
+/** What a table has, read back when it was complete, and whether these are the rows of the file. */
+export type ReadTable = z.output<typeof ReadTable>
 
 const State = z.object({
   project_id: z.string(),
+  /**
+   * The usage that comes with the file is stored under this ID until the import is complete: that of the default project
+   * from an earlier life must stay if the import is given up.
+   */
+  usage_id: z.string(),
+  /** Whether the secrets of the file are imported. */
+  secrets: z.boolean(),
+  /** The last line of the file that needs no more work. */
   line: z.int(),
+  /** How many rows of each table were taken. */
   rows: z.record(z.string(), z.int()),
-  isDone: z.boolean(),
+  /** How many of them were left out with their secrets. */
+  left: z.record(z.string(), z.int()),
+  /** How many lines the ledger of this service already had. */
+  known_lines: z.int(),
+  read: z.array(ReadTable),
+  status: z.enum(['unfinished', 'discarded', 'done']),
 })
 
+/** How far an import is. It's stored with each batch of rows, so a process that dies has done a batch or it hasn't. */
+export type ImportState = z.output<typeof State>
+
+const textOf = (state: ImportState) => JSON.stringify(State.parse(state))
 const nameOf = ({ sha256 }: Pick<CheckedFile, 'sha256'>) => `import ${sha256}`
 
-/** How far an earlier process has come with the file. Undefined if its project is gone again. */
+/** How to begin anew. */
+export function discarding(project: string): string {
+  return `remove what was imported with \`moorage import --discard ${project}\`, and import the file again`
+}
+
+/** How far an earlier process has come with the file. Undefined if its project is gone, or was emptied after the import. */
 export async function findState(db: Database, file: CheckedFile): Promise<ImportState | undefined> {
   const text = await findSetting(db, nameOf(file))
   if (text === undefined) return undefined
   const state = State.parse(JSON.parse(text))
-  return (await projects.find(db, state.project_id)) && state
+  if ((await projects.find(db, state.project_id)) === undefined) return undefined
+  if (state.status === 'done' && state.project_id === DEFAULT_PROJECT && (await findContent(db)) === undefined)
+    return undefined
+  return state
 }
 
-/** Stores how far it is. Throws if another process imports the same file, or the project is used already. */
+/** The states of imports that are not complete, by the names of their settings. */
+export async function listUnfinished(db: Database): Promise<UnfinishedState[]> {
+  const rows = await db.selectFrom('settings').selectAll().where('name', 'like', 'import %').execute()
+  const states = rows.map(({ name, value }) => ({ name, ...State.parse(JSON.parse(value)) }))
+  return states.filter(({ status }) => status !== 'done')
+}
+
+export type UnfinishedState = ImportState & { name: string }
+
+/** From now on no process continues the import. Waits for one that stores a batch. It needs a transaction. */
+export async function endState(db: Database, { name, ...state }: UnfinishedState): Promise<void> {
+  const value = textOf({ ...state, status: 'discarded' })
+  await db.updateTable('settings').set({ value }).where('name', '=', name).execute()
+}
+
+/** Stores how far it is. Throws if another process imports the same file, or the project was deleted. */
 export async function putState(
   db: Database,
   file: CheckedFile,
@@ -66,9 +100,9 @@ export async function putState(
 ): Promise<void> {
   const { numUpdatedRows } = await db
     .updateTable('settings')
-    .set({ value: JSON.stringify(after) })
+    .set({ value: textOf(after) })
     .where('name', '=', nameOf(file))
-    .where('value', '=', JSON.stringify(before))
+    .where('value', '=', textOf(before))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw conflict('Another process is importing this file.')
   const pause = await db
@@ -76,11 +110,8 @@ export async function putState(
     .select(['paused_by', 'paused_at'])
     .where('project_id', '=', before.project_id)
     .executeTakeFirst()
-  if (pause && pause.paused_at <= now - MOST_MS) {
-    throw conflict('The import began more than a day ago. Delete the project, and import it again.')
-  }
-  if (pause?.paused_by === BY_IMPORT) return
-  throw conflict('The project was resumed or deleted before its import was complete. Delete it, and import it again.')
+  if (pause?.paused_by !== BY_IMPORT) throw conflict('The project was deleted before its import was complete.')
+  if (pause.paused_at <= now - MOST_MS) throw conflict("The import began more than a day ago and can't be continued.")
 }
 
 type BeginNeeds = Pick<Parts, 'newId' | 'now'>
@@ -89,61 +120,74 @@ type BeginNeeds = Pick<Parts, 'newId' | 'now'>
 export async function beginImport(
   db: Database,
   file: CheckedFile,
-  name: string,
+  { name, secrets }: { name: string; secrets: boolean },
   { newId, now }: BeginNeeds,
 ): Promise<ImportState> {
+  const existing = await projects.find(db, name)
+  if (existing) await requireEmptyDefault(db, existing)
   await requireNew(db, file)
-  await removeLeftovers(db, file)
   const time = now()
   const { description, limits, created_at } = file.header.project
   const settings = { description, limits: withLimits({}, limits as Parameters<typeof withLimits>[1]) }
-  const existing = await projects.find(db, name)
-  const project_id = existing?.id ?? newId('prj', time)
-  if (existing) {
-    await requireEmptyDefault(db, existing)
-    await projects.update(db, project_id, { ...settings, updated_at: time })
-  } else {
+  const new_id = newId('prj', time)
+  const project_id = existing?.id ?? new_id
+  if (existing) await projects.update(db, project_id, { ...settings, updated_at: time })
+  else {
     const project = { ...settings, id: project_id, name, stored_bytes: null, created_at, updated_at: time }
     await projects.insert(db, project)
   }
-  const pause = { project_id, reason: UNFINISHED, paused_by: BY_IMPORT, paused_at: time }
+  for (const budget_id of file.ids.budgets)
+    await db.deleteFrom('budget_counters').where('budget_id', '=', budget_id).execute()
+  const reason = 'This project is being imported, and is not complete yet'
+  const pause = { project_id, reason, paused_by: BY_IMPORT, paused_at: time }
   if (!(await pauses.insert(db, pause))) throw conflict(`The project "${name}" is paused. Resume it first.`)
-  const state = { project_id, line: 0, rows: {}, isDone: false }
-  await touch(db, nameOf(file), JSON.stringify(state))
+  const nothing = { line: 0, rows: {}, left: {}, known_lines: 0, read: [], status: 'unfinished' as const }
+  const state = { project_id, usage_id: new_id, secrets, ...nothing }
+  await touch(db, nameOf(file), textOf(state))
   return state
 }
 
-/** The project stays paused: the original may still run. */
-export async function endPauseReason(db: Database, project_id: string, now: number): Promise<void> {
-  const reason = 'Imported. Resume it when the original no longer runs'
-  await pauses.insert(db, { project_id, reason, paused_by: BY_IMPORT, paused_at: now })
+/** The jobs that remove old rows (see background.ts). */
+const SWEEPS = ['purge', 'file bytes', 'retention']
+const LOOK_MS = 50
+/** A sweep looks before each of its batches whether something is imported. */
+const MOST_LOOKS = 1_200
+
+/** A batch of a sweep may have begun before the import did, and must not meet its rows. */
+export async function sweepsToEnd({ storage, now }: Pick<Parts, 'storage' | 'now'>): Promise<void> {
+  for (let looks = 0; looks < MOST_LOOKS && (await isRunning(storage.db, SWEEPS, now())); looks++) await wait(LOOK_MS)
+}
+
+/** The project is complete, and stays paused: the original may still run. */
+export async function endPauseReason(db: Database, project_id: string, reason: string, now: number): Promise<void> {
+  await pauses.remove(db, project_id)
+  await pauses.insert(db, { project_id, reason, paused_by: 'local', paused_at: now })
 }
 
 /** The first start makes the default project, so that one can be there. */
 async function requireEmptyDefault(db: Database, { id, name }: { id: string; name: string }): Promise<void> {
+  if ((await listUnfinished(db)).some(({ project_id }) => project_id === id)) {
+    throw conflict(`The import of another file into "${name}" is not complete. Continue it, or ${discarding(name)}.`)
+  }
   if (id !== DEFAULT_PROJECT) {
     throw conflict(`A project named "${name}" already exists. Choose another name with --as.`)
   }
+  const found = await findContent(db)
+  if (found === undefined) return
+  throw conflict(
+    `The project "${name}" is not empty: it has ${found}. Delete them first, or choose another name with --as.`,
+  )
+}
+
+/** A table of which the default project has rows. */
+async function findContent(db: Database): Promise<string | undefined> {
   for (const table of ['agents', 'keys', 'webhooks', 'secrets', 'providers', 'prices', 'budgets', 'files'] as const) {
-    const { rows } = await sql`select 1 from ${sql.table(table)} where project_id = ${id} limit 1`.execute(db)
-    if (rows.length === 0) continue
-    throw conflict(
-      `The project "${name}" is not empty: it has ${table}. Delete them first, or choose another name with --as.`,
-    )
+    const { rows } = await sql`
+      select 1 from ${sql.table(table)} where project_id = ${DEFAULT_PROJECT} limit 1`.execute(db)
+    if (rows.length > 0) return table
   }
+  return undefined
 }
-
-/** What was spent outlives budgets and projects. What an interrupted import has left of it comes again with the file. */
-async function removeLeftovers(db: Database, file: CheckedFile): Promise<void> {
-  const before = await findSetting(db, nameOf(file))
-  const { project_id, isDone } = before === undefined ? NOTHING_BEFORE : State.parse(JSON.parse(before))
-  for (const table of isDone ? [] : (['ledger', 'usage_sums'] as const))
-    await db.deleteFrom(table).where('project_id', '=', project_id).execute()
-  for (const budget_id of file.ids.budgets)
-    await db.deleteFrom('budget_counters').where('budget_id', '=', budget_id).execute()
-}
-
-const NOTHING_BEFORE = { project_id: '', isDone: true }
 
 const IDS_AT_ONCE = 500
 

@@ -1,6 +1,8 @@
 import { type SqlBool, sql } from 'kysely'
+import { conflict } from '../errors.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
+import { isDuplicate } from '../storage/failures.ts'
 import { newSecret } from '../webhooks/webhook.ts'
 import {
   type CarriedName,
@@ -10,12 +12,13 @@ import {
   factsOf,
   type Mentioned,
 } from './carried-tables.ts'
-import type { NewRow } from './insert-rows.ts'
 import { EarlierSecrets, type OpenedCells } from './secrets-of-rows.ts'
 
 /** What rows of a file are given in the target. */
 export type Target = {
   project_id: string
+  /** What the lines of the ledger are stored under: see `ImportState`. */
+  usage_id: string
   /** The numbers of the project's agents. */
   agents: ReadonlyMap<string, number>
   keyring: Parts['keyring']
@@ -47,7 +50,7 @@ export async function targetRows(
       if (facts[column]?.kind === 'bytes') return [column, Buffer.from(String(value), 'base64')]
       return [column, value]
     })
-    const own = Object.hasOwn(facts, 'project_id') ? { project_id: target.project_id } : {}
+    const own = Object.hasOwn(facts, 'project_id') ? { project_id: ownerOf(table, target) } : {}
     const stored = { ...Object.fromEntries(cells), ...fixed, ...own }
     return table === 'webhooks' && opened?.['secret'] === undefined
       ? { ...stored, ...disabledWebhook(row, target) }
@@ -60,10 +63,28 @@ export function isNothingWithoutSecrets(table: CarriedName, { row, opened }: Fil
   return table === 'providers' && row['api_key'] !== null && opened?.['api_key'] === undefined
 }
 
+function ownerOf(table: CarriedName, { project_id, usage_id }: Target): string {
+  return table === 'ledger' ? usage_id : project_id
+}
+
 /** Nothing that it sends could be checked by its receiver before that has the new secret. */
-function disabledWebhook({ disabled_reason }: FileRecord, { keyring }: Target): NewRow {
+function disabledWebhook(row: FileRecord, { keyring }: Target): NewRow {
   const { secret, secret_hint } = newSecret(keyring).sealed
-  return { secret, secret_hint, status: 'disabled', disabled_reason: disabled_reason ?? 'requested' }
+  return { secret, secret_hint, ...disabled(row) }
+}
+
+function disabled({ disabled_reason = null }: Readonly<Record<string, FileValue | true>>) {
+  return { status: 'disabled', disabled_reason: String(disabled_reason ?? 'requested') }
+}
+
+/** What a row of the file and its row here have in common, if the secrets were left out. */
+export function withoutSecrets(table: CarriedName, shown: Readonly<Record<string, FileValue | true>>) {
+  const none = Object.keys(carriedTable(table).sealed ?? {}).map((column) => [column, null])
+  return {
+    ...shown,
+    ...Object.fromEntries(none),
+    ...(table === 'webhooks' && { ...disabled(shown), secret_hint: null }),
+  }
 }
 
 function sealAgain(
@@ -162,13 +183,75 @@ function isOwn(of: Mentioned, project_id: string) {
   return sql<SqlBool>`agent_seq in ${ofProject(project_id)}`
 }
 
-/** Removes lines of the ledger that a deleted project has left: a project that comes back brings them. */
-export async function removeOrphans(db: Database, rows: readonly FileRow[]): Promise<void> {
+/**
+ * The ids of lines that the ledger of this service has from an earlier life of the project. They stay as they are, and are
+ * not counted again. Refuses lines with such an id and other values.
+ */
+export async function knownLines(db: Database, rows: readonly FileRow[], { usage_id }: Target): Promise<Set<string>> {
   const ids = rows.map(({ row }) => String(row['id']))
-  if (ids.length === 0) return
-  await db
-    .deleteFrom('ledger')
-    .where('id', 'in', ids)
-    .where('project_id', 'not in', sql<string>`(select projects.id from projects)`)
-    .execute()
+  if (ids.length === 0) return new Set()
+  const found = await db.selectFrom('ledger').selectAll().where('id', 'in', ids).execute()
+  const known = new Map(found.filter(({ project_id }) => project_id !== usage_id).map((line) => [line.id, line]))
+  for (const { row } of rows) {
+    const line = known.get(String(row['id']))
+    if (line === undefined || isSameLine(row, line)) continue
+    throw conflict(
+      `The ledger of this service has ${row['id']} already, with other values. Export the project again without usage.`,
+    )
+  }
+  return new Set(known.keys())
+}
+
+/** The number of the agent was another, and the user may have been erased here. */
+function isSameLine(row: FileRecord, line: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(row).every(
+    ([column, value]) =>
+      column === 'agent_seq' || value === line[column] || (column === 'user_id' && line[column] === null),
+  )
+}
+
+/** A row as it will be stored. */
+export type NewRow = Readonly<Record<string, string | number | Uint8Array | null>>
+
+/** Rows with these ids or keys are in the store already. */
+export class RowsExistError extends Error {
+  constructor(table: CarriedName) {
+    super(`Rows of ${table} in the file exist already in this service.`)
+  }
+}
+
+/** Inserts rows, and compares what the database then has with what it was given. All have the same columns. */
+export async function insertRows(db: Database, table: CarriedName, rows: readonly NewRow[]): Promise<void> {
+  const [first] = rows
+  if (!first) return
+  const columns = Object.keys(first)
+  const names = sql.join(columns.map((column) => sql.ref(column)))
+  const values = rows.map((row) => sql`(${sql.join(columns.map((column) => row[column] ?? null))})`)
+  try {
+    const { rows: stored } = await sql<NewRow>`
+      insert into ${sql.table(table)} (${names}) values ${sql.join(values)} returning ${names}`.execute(db)
+    if (!isSame(columns, rows, stored)) throw new Error(`the database has stored other rows of ${table}`)
+  } catch (error) {
+    throw isDuplicate(error) ? new RowsExistError(table) : error
+  }
+}
+
+/** How many rows can be inserted at once: both engines limit the parameters of a statement. */
+export function mostRows(columns: number): number {
+  return Math.min(MOST_ROWS, Math.floor(MOST_PARAMETERS / Math.max(1, columns)))
+}
+
+const MOST_ROWS = 250
+const MOST_PARAMETERS = 30_000
+
+/** The engines need not return rows in the order in which they were given. */
+function isSame(columns: readonly string[], given: readonly NewRow[], stored: readonly NewRow[]): boolean {
+  const lines = (rows: readonly NewRow[]) =>
+    rows.map((row) => JSON.stringify(columns.map((column) => textOfBytes(row[column] ?? null)))).toSorted()
+  const [a, b] = [lines(given), lines(stored)]
+  return a.length === b.length && a.every((line, i) => line === b[i])
+}
+
+function textOfBytes(value: string | number | Uint8Array | null): string | number | null {
+  return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value
 }

@@ -140,6 +140,27 @@ export async function remove(db: Database, before: number, limit: number): Promi
   return removed
 }
 
+/** Moves lines and their sums from one project to another. It needs a transaction. */
+export async function move(db: Database, from: string, to: string): Promise<void> {
+  await db.updateTable('ledger').set({ project_id: to }).where('project_id', '=', from).execute()
+  for (;;) {
+    const rows = await takeRows(db, 'usage_sums', { which: sql<SqlBool>`project_id = ${from}`, limit: MOVED_AT_ONCE })
+    await writeRows(
+      db,
+      rows.map((row) => ({ into: SUMS, row: { ...row, project_id: to } })),
+    )
+    if (rows.length < MOVED_AT_ONCE) return
+  }
+}
+
+const MOVED_AT_ONCE = 500
+
+/** Removes at most `limit` lines, and as many sums, of a project. Returns how many. */
+export async function removeOfProject(db: Database, project_id: string, limit: number): Promise<number> {
+  const which = sql<SqlBool>`project_id = ${project_id}`
+  return (await removeRows(db, 'ledger', { which, limit })) + (await removeRows(db, 'usage_sums', { which, limit }))
+}
+
 /** Whose calls they were is not known any more, of at most `limit` lines. Returns how many. */
 export async function forgetUser(
   db: Database,

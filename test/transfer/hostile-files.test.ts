@@ -200,7 +200,7 @@ onBothEngines('a file that means harm', (service, engine) => {
       ['memories', (row) => ({ ...row, id: others['memory'] }), /exist already/],
       ['memories', (row) => ({ ...row, superseded_by: others['memory'] }), /names memories of another project/],
       ['ledger', (row) => ({ ...row, request_id: others['run'] }), /names runs of another project/],
-      ['usage_sums', (row) => ({ ...row, agent_id: others['agent'] }), /names agents of another project/],
+      ['ledger', (row) => ({ ...row, agent_id: others['agent'] }), /names agents of another project/],
       ['logs', (row) => ({ ...row, request_id: others['run'] }), /names runs of another project/],
       ['feedback', (row) => ({ ...row, request_id: others['run'] }), /feedback in the file names an invocation that/],
       ['feedback', (row) => ({ ...row, request_id: 'req_00000000000000000000000000' }), /names an invocation that/],
@@ -266,7 +266,7 @@ onBothEngines('a file that means harm', (service, engine) => {
   /** Everything that another project has. */
   async function look() {
     const rows = await exported(shell, service(), '--project', 'victim', '--with', 'receipts,logs,usage')
-    return rows.tables.filter(({ table }) => table !== 'usage_sums')
+    return rows.tables
   }
 
   async function remove(name: string) {

@@ -53,6 +53,12 @@ export async function hurry(db: Database, kind: string, latest: number, now: num
     .execute()
 }
 
+/** Whether some node runs a job of these kinds. */
+export async function isRunning(db: Database, kinds: readonly string[], now: number): Promise<boolean> {
+  const leased = db.selectFrom('jobs').select('id').where('owner', 'is not', null).where('run_at', '>', now)
+  return (await leased.where('kind', 'in', kinds).limit(1).executeTakeFirst()) !== undefined
+}
+
 /** How soon to look for jobs again if other nodes are taking what is due. */
 const LOCKED_MS = 1_000
 

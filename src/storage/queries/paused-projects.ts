@@ -8,6 +8,9 @@ export const SERVICE_PAUSE = 'service'
  */
 export const BY_RESTORE = 'restore'
 
+/** Who paused a project until its import is complete. Until then it can't be resumed. */
+export const BY_IMPORT = 'import'
+
 /** Whether webhooks are paused, because the service was restored and hasn't been resumed since. */
 export const isHeldBack: Expression<SqlBool> = sql<SqlBool>`exists (
   select 1 from pauses where pauses.scope = ${sql.lit(SERVICE_PAUSE)} and pauses.paused_by = ${sql.lit(BY_RESTORE)})`

@@ -63,6 +63,8 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     level: 4,
     name: 'invocations',
     face: [
+      'approvals/pending.ts',
+      'rows/invocation-rows.ts',
       'invocation.ts',
       'receipt.ts',
       'runs.ts',
@@ -88,6 +90,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     level: 2,
     name: 'memory',
     face: [
+      'upkeep-store.ts',
       'memory.ts',
       'store.ts',
       'search/read-named.ts',

@@ -37,6 +37,7 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'schedules/store.ts listNearest': 'the next ticks, whose schedules they are',
   'service/store.ts countDisabledWebhooks': 'a gauge of the service',
   'usage/reserved-store.ts takeLapsed': 'work in the background',
+  'usage/store.ts move': 'the caller names both projects',
   'usage/store.ts remove': 'rows that are swept up',
   'webhooks/callback-store.ts listRequests': 'the runs that have callbacks, kept in memory',
   'webhooks/callback-store.ts listUntold': 'work in the background',

@@ -12,6 +12,7 @@ import { printDigests } from './export.ts'
 type ImportOptions = {
   as?: string
   recipient?: boolean
+  discard?: string
   skipSecrets?: boolean
   config?: string
   data?: string
@@ -26,20 +27,28 @@ function importProject(command: Command, world: World): void {
     .option('--as <name>', "the project's name here (default: the name that it had)")
     .option('--recipient', 'print what `moorage export --seal-to` needs to include secrets for this service')
     .option('--skip-secrets', 'leave out the secrets in the file')
+    .option('--discard <project>', 'remove what an incomplete import has left of a project')
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')
     .action(async (given: string | undefined, options: ImportOptions) => {
-      if ((given === undefined) !== (options.recipient === true)) throw usage('Specify either a file or --recipient.')
+      const { discard, recipient = false } = options
+      if ([given !== undefined, recipient, discard !== undefined].filter(Boolean).length !== 1)
+        throw usage('Specify either a file, --recipient or --discard.')
       const { openLocalStore } = await import('../../connect/local-store.ts')
       const path = given === undefined ? undefined : resolve(world.cwd, given)
       if (path !== undefined && !existsSync(path)) throw new Failure(EXIT.notFound, `There is no file ${path}.`)
       const store = await openLocalStore(world, options)
       try {
-        if (path === undefined) {
-          const recipient = recipientOf(store.parts.keyring)
-          if (options.json) printJson(world, { recipient })
-          else print(world, recipient)
+        if (discard !== undefined) {
+          const { discardImport } = await import('../../../transfer/discard-import.ts')
+          const project = await discardImport(store.parts, discard)
+          success(world, `Removed what was imported into ${project.name}`)
+          if (options.json) printJson(world, { project })
+        } else if (path === undefined) {
+          const shown = recipientOf(store.parts.keyring)
+          if (options.json) printJson(world, { recipient: shown })
+          else print(world, shown)
         } else await importFile(world, store.parts, path, options)
       } finally {
         await store.close()
@@ -49,7 +58,7 @@ function importProject(command: Command, world: World): void {
 
 type StoreParts = Awaited<ReturnType<typeof import('../../connect/local-store.ts').openLocalStore>>['parts']
 
-const DOING = { checking: 'Checking', importing: 'Importing' }
+const DOING = { checking: 'Checking', importing: 'Importing', comparing: 'Comparing' }
 
 async function importFile(world: World, parts: StoreParts, path: string, options: ImportOptions): Promise<void> {
   const { importProject: read } = await import('../../../transfer/import-project.ts')
@@ -61,13 +70,20 @@ async function importFile(world: World, parts: StoreParts, path: string, options
       progress.tell(`${DOING[phase]} ${table}: ${rows}`)
     })
     progress.end()
-    const { project, tables, began, secrets, without_secrets } = report
+    const { project, tables, began, differences, known_calls, secrets, warnings, without_secrets } = report
     if (began === 'done before') note(world, `This file was already imported as ${project.name} (${project.id})`)
     else
       success(
         world,
         `Imported ${project.name} (${project.id})${began === 'resumed' ? ', from where it had stopped' : ''}`,
       )
+    for (const { what, names } of warnings) warn(world, `${names.length} ${what}: ${names.join(', ')}`)
+    if (known_calls > 0) {
+      note(
+        world,
+        `  ${known_calls} calls of an earlier life of the project are in this service's usage already, and stay there`,
+      )
+    }
     for (const { table, rows } of without_secrets)
       warn(world, `Left out: ${table} (${rows}), because their secrets are left out`)
     if (secrets === 'left out') {
@@ -84,6 +100,17 @@ async function importFile(world: World, parts: StoreParts, path: string, options
       printDigests(world, tables)
       print(world, project.id)
     }
+    if (differences.length === 0) {
+      const except = secrets === 'left out' ? ', except for the secrets' : ''
+      note(world, `  Read back and compared: every table is equal to the file${except}`)
+      return
+    }
+    const named = differences.map(({ table, in_file, here }) => `${table} (${in_file} in the file, ${here} here)`)
+    throw new Failure(
+      EXIT.failed,
+      `The project was not equal to its file when its import ended: ${named.join(', ')}`,
+      '  Something changed it during the import, or it is a defect. Delete the project and import the file again, or keep it as it is',
+    )
   } finally {
     progress.end()
   }

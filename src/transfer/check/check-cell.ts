@@ -1,5 +1,5 @@
-import { isDeeper, parseIfJson } from '../lib/json.ts'
-import { type CarriedName, carriedTable, factsOf } from './carried-tables.ts'
+import { isDeeper, parseIfJson } from '../../lib/json.ts'
+import { type CarriedName, carriedTable, factsOf } from '../carried-tables.ts'
 
 const LATEST = 8.64e15
 /** Sums of many such numbers are still exact. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { problemIn } from '../lib/text/plain-issue.ts'
-import { CreateProjectBody } from '../projects/project.ts'
-import type { SealText } from '../security/sealed-box.ts'
+import { problemIn } from '../../lib/text/plain-issue.ts'
+import { CreateProjectBody } from '../../projects/project.ts'
+import type { SealText } from '../../security/sealed-box.ts'
 import {
   type CarriedName,
   carriedNames,
@@ -11,10 +11,8 @@ import {
   type FileValue,
   factsOf,
   isCarried,
-} from './carried-tables.ts'
-import { problemOfCell } from './check-cell.ts'
-import { problemOfRow, versionName } from './check-rows.ts'
-import { openCells, requireSound } from './secrets-of-rows.ts'
+} from '../carried-tables.ts'
+import { openCells, requireSound } from '../secrets-of-rows.ts'
 import {
   damaged,
   type FileLine,
@@ -22,7 +20,9 @@ import {
   type TableDigest,
   TransferFileError,
   type TransferHeader,
-} from './transfer-file.ts'
+} from '../transfer-file.ts'
+import { problemOfCell } from './check-cell.ts'
+import { problemOfRow, versionName } from './check-rows.ts'
 
 /** A file all of whose lines were read and found right. */
 export type CheckedFile = {
@@ -155,6 +155,7 @@ class FileCheck {
     const problem = this.#problemOfNames(open.name, row) ?? open.problemOfFile(row) ?? this.#problemOfSums(open, row)
     const found = problem ?? (await problemOfRow(open.name, row, { versions: this.#versions }))
     if (found !== undefined) throw wrong(found)
+    if (this.#header?.sealed && open.hasClosedSecret(cells)) throw wrong('a secret is not in the file, but others are')
     if (this.#seal) requireSound(openCells(open.name, row, this.#seal), wrong)
     open.digest(cells)
     if (open.rows > (MOST_ROWS[open.name] ?? Number.POSITIVE_INFINITY)) throw wrong('a project has fewer of these')
@@ -232,6 +233,11 @@ class OpenTable {
 
   rowOf(cells: unknown[]): FileRecord {
     return Object.fromEntries(this.columns.map((column, i) => [column, cells[i] as FileValue]))
+  }
+
+  /** `true` stands for a secret that was left out. A file has all of them or none. */
+  hasClosedSecret(cells: unknown[]): boolean {
+    return cells.some((cell, i) => cell === true && this.#sealed.includes(this.columns[i] ?? ''))
   }
 
   digest(cells: unknown[]): void {

@@ -1,29 +1,35 @@
 import { z } from 'zod'
-import { AgentStatus, CreateAgentBody } from '../agents/agent.ts'
-import { DefinitionFields, definitionColumns, readDefinition } from '../agents/definition.ts'
-import { ScopeType } from '../budgets/budget.ts'
-import { Per } from '../budgets/budget-period.ts'
-import { GivenRates } from '../config/price-shape.ts'
-import { DeploymentStatus } from '../deployments/deployment.ts'
-import { ApiError } from '../errors.ts'
-import { FileName } from '../files/file.ts'
-import { FeedbackComment, FeedbackKey } from '../invocations/feedback/feedback.ts'
-import { isFinal } from '../invocations/invocation.ts'
-import { canonicalJson } from '../lib/json.ts'
-import { problemIn as problemOf } from '../lib/text/plain-issue.ts'
-import { MEDIA_TYPE } from '../lib/text/text.ts'
-import { MemoryKind } from '../memory/memory.ts'
-import { SetProviderBody } from '../providers/provider.ts'
-import { CreateScheduleBody } from '../schedules/schedule.ts'
-import { requireNext } from '../schedules/times.ts'
-import { SetSecretBody } from '../secrets/secret.ts'
-import { Permission } from '../security/permissions.ts'
-import { PROVIDER_NAME } from '../security/provider-name.ts'
-import { AgentSecurity } from '../security/security-settings.ts'
-import { SECRET_NAME } from '../security/tool-secret.ts'
-import { Label, parseStored } from '../shapes.ts'
-import { CreateWebhookBody, DisabledReason, WebhookStatus } from '../webhooks/webhook.ts'
-import type { CarriedName, FileRecord } from './carried-tables.ts'
+import { AgentStatus, CreateAgentBody } from '../../agents/agent.ts'
+import { DefinitionFields, definitionColumns, readDefinition } from '../../agents/definition.ts'
+import { ScopeType } from '../../budgets/budget.ts'
+import { Per } from '../../budgets/budget-period.ts'
+import { GivenRates } from '../../config/price-shape.ts'
+import { DeploymentStatus } from '../../deployments/deployment.ts'
+import { ApiError } from '../../errors.ts'
+import { FileName } from '../../files/file.ts'
+import { ApprovalStatus } from '../../invocations/approvals/approval.ts'
+import { ApprovalKind, Arguments } from '../../invocations/approvals/pending.ts'
+import { FeedbackComment, FeedbackKey } from '../../invocations/feedback/feedback.ts'
+import { InvocationContext, isFinal } from '../../invocations/invocation.ts'
+import { presentInvocation, Receipt } from '../../invocations/receipt.ts'
+import { fromRow } from '../../invocations/rows/invocation-rows.ts'
+import { canonicalJson } from '../../lib/json.ts'
+import { problemIn as problemOf } from '../../lib/text/plain-issue.ts'
+import { MEDIA_TYPE } from '../../lib/text/text.ts'
+import { MemoryKind } from '../../memory/memory.ts'
+import { DOORS } from '../../operation/door.ts'
+import { PURPOSES } from '../../operation/spending.ts'
+import { SetProviderBody } from '../../providers/provider.ts'
+import { CreateScheduleBody } from '../../schedules/schedule.ts'
+import { requireNext } from '../../schedules/times.ts'
+import { SetSecretBody } from '../../secrets/secret.ts'
+import { Permission } from '../../security/permissions.ts'
+import { PROVIDER_NAME } from '../../security/provider-name.ts'
+import { AgentSecurity } from '../../security/security-settings.ts'
+import { SECRET_NAME } from '../../security/tool-secret.ts'
+import { Label, parseStored } from '../../shapes.ts'
+import { CreateWebhookBody, DisabledReason, WebhookStatus } from '../../webhooks/webhook.ts'
+import type { CarriedName, FileRecord } from '../carried-tables.ts'
 
 /** What rows of other tables in the same file are. */
 export type KnownRows = { versions: ReadonlySet<string> }
@@ -59,16 +65,22 @@ const CHECKS: Partial<Record<CarriedName, Check>> = {
   budget_counters: (row) => problemIn(z.object({ used: z.int().min(0) }), row),
   files: (row) => problemIn(z.object({ name: FileName, media_type: z.string().regex(MEDIA_TYPE) }), row),
   schedules: problemOfSchedule,
-  memories: (row) => problemIn(Memory, row),
-  memory_vectors: (row) => problemIn(z.object({ vector: z.string().max(2 ** 17) }), row),
+  memories: (row) => problemIn(Memory, { ...row, ...jsonIn(row, 'metadata') }),
+  memory_vectors: ({ vector }) =>
+    problemIn(
+      z
+        .string()
+        .min(1)
+        .max(2 ** 17),
+      vector,
+      'vector',
+    ) ?? (Buffer.byteLength(String(vector), 'base64') % 4 === 0 ? undefined : 'vector is not a list of numbers'),
   memory_scopes: (row) => problemIn(z.object({ level: z.int().min(0).max(2) }), row),
-  invocations: ({ status }) =>
-    isFinal({ status: status as never }) ? undefined : 'status is not that of an ended run',
-  approvals: (row) => problemIn(z.object({ status: z.enum(['approved', 'rejected', 'expired', 'cancelled']) }), row),
+  invocations: problemOfReceipt,
+  approvals: (row) => problemIn(Decided, { ...row, ...jsonIn(row, 'arguments', 'input_schema', 'changed_arguments') }),
   feedback: (row) => problemIn(FeedbackRow, row),
-  logs: (row) => problemIn(z.object({ level: z.int().min(0).max(3) }), row),
-  ledger: (row) => problemIn(z.object({ status: z.enum(['completed', 'failed', 'cancelled', 'lost']) }), row),
-  usage_sums: (row) => problemIn(z.object({ hours: z.literal([0, 1, 24]), start: Hours }), row),
+  logs: (row) => problemIn(LogRow, { ...row, ...jsonIn(row, 'metadata') }),
+  ledger: (row) => problemIn(Line, { ...row, ...jsonIn(row, 'price') }),
   recent_metrics: (row) => problemIn(z.object({ bucket: Bucket, start: Minutes }), row),
   metrics: (row) => problemIn(z.object({ minutes: z.literal([1, 60]), start: Minutes }), row),
   metric_buckets: (row) => problemIn(z.object({ minutes: z.literal([1, 60]), bucket: Bucket, start: Minutes }), row),
@@ -87,7 +99,8 @@ export async function problemOfRow(table: CarriedName, row: FileRecord, known: K
     return await CHECKS[table]?.(row, known)
   } catch (error) {
     const [detail] = (error instanceof ApiError && error.details) || []
-    return detail ? `${detail.field} ${detail.error}` : (error as Error).message
+    if (detail) return `${detail.field} ${detail.error}`
+    return error instanceof TypeError ? `${row['id']} has JSON of another shape` : (error as Error).message
   }
 }
 
@@ -101,10 +114,6 @@ const Minutes = z
   .int()
   .min(0)
   .max(2 ** 32)
-const Hours = z
-  .int()
-  .min(0)
-  .max(2 ** 27)
 const Bucket = z.int().min(0).max(10_000)
 
 const Budget = z.object({
@@ -135,6 +144,7 @@ const Memory = z.object({
   content: z.string().max(MOST_CONTENT),
   terms: z.string().regex(/^(?:(?:_by)?[^_ ]{1,100}(?: (?:_by)?[^_ ]{1,100})*)?$/, 'has words that no text has'),
   length: z.int().min(0),
+  metadata: Arguments,
 })
 
 const Webhook = z.object({
@@ -150,6 +160,54 @@ const FeedbackRow = z.object({
   score_millionths: z.int().min(-1_000_000).max(1_000_000),
   comment: FeedbackComment.nullable(),
 })
+
+const Decided = z.object({
+  status: ApprovalStatus.exclude(['pending']),
+  kind: ApprovalKind,
+  arguments: Arguments,
+  input_schema: Arguments,
+  changed_arguments: Arguments.nullable(),
+})
+
+const LogRow = z.object({ level: z.int().min(0).max(3), metadata: Arguments })
+
+const Line = z.object({
+  status: z.enum(['completed', 'failed', 'cancelled', 'lost']),
+  door: z.enum(DOORS).nullable(),
+  purpose: z.enum(PURPOSES),
+  price: Arguments.nullable(),
+})
+
+const Item = z.looseObject({})
+
+/** What replies and later runs of the conversation read of a receipt without looking. */
+const ReceiptJson = z.object({
+  attempts: z.array(Item).nullable(),
+  attachments: z.array(Item).nullable(),
+  authors: z.array(z.string()).nullable(),
+  context: InvocationContext,
+  error: Item.nullable(),
+  given: z.looseObject({ history: z.array(Item).optional(), rounds: z.array(Item).optional() }).nullable(),
+  rounds: z
+    .array(
+      z.looseObject({
+        calls: z.array(z.looseObject({ id: z.string(), name: z.string() })),
+        results: z.array(Item.nullable()),
+      }),
+    )
+    .nullable(),
+  steps: z.array(z.looseObject({ kind: z.string() })),
+  tree: z.looseObject({ depth: z.int().min(0), memory_of: z.string().nullable() }).nullable(),
+})
+
+/** A list leaves out a receipt that doesn't fit its shape, so the file must not have one. */
+function problemOfReceipt(row: FileRecord): string | undefined {
+  if (!isFinal({ status: row['status'] as never })) return 'status is not that of an ended run'
+  return (
+    problemIn(ReceiptJson, jsonIn(row, ...Object.keys(ReceiptJson.shape))) ??
+    problemIn(Receipt, presentInvocation(fromRow(row as unknown as Parameters<typeof fromRow>[0]), ''))
+  )
+}
 
 const Attachments = z.array(z.object({ file_id: z.string(), name: z.string(), media_type: z.string(), size: z.int() }))
 
@@ -178,6 +236,10 @@ function problemOfDefinition(row: FileRecord): string | undefined {
       ? undefined
       : 'definition does not fit what stands beside it')
   )
+}
+
+function jsonIn(row: FileRecord, ...columns: string[]): Record<string, unknown> {
+  return Object.fromEntries(columns.map((column) => [column, json(row[column])]))
 }
 
 function stored(shape: z.ZodType, text: unknown): unknown {
