@@ -63,13 +63,26 @@ onBothEngines('an import that can be trusted', (service, engine) => {
   })
 
   test('says which tables differ if rows were changed during the import, and exits with 1', async () => {
-    for (let deaths = 0; (await db().selectFrom('memory_scopes').select('level').execute()).length === 0; deaths++) {
-      assert.ok(deaths < 40)
-      await die(file, 'changed', 2)
+    const clerk = () =>
+      db()
+        .selectFrom('agents')
+        .innerJoin('projects', 'projects.id', 'agents.project_id')
+        .select('agents.seq')
+        .where('projects.name', '=', 'changed')
+        .executeTakeFirst()
+    const scopes = async () => {
+      const { seq = 0 } = (await clerk()) ?? {}
+      return (await db().selectFrom('memory_scopes').select('level').where('agent_seq', '=', seq).execute()).length
     }
-    const gone = await db().selectFrom('memories').select('seq').where('kind', '=', 'note').executeTakeFirstOrThrow()
+    for (let deaths = 0; (await scopes()) === 0; deaths++) {
+      assert.ok(deaths < 40)
+      assert.equal(await die(file, 'changed', 2), 'died')
+    }
+    const { seq } = (await clerk()) ?? assert.fail()
+    const notes = db().selectFrom('memories').select('memories.seq').where('agent_seq', '=', seq)
+    const gone = await notes.where('kind', '=', 'note').executeTakeFirstOrThrow()
     await db().deleteFrom('memories').where('seq', '=', gone.seq).execute()
-    await db().updateTable('agents').set({ description: 'Another' }).where('name', '=', 'clerk').execute()
+    await db().updateTable('agents').set({ description: 'Another' }).where('seq', '=', seq).execute()
     const { code, stdout, stderr } = await onStore(shell, service(), 'import', file, '--json')
     assert.equal(code, 1, stderr)
     assert.match(
@@ -200,7 +213,9 @@ onBothEngines('an import that can be trusted', (service, engine) => {
   test('an import that is refused in the middle names the way out', async () => {
     const at = join(shell.folder, 'refused')
     const others = await db().selectFrom('agents').select('id').where('project_id', '=', 'prj_default').execute()
-    forgeRows(file, at, 'ledger', (rows) => rows.map((row: Line) => ({ ...row, agent_id: others[0]?.id })))
+    forgeRows(file, at, 'ledger', (rows) =>
+      rows.map((row: Line) => ({ ...row, id: `led_00${String(row['id']).slice(6)}`, agent_id: others[0]?.id })),
+    )
     const { stderr } = await onStore(shell, service(), 'import', at, '--as', 'refused')
     assert.match(stderr, /agents of another project.*moorage import --discard refused/)
     assert.deepEqual(await ownKeys(inProject(service(), 'refused')), [])
