@@ -124,7 +124,7 @@ export async function beginImport(
   { newId, now }: BeginNeeds,
 ): Promise<ImportState> {
   const existing = await projects.find(db, name)
-  if (existing) await requireEmptyDefault(db, existing)
+  if (existing) await requireEmptyDefault(db, existing, nameOf(file))
   await requireNew(db, file)
   const time = now()
   const { description, limits, created_at } = file.header.project
@@ -165,8 +165,14 @@ export async function endPauseReason(db: Database, project_id: string, reason: s
 }
 
 /** The first start makes the default project, so that one can be there. */
-async function requireEmptyDefault(db: Database, { id, name }: { id: string; name: string }): Promise<void> {
-  if ((await listUnfinished(db)).some(({ project_id }) => project_id === id)) {
+async function requireEmptyDefault(
+  db: Database,
+  { id, name }: { id: string; name: string },
+  state_name: string,
+): Promise<void> {
+  const unfinished = (await listUnfinished(db)).find(({ project_id }) => project_id === id)
+  if (unfinished?.name === state_name) throw conflict('Another process is importing this file.')
+  if (unfinished) {
     throw conflict(`The import of another file into "${name}" is not complete. Continue it, or ${discarding(name)}.`)
   }
   if (id !== DEFAULT_PROJECT) {

@@ -15,6 +15,9 @@ const WAYS: { from: Engine; to: Engine }[] = [
   { from: 'postgres', to: 'sqlite' },
 ]
 
+/** Tables that later versions read and no longer fill. The stored 0.1.0 fixtures have rows of them. */
+const ONLY_OF_0_1_0 = ['recent_metrics', 'metric_buckets']
+
 for (const { from, to } of WAYS) {
   describe(`a project moves from ${from} to ${to}`, () => {
     let world: HarbourWorld
@@ -49,7 +52,7 @@ for (const { from, to } of WAYS) {
       const sealed = ['--project', 'harbour', '--with', 'all', '--seal-to', recipient]
       const original = await exported(shell, source, ...sealed, '--to', file)
       const empty = original.tables.filter(({ rows }) => rows === 0).map(({ table }) => table)
-      assert.deepEqual(empty, [], 'every table has rows, so that each is compared')
+      assert.deepEqual(empty, ONLY_OF_0_1_0, 'every other table has rows, so that each is compared')
       const { project, began, without_secrets } = await imported(shell, target, file, '--as', 'marina')
       assert.equal(began, 'new')
       assert.deepEqual(without_secrets, [])
