@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { newShell, type Shell } from '../support/clients/cli.ts'
-import { storageOf, storeOf } from '../support/inside.ts'
-import { inProject, onBothEngines, type Service, startService } from '../support/service/service.ts'
-import { importAndDie } from '../support/service/transfer-child.ts'
-import { uploaded } from '../support/slices/files.ts'
+import { newShell, type Shell } from '../../support/clients/cli.ts'
+import { storageOf, storeOf } from '../../support/inside.ts'
+import { inProject, onBothEngines, type Service, startService } from '../../support/service/service.ts'
+import { importAndDie } from '../../support/service/transfer-child.ts'
+import { uploaded } from '../../support/slices/files.ts'
 import {
   exported,
   forgeRows,
@@ -15,7 +15,7 @@ import {
   ownKeys,
   recipientOf,
   storeEnv,
-} from '../support/slices/transfers.ts'
+} from '../../support/slices/transfers.ts'
 
 onBothEngines('an import that can be trusted', (service, engine) => {
   let source: Service
