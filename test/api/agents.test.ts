@@ -45,6 +45,7 @@ onBothEngines('agents', (service) => {
           max_tokens_per_run: null,
           max_cost_per_run: null,
         },
+        sessions: { while_busy: 'queue' },
         approvals: { self: false, expires_after_seconds: 604_800 },
         metadata: {},
         security: null,
@@ -89,6 +90,7 @@ onBothEngines('agents', (service) => {
           max_tokens_per_run: 4,
           max_cost_per_run: 0.5,
         },
+        sessions: { while_busy: 'cancel' },
         approvals: { self: true, expires_after_seconds: 3600 },
         metadata: { team: 'blue', nested: [1, null, { deep: true }], '': 'empty', constructor: 'inert' },
       }

@@ -38,6 +38,8 @@ async function agentOf(service: Service, { agent_id, webhook_id }: Record<string
 function targetOf({ body }: Reply, named: Record<string, string>): string | null {
   // A price is of a model of one provider.
   if (named['provider'] !== undefined) return `${named['provider']}/${named['model']}`
+  // Feedback belongs to its run.
+  if (body?.data?.score !== undefined) return named['request_id'] ?? null
   return body?.data?.id ?? Object.values(named).at(-1) ?? null
 }
 

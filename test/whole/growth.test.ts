@@ -91,6 +91,12 @@ const LONG: Record<string, Case[]> = {
     { query: 'request_id=req_7', uses: /approvals_by_request/ },
     { query: '', as: 'caller', uses: /approvals_by_starter/ },
   ],
+  listFeedback: [
+    { query: '', uses: /feedback_by_agent/ },
+    { query: 'offset=9000', uses: /feedback_by_agent/, reads: 12_000 },
+    { query: 'agent_id=long', uses: /feedback_by_agent/ },
+    { query: 'request_id=req_7', uses: /feedback_(of_run|by_agent)/ },
+  ],
   listMemory: [
     { query: '', uses: /memories_(by_time|pkey)/ },
     // PostgreSQL knows that the user has enough memories to be found soon among those of the agent.
@@ -148,6 +154,7 @@ const FAR_PAGES: readonly [id: string, query: string, as?: 'caller'][] = [
 
 /** Lists of what people make by hand, and of those that memory knows, which has counts and tests of its own. */
 const OTHERS = [
+  'getFeedback',
   'listAgents',
   'listOverview',
   'listDeployments',
@@ -404,6 +411,8 @@ async function fill(
     `insert into memories (id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at)
       select 'mem_' || (1000000 + i), ${seq}, case when i % 100 = 7 then 'fact' else 'turn' end, 'user', 'user-' || (i % 100),
       'session-' || (i / 20), 'm', '{}', 'm', 1, ${time} from ${rows}`,
+    `insert into feedback (id, agent_seq, request_id, key, score_millionths, environment, started_by, created_by, created_at, updated_at)
+      select ${idInSql(time, 'fbk')}, ${seq}, ${idInSql(time)}, '', 1000000, 'production', 'key_1', 'key_1', ${time}, ${time} from ${rows}`,
     `insert into files (id, project_id, blob_id, name, media_type, size, sha256, user_id, created_by, unclaimed, created_at)
       select ${idInSql(time, 'file')}, 'prj_default', 'blob_1', 'f', case when i % 50 = 7 then 'image/png' else 'text/plain' end, 1, 'x',
       case i % 4 when 0 then 'busy' else 'user-' || (i % 100) end, case i % 8 when 0 then '${caller}' else 'key_1' end, 0, ${time} from ${rows}`,

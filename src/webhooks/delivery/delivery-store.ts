@@ -92,14 +92,15 @@ export function removeOlder(db: Database, before: number, limit: number): Promis
   return together(db, async (transaction) => {
     const oldest = await transaction
       .selectFrom('deliveries')
-      .select(['id', 'created_at'])
+      .select('id')
+      .where('id', '<', firstIdAt('dlv', before))
       .orderBy('id')
       .limit(limit)
       .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
       .execute()
     return removeByIds(
       transaction,
-      oldest.filter(({ created_at }) => created_at < before).map(({ id }) => id),
+      oldest.map(({ id }) => id),
     )
   })
 }

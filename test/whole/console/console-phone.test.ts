@@ -46,6 +46,7 @@ inConsole(
       await bar.getByRole('button', { name: 'More' }).click()
       const menu = bar.locator('.more-menu')
       assert.deepEqual(await menu.getByRole('link').allInnerTexts(), [
+        'Feedback',
         'Connections',
         'Files',
         'Webhooks',

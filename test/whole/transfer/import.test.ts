@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { newShell, type Shell } from '../../support/clients/cli.ts'
 import { storageOf, storeOf } from '../../support/inside.ts'
+import { alterStore } from '../../support/invariants/watch-invariants.ts'
 import { inProject, onBothEngines, type Service, startService } from '../../support/service/service.ts'
 import { importAndDie } from '../../support/service/transfer-child.ts'
 import { uploaded } from '../../support/slices/files.ts'
@@ -79,6 +80,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
       assert.equal(await die(file, 'changed', 2), 'died')
     }
     const { seq } = (await clerk()) ?? assert.fail()
+    alterStore(db())
     const notes = db().selectFrom('memories').select('memories.seq').where('agent_seq', '=', seq)
     const gone = await notes.where('kind', '=', 'note').executeTakeFirstOrThrow()
     await db().deleteFrom('memories').where('seq', '=', gone.seq).execute()
@@ -130,7 +132,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
       await fresh.call('POST', `/v1/agents/${sample.id}/invoke`, { body: { message: 'Spent here' } })
       const spent = await store.selectFrom('usage_sums').selectAll().execute()
       await fresh.call('DELETE', `/v1/agents/${sample.id}`)
-      const task = { env: storeEnv(fresh), cwd: shell.folder, path: file, as: 'default', diesAt: 1, isCommitted: true }
+      const task = { env: storeEnv(fresh), cwd: shell.folder, path: file, as: 'default', diesAt: 3, isCommitted: true }
       const linesOfFile = async () =>
         (await store.selectFrom('ledger').select('id').where('purpose', '=', 'run').execute()).length
       for (let deaths = 0; (await linesOfFile()) < RUNS; deaths++) {
@@ -168,7 +170,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
     const fresh = await startService(engine)
     try {
       const { db: store } = storageOf(fresh)
-      const task = { env: storeEnv(fresh), cwd: shell.folder, path: file, as: 'half', diesAt: 1, isCommitted: true }
+      const task = { env: storeEnv(fresh), cwd: shell.folder, path: file, as: 'half', diesAt: 3, isCommitted: true }
       for (let deaths = 0; (await store.selectFrom('ledger').select('id').execute()).length === 0; deaths++) {
         assert.ok(deaths < 60)
         assert.equal(await importAndDie(task), 'died')
