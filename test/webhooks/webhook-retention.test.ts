@@ -9,11 +9,10 @@ import { createAgent, createWebhook, happen, LOCAL_RECEIVERS } from '../support/
 import { lockWaiters } from '../support/stores/lock-waiters.ts'
 
 test('an event goes with the last of its deliveries, also if two nodes remove them at the same time', async (t) => {
-  const service = await startService('postgres', LOCAL_RECEIVERS)
+  const service = await startService('postgres', { ...LOCAL_RECEIVERS, MOORAGE_START_PAUSED: 'true' })
   t.after(() => service.stop())
   const agent_id = await createAgent(service)
   for (const path of ['a', 'b']) await createWebhook(service, { agent_id, url: `http://127.0.0.1:8000/${path}` })
-  await service.call('POST', '/v1/pause', { body: { reason: 'nothing is sent' } })
   await happen(service, { agent_id })
   const { transaction } = storageOf(service)
   const future = service.now() + 1_000
