@@ -153,7 +153,7 @@ export type Invocation = {
     /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries: number
   } | undefined
-  /** What users and applications said about the answer; absent if there is none */
+  /** What users and applications said about the answer; missing if no one has rated it */
   feedback?: Feedback[] | undefined
   /** The calls of the client's own tools that the answer ended with */
   calls: ({
@@ -2413,7 +2413,7 @@ export type UserLine = {
     /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries: number
   } | undefined
-  /** What users and applications said about the answer; absent if there is none */
+  /** What users and applications said about the answer; missing if no one has rated it */
   feedback?: Feedback[] | undefined
   /** The calls of the client's own tools that the answer ended with */
   calls: ({

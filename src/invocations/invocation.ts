@@ -234,12 +234,13 @@ export function hasOwnMemory({ tree }: Invocation, { id }: Agent): boolean {
   return tree === null || tree.memory_of === id
 }
 
-/** Whether the run waits until no other run of its session is in progress. */
-export function takesTurns({ context }: Invocation, { sessions }: Pick<Definition, 'sessions'>): boolean {
-  return context.session_id !== undefined && sessions.while_busy !== 'parallel'
+/** Names the session in which the run takes its turn. Undefined if it waits for no other run. */
+export function turnOf(invocation: Invocation, { sessions }: Pick<Definition, 'sessions'>): string | undefined {
+  if (invocation.context.session_id === undefined || sessions.while_busy === 'parallel') return undefined
+  return sessionKey(invocation)
 }
 
-/** Names the session in which the run takes its turn. */
+/** Names the session of a run that has one. */
 export function sessionKey({ agent_seq, context: { user_id, session_id } }: Invocation): string {
   return sha256(JSON.stringify([agent_seq, user_id ?? null, session_id]))
 }

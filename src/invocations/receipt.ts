@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { RunFailure } from '../errors.ts'
 import { DOORS } from '../operation/door.ts'
-import { addTokens, NO_USAGE, partsOf, type Usage, usdOf } from '../runtime/models/usage.ts'
+import { addTokens, NO_USAGE, type Usage, usdOf } from '../runtime/models/usage.ts'
 import { WantedOutput } from '../runtime/output/wanted-output.ts'
 import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { CostUsd, KeyName, Time } from '../shapes.ts'
@@ -80,7 +80,7 @@ export const Receipt = z
     feedback: z
       .array(FeedbackReply)
       .optional()
-      .describe('What users and applications said about the answer; absent if there is none'),
+      .describe('What users and applications said about the answer; missing if no one has rated it'),
     calls: z.array(HandedCall).describe("The calls of the client's own tools that the answer ended with"),
     error: ErrorSummary.nullable(),
     model: z.string().nullable().describe('The last model that answered; null if none has yet'),
@@ -138,7 +138,7 @@ function attemptsOf({ started_at, attempts }: Invocation): z.input<typeof Attemp
 function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation): z.output<typeof TokenUsage> {
   const reported = steps.flatMap((step) => ('usage' in step && step.usage ? [step.usage] : []))
   const parts = reported.reduce<Usage>(addTokens, NO_USAGE)
-  return { input_tokens, output_tokens, total_tokens: tokens_used, ...partsOf((name) => parts[name]) }
+  return { ...parts, input_tokens, output_tokens, total_tokens: tokens_used }
 }
 
 /** The calls left to the caller, which are in the last answer. */

@@ -15,14 +15,7 @@ import { insertIf, writeRows } from '../storage/journal/write-rows.ts'
 import { LEASE_MS, type Lease } from '../storage/leases/lease.ts'
 import type { Approval } from './approvals/approval.ts'
 import { cancelBelow } from './children/child-store.ts'
-import {
-  type EndedInvocation,
-  type Invocation,
-  type Priority,
-  sessionKey,
-  takesTurns,
-  type WaitingInvocation,
-} from './invocation.ts'
+import { type EndedInvocation, type Invocation, type Priority, turnOf, type WaitingInvocation } from './invocation.ts'
 import {
   giveBack,
   isProjectFull,
@@ -73,8 +66,7 @@ export async function admit(
   run.hasPlace = true
   const time = now()
   const lease = { key: [invocation.id], owner: node, until: time + LEASE_MS }
-  const hasTurns = invocation.context.session_id !== undefined && takesTurns(invocation, definition)
-  const session_key = hasTurns ? sessionKey(invocation) : undefined
+  const session_key = turnOf(invocation, definition)
   const row = rows.insertion(invocation, { project_id: agent.project_id, lease, session_key })
   const isLimited = definition.limits.max_concurrency !== null || project.limits.concurrent_runs !== null
   const hasRoom = isLimited ? roomFor({ agent, definition, project }, time, storage.db) : undefined
@@ -138,7 +130,7 @@ export async function enqueueRun(
   now: number,
 ): Promise<boolean> {
   const { project_id, seq: agent_seq } = agent
-  const session_key = takesTurns(invocation, definition) ? sessionKey(invocation) : undefined
+  const session_key = turnOf(invocation, definition)
   const start = { project_id, session_key, priority }
   const begun = rows.insertion(invocation, start)
   if (session_key === undefined) {

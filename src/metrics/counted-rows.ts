@@ -18,7 +18,15 @@ export type Counted = { user_id: string | null } & ServedBy
 /** What answered. What is undefined may be anything. */
 type ServedBy = { [column in (typeof SERVED_BY)[number]]?: string | undefined }
 
-export const SERVED_BY = ['environment', 'version', 'deployment_id'] as const
+const SERVED_BY = ['environment', 'version', 'deployment_id'] as const
+
+/** For any table with these columns. */
+export function isServedBy(served: ServedBy): RawBuilder<SqlBool> {
+  const wanted = SERVED_BY.flatMap((column) =>
+    served[column] === undefined ? [] : [sql`${sql.ref(column)} = ${served[column]}`],
+  )
+  return sql<SqlBool>`${sql.join([sql`1 = 1`, ...wanted], sql` and `)}`
+}
 
 type StepStart = { agent_seq: number; start: number }
 export type BucketCount = StepStart & { bucket: number; count: number }
@@ -89,16 +97,12 @@ function isOfVersion(whose: ServedBy): boolean {
 
 /** The sums by what answered, with those that are recent. */
 export function versionsOf(db: Database, agent_seqs: AgentSeqs, range: Range, whose: ServedBy) {
-  let found = db
+  return db
     .selectFrom('version_metrics')
     .where('agent_seq', 'in', agent_seqs)
     .where('minutes', 'in', [RECENT, spanOf(range)])
     .where(isWithin(range))
-  for (const column of SERVED_BY) {
-    const value = whose[column]
-    if (value !== undefined) found = found.where(column, '=', value)
-  }
-  return found
+    .where(isServedBy(whose))
 }
 
 function recentOf(db: Database, agent_seqs: AgentSeqs, range: Range) {
@@ -116,7 +120,7 @@ function olderOf(db: Database, agent_seqs: AgentSeqs, range: Range) {
 
 /** The invocations of a user that completed or failed in the range. */
 export function endedOf(db: Database, agent_seqs: AgentSeqs, { from, to }: Range, user_id: string, served: ServedBy) {
-  let ended = db
+  return db
     .selectFrom('invocations')
     .select([
       'agent_seq',
@@ -129,11 +133,7 @@ export function endedOf(db: Database, agent_seqs: AgentSeqs, { from, to }: Range
     .where('finished_at', '>=', from * MINUTE_MS)
     .where('finished_at', '<', to * MINUTE_MS)
     .where('status', 'in', ['completed', 'failed'])
-  for (const column of SERVED_BY) {
-    const value = served[column]
-    if (value !== undefined) ended = ended.where(column, '=', value)
-  }
-  return ended
+    .where(isServedBy(served))
 }
 
 /**

@@ -13,8 +13,8 @@ import {
   type Counted,
   endedOf,
   HOUR,
+  isServedBy,
   RECENT,
-  SERVED_BY,
   SPENT,
   stepOf,
   sumsOf,
@@ -247,11 +247,8 @@ export async function feedback(
     // Ids begin with the time at which it was given.
     .where('id', '>=', firstIdAt('fbk', range.from * MINUTE_MS))
     .where('id', '<', firstIdAt('fbk', range.to * MINUTE_MS))
+    .where(isServedBy(whose))
   if (whose.user_id !== null) given = given.where('user_id', '=', whose.user_id)
-  for (const column of SERVED_BY) {
-    const value = whose[column]
-    if (value !== undefined) given = given.where(column, '=', value)
-  }
   const step = stepOf(range)
   const rows = await db
     .selectFrom(given.as('given'))

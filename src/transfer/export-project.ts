@@ -23,6 +23,7 @@ import {
 } from './carried-tables.ts'
 import { addTo, filesToCarry, type LeftBehind, listLeftOut, type NamedList, newList } from './left-out.ts'
 import { type AgentOfProject, MEMORY_ID, readRows, type StoredRow } from './read-rows.ts'
+import { mapSecrets } from './secrets-of-rows.ts'
 import { PIECE_BYTES, type TableDigest, TransferWriter } from './transfer-file.ts'
 import type { TransferPart } from './transfer-parts.ts'
 
@@ -147,7 +148,7 @@ async function writeRow(exporting: Exporting, table: CarriedName, stored: Stored
   for (const [column, purposeOf] of Object.entries(carriedTable(table).sealed ?? {})) {
     if (!seal || shown[column] !== true) continue
     const open = (text: string) => parts.keyring.decrypt(text, purposeOf(row, project_id))
-    cells[column] = seal(openCell(column, String(row[column]), open), placeOf(table, column, row))
+    cells[column] = seal(mapSecrets(column, String(row[column]), open), placeOf(table, column, row))
   }
   await writer.row(Object.values(cells), Object.values(shown))
 }
@@ -168,16 +169,8 @@ export function shownRow(table: CarriedName, row: FileRecord): Record<string, Fi
   )
 }
 
-function openCell(column: string, value: string, open: (sealed: string) => string): string {
-  if (column !== 'earlier_secrets') return open(value)
-  const earlier = JSON.parse(value) as EarlierSecret[]
-  return JSON.stringify(earlier.map((one) => ({ ...one, secret: open(one.secret) })))
-}
-
 /** The command line on the server, which has all rights. */
 const LOCAL = 'local'
-
-type EarlierSecret = { secret: string; expires_at: number }
 
 function cellOf(table: CarriedName, column: string, row: StoredRow, agentIds: ReadonlyMap<number, string>): FileValue {
   const value = row[column]

@@ -8,8 +8,8 @@ import { type CarriedName, carriedTable, type FileRecord, placeOf } from './carr
 /** Secrets of a row that were opened, by their columns. */
 export type OpenedCells = Readonly<Record<string, string>>
 
-/** What the secrets of earlier ones of a webhook are sealed as: one text. */
-export const EarlierSecrets = z.array(z.strictObject({ secret: z.string().max(1_000), expires_at: z.int() })).max(100)
+/** The earlier secrets of a webhook, which are sealed together in a file. */
+const EarlierSecrets = z.array(z.strictObject({ secret: z.string().max(1_000), expires_at: z.int() })).max(100)
 
 /** Opens the secrets that are in a row of a file. */
 export function openCells(table: CarriedName, row: FileRecord, open: SealText): OpenedCells {
@@ -20,6 +20,13 @@ export function openCells(table: CarriedName, row: FileRecord, open: SealText): 
       return typeof value === 'string' ? [[column, open(value, placeOf(table, column, row))]] : []
     }),
   )
+}
+
+/** The text of a column with another secret in place of each one in it. */
+export function mapSecrets(column: string, text: string, change: (secret: string) => string): string {
+  if (column !== 'earlier_secrets') return change(text)
+  const earlier = JSON.parse(text) as z.output<typeof EarlierSecrets>
+  return JSON.stringify(earlier.map((one) => ({ ...one, secret: change(one.secret) })))
 }
 
 const asJson = <Shape extends z.ZodType>(shape: Shape) =>

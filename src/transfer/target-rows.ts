@@ -12,7 +12,7 @@ import {
   factsOf,
   type Mentioned,
 } from './carried-tables.ts'
-import { EarlierSecrets, type OpenedCells } from './secrets-of-rows.ts'
+import { mapSecrets, type OpenedCells } from './secrets-of-rows.ts'
 
 /** What rows of a file are given in the target. */
 export type Target = {
@@ -96,9 +96,8 @@ function sealAgain(
 ): string | null {
   const plain = opened?.[column]
   const purpose = carriedTable(table).sealed?.[column]?.(row, project_id) ?? ''
-  if (column !== 'earlier_secrets') return plain === undefined ? null : keyring.encrypt(plain, purpose)
-  const earlier = plain === undefined ? [] : EarlierSecrets.parse(JSON.parse(plain))
-  return JSON.stringify(earlier.map((one) => ({ ...one, secret: keyring.encrypt(one.secret, purpose) })))
+  if (plain === undefined) return column === 'earlier_secrets' ? '[]' : null
+  return mapSecrets(column, plain, (secret) => keyring.encrypt(secret, purpose))
 }
 
 /** A memory of a vector must be there. Of other numbers it's enough that no memory comes before them. */

@@ -22,6 +22,10 @@ export function Rating({ run: { agent_id, request_id, feedback }, of: key, onGiv
   const [comment, setComment] = useState('')
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOwn(given), [feedback])
+  const edit = (text: string | null = null) => {
+    setComment(text ?? '')
+    setOpen(true)
+  }
   const rate = useAction(async (score: number) => {
     if (own?.score === score) {
       await service.feedback.delete(agent_id, request_id, { key })
@@ -30,8 +34,7 @@ export function Rating({ run: { agent_id, request_id, feedback }, of: key, onGiv
       toast('Feedback removed')
     } else {
       setOwn(await service.feedback.give(agent_id, request_id, { score, key, comment: own?.comment ?? null }))
-      setComment(own?.comment ?? '')
-      setOpen(true)
+      edit(own?.comment)
       toast('Feedback saved')
     }
     onGiven?.()
@@ -60,13 +63,7 @@ export function Rating({ run: { agent_id, request_id, feedback }, of: key, onGiv
         {thumb(1, 'good', 'Good answer')}
         {thumb(-1, 'bad', 'Bad answer')}
         {own && !isOpen && (
-          <Button
-            look="quiet"
-            onClick={() => {
-              setComment(own.comment ?? '')
-              setOpen(true)
-            }}
-          >
+          <Button look="quiet" onClick={() => edit(own.comment)}>
             {own.comment ? 'Edit comment' : 'Add a comment'}
           </Button>
         )}

@@ -1,7 +1,7 @@
 import { ApiError } from '../../errors.ts'
 
 /**
- * What a client is told about a run that its request has started. Every further call of the request is counted against
+ * What a client learns about a run that its request has started. Every further call of the request is counted against
  * the rate limit. If none is left, the client gets what is known without a call: after an error it would start the run
  * again.
  */

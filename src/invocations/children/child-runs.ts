@@ -13,7 +13,7 @@ import { type CallResult, MAX_RESULT_BYTES, ToolError } from '../../runtime/tool
 import { rateOf } from '../../security/gate.ts'
 import { type AgentSecurity, admitsCaller } from '../../security/security-settings.ts'
 import type { Write } from '../../storage/journal/rows.ts'
-import { type Invocation, isFinal, newInvocation, sessionKey, takesTurns } from '../invocation.ts'
+import { type Invocation, isFinal, newInvocation, turnOf } from '../invocation.ts'
 import { CHILDREN } from '../queue/queue-store.ts'
 import { insertion, insertionInLine } from '../rows/invocation-rows.ts'
 import type { StartedRun } from '../steps/stored-run.ts'
@@ -147,14 +147,14 @@ export class ChildRuns {
    * needs no turn; nor does one that is called beside another of its agent.
    */
   async #takeTurn(begun: Invocation, definition: Definition): Promise<string | undefined> {
-    if (!takesTurns(begun, definition)) return undefined
+    const key = turnOf(begun, definition)
+    if (key === undefined) return undefined
     const { agent_seq } = begun
     const { agent, invocation } = this.#started
     if (agent_seq === agent.seq || this.#begun.some((other) => other.agent.seq === agent_seq)) return undefined
     const { storage, now } = this.#parts
     const { parent_request_id } = invocation
     if (parent_request_id !== null && (await isBelow(storage.db, parent_request_id, agent_seq))) return undefined
-    const key = sessionKey(begun)
     const { while_busy } = definition.sessions
     if (while_busy === 'reject' && (await isBusy(storage.db, key))) throw new ToolError(SESSION_BUSY.message)
     if (while_busy === 'cancel') await storage.transaction((db) => cancelSession(db, key, now()))

@@ -152,23 +152,27 @@ export async function isProjectFull(db: Database, agent_seq: number, now: number
   return rows.length > 0
 }
 
+/** The `limits.max_concurrency` of a run's version or, without one, of its agent. */
+export function limitOfRuns(db: Database): RawBuilder<number | null> {
+  const definition = intactJson(db, sql`coalesce(versions.definition, agents.definition)`)
+  return engineOf(db) === 'postgres'
+    ? sql`(${definition} #>> '{limits,max_concurrency}')::bigint`
+    : sql`${definition} ->> '$.limits.max_concurrency'`
+}
+
 /**
  * The queued runs that may start. Runs of an agent can have different limits, because each version has its own. The
  * project is locked first: every statement that locks both uses this order.
  */
 function admitted(db: Database, { agent_seq, queued, limit, now }: TakeOptions): Expression<{ id: string }> {
   const isPostgres = engineOf(db) === 'postgres'
-  const definition = intactJson(db, sql`coalesce(versions.definition, agents.definition)`)
-  const limitOfRuns = isPostgres
-    ? sql`(${definition} #>> '{limits,max_concurrency}')::bigint`
-    : sql`${definition} ->> '$.limits.max_concurrency'`
   return sql`(
     with waiting as materialized (
       select id, version, rank from runs where agent_seq = ${agent_seq} and ${isDue(queued)}
         and exists (select 1 from agents where agents.seq = ${agent_seq} and ${mayBeTaken})
       order by rank, id limit ${limit} ${isPostgres ? sql`for update skip locked` : sql``}),
     limits as materialized (
-      select asked.version, ${limitOfRuns} as most
+      select asked.version, ${limitOfRuns(db)} as most
       from (select distinct version from waiting) asked
       join agents on agents.seq = ${agent_seq}
       left join versions on versions.agent_id = agents.id and versions.version = asked.version),

@@ -7,7 +7,7 @@ import { settlePending } from '../approvals/approval-store.ts'
 import { announceTurns, listFreeTurns } from '../turns/turn-store.ts'
 import { CHILDREN, ENDS_AFTER_WAIT, GOES_ON_AFTER_WAIT } from './queue-store.ts'
 
-// A literal, not a parameter: otherwise the engines can't tell that the indexes of waiting runs fit the query.
+// A literal, not a parameter: with a parameter, neither engine would use the indexes of waiting runs.
 const WAITING = sql.lit('waiting')
 
 const WOKEN_AT_ONCE = 200

@@ -1,10 +1,9 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { z } from 'zod'
-import { intactJson } from '../../storage/damaged-rows.ts'
-import { type Database, engineOf } from '../../storage/database.ts'
+import type { Database } from '../../storage/database.ts'
 import { isGoingOn } from '../../storage/queries/paused-projects.ts'
 import { listPositions } from '../turns/turn-store.ts'
-import { isProjectFull } from './queue-store.ts'
+import { isProjectFull, limitOfRuns } from './queue-store.ts'
 
 export const QueueShape = z
   .object({
@@ -66,11 +65,6 @@ async function findReason(
 
 /** Counts without a lock: it's only told. */
 function isAgentFull(db: Database, now: number): RawBuilder<SqlBool> {
-  const definition = intactJson(db, sql`coalesce(versions.definition, agents.definition)`)
-  const most =
-    engineOf(db) === 'postgres'
-      ? sql`(${definition} #>> '{limits,max_concurrency}')::bigint`
-      : sql`${definition} ->> '$.limits.max_concurrency'`
-  return sql<SqlBool>`${most} <= (select count(*) from runs active
+  return sql<SqlBool>`${limitOfRuns(db)} <= (select count(*) from runs active
     where active.agent_seq = runs.agent_seq and active.status = 'running' and active.lease_until > ${now})`
 }

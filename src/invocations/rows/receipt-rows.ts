@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Needs } from '../../operation/context.ts'
 import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
+import { firstFitting } from '../../storage/queries/first-fitting.ts'
 import { textBytes } from '../../storage/queries/text-bytes.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, RECEIPT } from './invocation-rows.ts'
@@ -31,12 +32,12 @@ export async function listPageOfReceipts(
   { db, reserve }: Needs<'db' | 'reserve'>,
   keys: readonly ReceiptKey[],
 ): Promise<Invocation[]> {
-  const page = firstOf(keys, 'shown', PAGE_BYTES)
+  const page = firstFitting(keys, ({ shown }) => shown, PAGE_BYTES)
   await reserve(page.reduce((bytes, { shown }) => bytes + shown, 0))
   const receipts: Invocation[] = []
   for (let left = page; left.length > 0; ) {
     receipts.push(...readable(db, await listNextRows(db, left), receiptOf))
-    left = left.slice(firstOf(left, 'stored', BYTES_AT_ONCE).length)
+    left = left.slice(firstFitting(left, ({ stored }) => stored, BYTES_AT_ONCE).length)
   }
   return receipts
 }
@@ -50,7 +51,7 @@ export async function listNextReceipts(db: Database, keys: readonly ReceiptKey[]
 }
 
 async function listNextRows(db: Database, keys: readonly ReceiptKey[]) {
-  const ids = firstOf(keys, 'stored', BYTES_AT_ONCE).map(({ id }) => id)
+  const ids = firstFitting(keys, ({ stored }) => stored, BYTES_AT_ONCE).map(({ id }) => id)
   if (ids.length === 0) return []
   const rows = await db
     .selectFrom('all_invocations')
@@ -64,13 +65,4 @@ async function listNextRows(db: Database, keys: readonly ReceiptKey[]) {
 function receiptOf(row: Awaited<ReturnType<typeof listNextRows>>[number]): Invocation {
   const { rounds, ...receipt } = fromRow({ ...row, given: null })
   return { ...receipt, rounds: rounds && rounds.slice(-1) }
-}
-
-function firstOf(keys: readonly ReceiptKey[], size: 'shown' | 'stored', most: number): readonly ReceiptKey[] {
-  let bytes = 0
-  const end = keys.findIndex((key, i) => {
-    bytes += key[size]
-    return i > 0 && bytes > most
-  })
-  return end < 0 ? keys : keys.slice(0, end)
 }

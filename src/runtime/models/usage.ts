@@ -1,6 +1,6 @@
 /**
  * The tokens of one or more requests to models. `cached_tokens` and `cache_write_tokens` are parts of the input, and
- * `reasoning_tokens` of the output. They are absent if no provider reported them.
+ * `reasoning_tokens` of the output. They are missing if no provider reported them.
  */
 export type TokenCount = {
   input_tokens: number
@@ -18,39 +18,29 @@ export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, total_tokens
 const PARTS = ['cached_tokens', 'cache_write_tokens', 'reasoning_tokens'] as const
 
 export function addTokens(sum: Usage, more: TokenCount): Usage {
-  return {
+  const total: Usage = {
     input_tokens: sum.input_tokens + more.input_tokens,
     output_tokens: sum.output_tokens + more.output_tokens,
     total_tokens: sum.total_tokens + more.input_tokens + more.output_tokens,
-    ...partsOf((name) => {
-      const [one, other] = [sum[name], more[name]]
-      return one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0)
-    }),
   }
+  for (const name of PARTS) {
+    const [one, other] = [sum[name], more[name]]
+    if (one !== undefined || other !== undefined) total[name] = (one ?? 0) + (other ?? 0)
+  }
+  return total
 }
 
 /** What was used since `before`. */
 export function tokensSince(before: Usage, now: Usage): TokenCount {
-  return {
+  const since: TokenCount = {
     input_tokens: now.input_tokens - before.input_tokens,
     output_tokens: now.output_tokens - before.output_tokens,
-    ...partsOf((name) => {
-      const count = now[name]
-      return count === undefined ? undefined : count - (before[name] ?? 0)
-    }),
   }
-}
-
-/** The reported parts of a count. */
-export function partsOf(
-  countOf: (name: (typeof PARTS)[number]) => number | undefined,
-): Pick<TokenCount, (typeof PARTS)[number]> {
-  const parts: Pick<TokenCount, (typeof PARTS)[number]> = {}
   for (const name of PARTS) {
-    const count = countOf(name)
-    if (count !== undefined) parts[name] = count
+    const count = now[name]
+    if (count !== undefined) since[name] = count - (before[name] ?? 0)
   }
-  return parts
+  return since
 }
 
 /** In billionths of a dollar, so sums are exact. Null if a price is unknown, which never means free. */

@@ -64,7 +64,7 @@ export class TaskFollower {
     )
   }
 
-  /** The same for a task that this request has started. Its client is told about it, even if it can't follow it now. */
+  /** The same for a task that this request has started. The client gets its ID, even if it can't follow it now. */
   async *followBegun(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
     let isTold = false
     try {

@@ -180,7 +180,7 @@ function progressReporter(
   const tell = (message: string) => {
     told_at = performance.now()
     progress += 1
-    // A disconnected client can't be notified. The run is told about it in another way.
+    // A disconnected client can't be notified. The run is cancelled in another way.
     notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => {})
   }
   return ({ event, data }) => {

@@ -177,7 +177,7 @@ function tokenActor(
   const ofAgent = agent_id === null ? '' : `${agent_id}:`
   const id = `token:${ofAgent}${plainIssuer(issuer)}#${subject}`
   const scope = { project_id, agent_id, user_id }
-  // The operator has chosen the service's provider: whoever it lets manage can manage every project.
+  // The operator has chosen the service's provider: a person to whom it gives `manage` can manage every project.
   const isOperator = agent_id === null && user_id === null && covers(permissions, 'manage')
   const reach = isOperator ? 'service' : 'project'
   return { kind: 'token', id, scope, reach, permissions, tier, expires_at }

@@ -28,7 +28,7 @@ export class ReplyRoom {
 
   /**
    * Reserves room for a reply before its content is read. It is given back when the client has read the reply, or has
-   * disconnected. Rejects if there is none in time.
+   * disconnected. Rejects if no room becomes free in time.
    */
   async reserve(response: ServerResponse, { actor }: Asker, bytes: number): Promise<void> {
     if (bytes < LARGE_REPLY) return
