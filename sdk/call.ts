@@ -46,11 +46,15 @@ export function caller({ send, open }: Sender, signal?: AbortSignal): Caller {
     },
     list(id, input, options) {
       const { params, query, body } = input as AnyInput
+      // A key belongs to one request, and every further page is another one.
+      let given = options
       const load = async (page: Query) => {
+        const once = given
+        given = { ...options, idempotencyKey: undefined }
         // A search has its paging in the body, other lists have it in the query.
         const asked =
           body === undefined ? { params, query: { ...query, ...page } } : { params, body: { ...body, ...page } }
-        return readPage<Item<typeof id>>(await ask(id, asked, options))
+        return readPage<Item<typeof id>>(await ask(id, asked, once))
       }
       return pages(load, body ?? query)
     },

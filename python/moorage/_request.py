@@ -257,7 +257,10 @@ class Caller:
         asked = rest.pop(part, None) or {}
 
         def load(page: Dict[str, Any]) -> Dict[str, Any]:
-            return self.connection.send(method, path, **{part: page}, **rest).page()
+            answer = self.connection.send(method, path, **{part: page}, **rest).page()
+            # A key belongs to one request, and every further page is another one.
+            rest["options"] = {k: v for k, v in (rest.get("options") or {}).items() if k != "idempotency_key"}
+            return answer
 
         return Pages(load, asked)
 

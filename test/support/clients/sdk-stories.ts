@@ -103,7 +103,7 @@ export async function tellInTypeScript(given: Given): Promise<Told> {
       ]
     },
     async memories() {
-      const notes = ['Her ship is the Nightingale', 'She likes tea']
+      const notes = ['Her ship is the Nightingale', 'She likes tea on her ship']
       await moorage.memory.write(name, { items: notes.map((content) => ({ content, context: { user_id: 'ada' } })) })
       const { data } = await moorage.memory.search(name, { query: 'ship', context: { user_id: 'ada' } })
       return data.map(({ content }) => content).filter((content) => content.includes('Nightingale'))

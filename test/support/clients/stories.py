@@ -74,9 +74,10 @@ def errors():
 
 def memories():
     name = given["name"]
-    notes = ["Her ship is the Nightingale", "She likes tea"]
+    notes = ["Her ship is the Nightingale", "She likes tea on her ship"]
     moorage.memory.write(name, items=[{"content": note, "context": {"user_id": "ada"}} for note in notes])
-    found = moorage.memory.search(name, query="ship", context={"user_id": "ada"}).data
+    found = list(moorage.memory.search(name, query="ship", context={"user_id": "ada"}, limit=1, idempotency_key="once"))
+    assert len(found) == 2, found
     return [memory["content"] for memory in found if "Nightingale" in memory["content"]]
 
 
