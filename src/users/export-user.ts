@@ -39,9 +39,9 @@ export const exportUser = operation({
 
 type Line = z.input<typeof UserLine>
 
-const PAGE_SIZE = 500
+const PAGE_SIZE = 100
 
-/** Reads page by page, so that only a little is in memory. */
+/** Reads page by page, so that only a little is in memory and no page delays other requests. */
 async function* linesOf(
   { db, keyring }: Pick<Parts, 'keyring'> & { db: Database },
   shown: agents.ShownAgent[],
