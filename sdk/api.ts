@@ -520,6 +520,10 @@ export type Prompt = {
     session_id: string | null
     created_at: string
     metadata: Record<string, unknown>
+    /** The version whose run wrote it; null if the draft or a client wrote it */
+    version: string | null
+    /** The deployment whose run wrote it */
+    deployment_id: string | null
     /** The newer fact that replaced this one; null while this one is current */
     superseded_by: string | null
     score: number
@@ -559,6 +563,10 @@ export type Memory = {
   session_id: string | null
   created_at: string
   metadata: Record<string, unknown>
+  /** The version whose run wrote it; null if the draft or a client wrote it */
+  version: string | null
+  /** The deployment whose run wrote it */
+  deployment_id: string | null
   /** The newer fact that replaced this one; null while this one is current */
   superseded_by: string | null
 }
@@ -1609,6 +1617,8 @@ export type NewDeployment = {
   replaces: string | null
   /** For a rollback: the deployment it undid */
   rollback_of: string | null
+  /** How many memories its rollback has removed so far; null if they are kept */
+  forgotten: number | null
   /** What will fail with the current configuration: for example a tool whose URL `outgoing` does not allow, or a secret that is missing or not allowed for the tool's host */
   warnings?: string[] | undefined
 }
@@ -1638,6 +1648,8 @@ export type Deployment = {
   replaces: string | null
   /** For a rollback: the deployment it undid */
   rollback_of: string | null
+  /** How many memories its rollback has removed so far; null if they are kept */
+  forgotten: number | null
 }
 
 export type DeploymentWithDefinition = {
@@ -1657,6 +1669,8 @@ export type DeploymentWithDefinition = {
   replaces: string | null
   /** For a rollback: the deployment it undid */
   rollback_of: string | null
+  /** How many memories its rollback has removed so far; null if they are kept */
+  forgotten: number | null
   /** The agent as it was when the version was created */
   definition: {
     /** `model`: a model with instructions and tools. `remote`: your own server, which Moorage calls */
@@ -1871,6 +1885,8 @@ export type RollbackPreview = {
     from: unknown
     to: unknown
   })[]
+  /** How many memories runs of the deployment have written, which `forget` would remove */
+  memories: number
 }
 
 export type ScheduleWithRuns = {
@@ -2253,6 +2269,10 @@ export type FoundMemory = {
   session_id: string | null
   created_at: string
   metadata: Record<string, unknown>
+  /** The version whose run wrote it; null if the draft or a client wrote it */
+  version: string | null
+  /** The deployment whose run wrote it */
+  deployment_id: string | null
 }
 
 export type SearchMemory = {
@@ -2368,6 +2388,10 @@ export type UserLine = {
   session_id: string | null
   created_at: string
   metadata: Record<string, unknown>
+  /** The version whose run wrote it; null if the draft or a client wrote it */
+  version: string | null
+  /** The deployment whose run wrote it */
+  deployment_id: string | null
   /** The newer fact that replaced this one; null while this one is current */
   superseded_by: string | null
 } | {
@@ -3587,6 +3611,8 @@ export type Operations = {
     params: { agent_id: string; deployment_id: string }
     body?: {
       message?: string | null | undefined
+      /** Also removes the memories that runs of the undone deployment have written */
+      forget?: boolean | undefined
       dry_run?: boolean | undefined
     }
     data: Deployment | RollbackPreview

@@ -8,6 +8,7 @@ import {
   removeApprovalsOfMissingAgents,
   removeApprovalsOfProjects,
 } from './invocations/approvals/approval-store.ts'
+import { forgetRolledBack } from './invocations/effects/forget-rolled-back.ts'
 import { RunQueue } from './invocations/queue/run-queue.ts'
 import { LEASED_RUNS } from './invocations/rows/invocation-rows.ts'
 import * as invocations from './invocations/store.ts'
@@ -200,6 +201,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'approvals of deleted agents', remove: removeApprovalsOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
     { name: 'usage of imports that were given up', remove: removeAbandoned },
+    { name: 'memories of deployments that were rolled back', remove: forgetRolledBack },
   ].map(({ name, remove }) => ({
     name,
     keep_ms: 0,

@@ -758,14 +758,15 @@ class Deployments(Group):
         deployment_id: str,
         *,
         message: Union[str, None] = UNSET,
+        forget: bool = UNSET,
         dry_run: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Union[t.Deployment, t.RollbackPreview]:
-        """Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, it returns to that one. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `dry_run: true` changes nothing and shows what would change."""
+        """Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, it returns to that one. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/deployments/{deployment_id}/rollback", agent_id=agent_id, deployment_id=deployment_id),
-            body=given({"message": message, "dry_run": dry_run}),
+            body=given({"message": message, "forget": forget, "dry_run": dry_run}),
             options=options,
         )
 

@@ -219,6 +219,8 @@ class Memory(TypedDict):
     session_id: Union[str, None]
     created_at: str
     metadata: Dict[str, Any]
+    version: Union[str, None]
+    deployment_id: Union[str, None]
     superseded_by: Union[str, None]
 
 
@@ -474,6 +476,7 @@ class _NewDeployment(TypedDict):
     created_at: str
     replaces: Union[str, None]
     rollback_of: Union[str, None]
+    forgotten: Union[int, None]
 
 
 class NewDeployment(_NewDeployment, total=False):
@@ -503,6 +506,7 @@ class _Deployment(TypedDict):
     created_at: str
     replaces: Union[str, None]
     rollback_of: Union[str, None]
+    forgotten: Union[int, None]
 
 
 class Deployment(_Deployment, total=False):
@@ -521,6 +525,7 @@ class _DeploymentWithDefinition(TypedDict):
     created_at: str
     replaces: Union[str, None]
     rollback_of: Union[str, None]
+    forgotten: Union[int, None]
     definition: Dict[str, Any]
 
 
@@ -531,7 +536,7 @@ class DeploymentWithDefinition(_DeploymentWithDefinition, total=False):
 DeploymentDiff = TypedDict("DeploymentDiff", {"from": 'Dict[str, Any]', "to": 'Dict[str, Any]', "diff": 'List[Dict[str, Any]]'}, total=False)
 
 
-RollbackPreview = TypedDict("RollbackPreview", {"dry_run": 'Literal[True]', "from": 'Dict[str, Any]', "to": 'Dict[str, Any]', "diff": 'List[Dict[str, Any]]'}, total=False)
+RollbackPreview = TypedDict("RollbackPreview", {"dry_run": 'Literal[True]', "from": 'Dict[str, Any]', "to": 'Dict[str, Any]', "diff": 'List[Dict[str, Any]]', "memories": 'int'}, total=False)
 
 
 class ScheduleWithRuns(TypedDict):
@@ -738,6 +743,8 @@ class FoundMemory(TypedDict):
     session_id: Union[str, None]
     created_at: str
     metadata: Dict[str, Any]
+    version: Union[str, None]
+    deployment_id: Union[str, None]
 
 
 class _SearchMemory(TypedDict):

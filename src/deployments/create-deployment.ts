@@ -64,6 +64,7 @@ export const createDeployment = operation({
       created_at: time,
       replaces: active?.id ?? null,
       rollback_of: null,
+      forgotten: null,
     }
     await deployments.activate(db, deployment, 'superseded')
     await events.emit(db, {

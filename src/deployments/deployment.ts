@@ -41,6 +41,11 @@ export const DeploymentReply = z
     created_at: Time,
     replaces: z.string().nullable().describe('The deployment that was active before'),
     rollback_of: z.string().nullable().describe('For a rollback: the deployment it undid'),
+    forgotten: z
+      .int()
+      .nullable()
+      .default(null)
+      .describe('How many memories its rollback has removed so far; null if they are kept'),
   })
   .meta({ id: 'Deployment' })
 
@@ -75,6 +80,7 @@ export const RollbackPreview = z
     from: Side,
     to: Side,
     diff: z.array(z.object({ field: z.string(), from: z.unknown(), to: z.unknown() })),
+    memories: z.int().describe('How many memories runs of the deployment have written, which `forget` would remove'),
   })
   .meta({ id: 'RollbackPreview' })
 

@@ -4,9 +4,12 @@ import * as agents from '../agents/store.ts'
 import { agentsCalled, checkAgentTools } from '../agents/tools/check-agent-tools.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
+import { countOfDeployment } from '../memory/upkeep-store.ts'
+import { requirePermission } from '../operation/actor.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
 import type { Database } from '../storage/database.ts'
+import { enqueue } from '../storage/jobs/jobs.ts'
 import { type Deployment, DeploymentParams, DeploymentReply, RollbackPreview } from './deployment.ts'
 import * as deployments from './store.ts'
 
@@ -16,10 +19,11 @@ export const rollbackDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback',
   summary: 'Roll back a deployment',
   description:
-    'With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, it returns to that one. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `dry_run: true` changes nothing and shows what would change.',
+    'With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, it returns to that one. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories.',
   access: { permission: 'write' },
   mfa: {
     policy: 'rollback',
+    fields: { forget: 'clear_memory' },
     async calls({ params }, db) {
       const { to } = await findTarget(db, params.agent_id, params.deployment_id)
       return agentsCalled(to.definition.tools)
@@ -29,12 +33,20 @@ export const rollbackDeployment = operation({
   idempotent: true,
   input: {
     params: DeploymentParams,
-    body: z.strictObject({ message: Label(1000, 0).nullable().default(null), dry_run: z.boolean().default(false) }),
+    body: z.strictObject({
+      message: Label(1000, 0).nullable().default(null),
+      forget: z
+        .boolean()
+        .default(false)
+        .describe('Also removes the memories that runs of the undone deployment have written'),
+      dry_run: z.boolean().default(false),
+    }),
     bodyOptional: true,
   },
   answer: { data: z.union([DeploymentReply, RollbackPreview]), errors: ['conflict'] },
 
   async run({ params, body }, { db, actor, events, newId, now, shownAgents }) {
+    if (body.forget) requirePermission(actor, 'delete')
     const agent = await agents.lock(db, params.agent_id)
     const { active, target, to } = await findTarget(db, agent.id, params.deployment_id)
     // The agents that it calls may now lead back to it.
@@ -46,6 +58,7 @@ export const rollbackDeployment = operation({
         from: { deployment_id: active.id, version: active.version },
         to: { deployment_id: target.id, version: target.version },
         diff: changesBetween(from.definition, to.definition),
+        memories: await countOfDeployment(db, active.id),
       }
     }
 
@@ -59,8 +72,13 @@ export const rollbackDeployment = operation({
       created_at: time,
       replaces: active.id,
       rollback_of: active.id,
+      forgotten: null,
     }
     await deployments.activate(db, deployment, 'rolled_back')
+    if (body.forget) {
+      await deployments.startForgetting(db, active.id, time)
+      await enqueue(db, { id: newId('job', time), kind: 'purge', run_at: time })
+    }
     const data = () => DeploymentReply.parse(deployment)
     const { id: agent_id, project_id } = agent
     await events.emit(db, { type: 'deployment.rolled_back', project_id, agent_id, data, time })

@@ -4,6 +4,7 @@ import { notFound } from '../errors.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import type { Tables } from '../storage/tables.ts'
 import type { Deployment, Snapshot } from './deployment.ts'
 
 async function find(db: Database, agent_id: string, id: string): Promise<Deployment | undefined> {
@@ -122,6 +123,31 @@ export async function activate(
   await announce(db, 'deployments', deployment.agent_id)
 }
 
+/** From now on, what runs of the deployment remember is removed. */
+export async function startForgetting(db: Database, id: string, now: number): Promise<void> {
+  await db.updateTable('deployments').set({ forgetting: now, forgotten: 0 }).where('id', '=', id).execute()
+}
+
+/** The deployments whose memories are being removed, with the number of their agent. */
+export function listForgetting(db: Database): Promise<{ id: string; agent_seq: number; forgetting: number | null }[]> {
+  return db
+    .selectFrom('deployments')
+    .innerJoin('agents', 'agents.id', 'deployments.agent_id')
+    .select(['deployments.id', 'agents.seq as agent_seq', 'deployments.forgetting'])
+    .where('deployments.forgetting', 'is not', null)
+    .orderBy('deployments.id')
+    .execute()
+}
+
+/** Counts memories of the deployment that were removed, or notes that it has no more. */
+export async function recordForgotten(db: Database, id: string, removed: number | 'all'): Promise<void> {
+  await db
+    .updateTable('deployments')
+    .set((row) => (removed === 'all' ? { forgetting: null } : { forgotten: row('forgotten', '+', removed) }))
+    .where('id', '=', id)
+    .execute()
+}
+
 /** The snapshot under this label, or undefined. */
 export async function findVersion(db: Database, agent_id: string, version: string): Promise<Snapshot | undefined> {
   const row = await db
@@ -148,6 +174,6 @@ export async function insertVersion(db: Database, agent_id: string, snapshot: Sn
     .execute()
 }
 
-function fromRow(row: Omit<Deployment, 'status'> & { status: string }): Deployment {
+function fromRow({ forgetting: _since, ...row }: Tables['deployments']): Deployment {
   return { ...row, status: row.status as Deployment['status'] }
 }

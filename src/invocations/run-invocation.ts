@@ -67,6 +67,8 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
     background,
     keyed,
     created_by,
+    version,
+    deployment_id,
   } = started.invocation
   const began_at = parts.now()
   const began = { attempt, milestones: kept.length > 0 ? milestonesOf(kept) : [], user_id: context.user_id, created_by }
@@ -103,6 +105,7 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
             providers: started.project?.providers,
             agent_id: agent.id,
             created_by,
+            served: { version, deployment_id },
             attempt,
             meter,
             stored: run.stored,

@@ -13,6 +13,8 @@ export const SHOWN = [
   'memories.metadata',
   'memories.created_at',
   'memories.superseded_by',
+  'memories.version',
+  'memories.deployment_id',
 ] as const
 
 type TermSource = { kind: string; content: string; superseded_by: string | null }
@@ -26,7 +28,7 @@ function termColumns({ kind, content, superseded_by }: TermSource): StoredTerms 
 export type NewMemory = Memory & { indexed?: StoredTerms | undefined }
 
 export function toRow(agent_seq: number, memory: NewMemory) {
-  const { superseded_by = null } = memory
+  const { superseded_by = null, version = null, deployment_id = null } = memory
   const { terms, length } = memory.indexed ?? termColumns({ ...memory, superseded_by })
   return {
     id: memory.id,
@@ -41,6 +43,8 @@ export function toRow(agent_seq: number, memory: NewMemory) {
     length,
     created_at: memory.created_at,
     superseded_by,
+    version,
+    deployment_id,
   }
 }
 
@@ -55,10 +59,12 @@ export type StoredMemory = {
   metadata: string
   created_at: number
   superseded_by: string | null
+  version: string | null
+  deployment_id: string | null
 }
 
 export function fromRow(row: StoredMemory): Memory {
-  const { id, kind, role, user_id, session_id, content, created_at, superseded_by } = row
+  const { id, kind, role, user_id, session_id, content, created_at, superseded_by, version, deployment_id } = row
   return {
     id,
     kind: kind as Memory['kind'],
@@ -69,5 +75,7 @@ export function fromRow(row: StoredMemory): Memory {
     created_at,
     metadata: jsonOf('memory', row)('metadata'),
     superseded_by,
+    version,
+    deployment_id,
   }
 }

@@ -60,6 +60,12 @@ const Origin = {
   session_id: z.string().nullable(),
   created_at: Time,
   metadata: z.record(z.string(), z.unknown()),
+  version: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('The version whose run wrote it; null if the draft or a client wrote it'),
+  deployment_id: z.string().nullable().default(null).describe('The deployment whose run wrote it'),
 }
 
 export const MemoryReply = z

@@ -42,7 +42,8 @@ function idOf({ agent_id }: MemoryOwner, key: string): string {
   return `mem_${sha256(`${agent_id} ${key}`).slice(0, 26)}`
 }
 
-function noteOf(id: string, content: string, { user_id, session_id }: MemoryOwner, created_at: number) {
+function noteOf(id: string, content: string, owner: Parameters<RunMemory['write']>[0], created_at: number) {
+  const { user_id, session_id, served } = owner
   return {
     id,
     kind: 'note' as const,
@@ -52,5 +53,6 @@ function noteOf(id: string, content: string, { user_id, session_id }: MemoryOwne
     session_id: session_id ?? null,
     created_at,
     metadata: {},
+    ...served,
   }
 }

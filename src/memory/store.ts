@@ -12,15 +12,19 @@ import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 import { inMemoryScope, listed, scopeOfRun } from './memory-filter.ts'
-import { fromRow, type NewMemory, SHOWN, toRow } from './memory-rows.ts'
+import { fromRow, type NewMemory, SHOWN, type StoredMemory, toRow } from './memory-rows.ts'
 import { forgetSummaries } from './summaries/forget-summaries.ts'
 import { countRows, lockCounts, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
 
 /** The counts are locked first: the memories of an agent are committed in the order of their `seq`. */
 const MEMORIES = bulkTable('memories', { after: SCOPE_COUNTS })
 
+/** What answered in the run that writes a memory. */
+export type WrittenBy = Pick<StoredMemory, 'version' | 'deployment_id'>
+
 type AnsweredMessage = Conversation & {
   request_id: string
+  served: WrittenBy
   message: string
   response: string
   attachments?: readonly Attachment[] | null
@@ -30,7 +34,7 @@ type AnsweredMessage = Conversation & {
 
 /** A message and its answer as rows for the journal. */
 export function turnWrites(answered: AnsweredMessage): Write[] {
-  const { message, response, request_id, newId, agent_seq, created_at } = answered
+  const { message, response, request_id, newId, agent_seq, created_at, served } = answered
   const user_id = answered.user_id ?? ''
   const session_id = answered.session_id ?? ''
   const attachments = answered.attachments?.map(({ file_id, name, media_type, size }) => {
@@ -44,7 +48,7 @@ export function turnWrites(answered: AnsweredMessage): Write[] {
     const { terms, length } = storedTerms('turn', content)
     const id = newId('mem', created_at)
     const of = { id, agent_seq, kind: 'turn', role, user_id, session_id }
-    return { ...of, content, metadata, terms, length, created_at }
+    return { ...of, content, metadata, terms, length, created_at, ...served }
   })
   const [first] = rows
   if (!first) return []

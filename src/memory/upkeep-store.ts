@@ -3,6 +3,7 @@ import * as agents from '../agents/store.ts'
 import type { Database } from '../storage/database.ts'
 import { anyOf, findAged } from '../storage/queries/aged-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
+import { restoreSuperseded } from './facts/fact-store.ts'
 import { listSeqs, remove } from './store.ts'
 
 const DAY_MS = 86_400_000
@@ -37,4 +38,38 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
     db,
     rows.map(({ seq }) => seq),
   )
+}
+
+export async function countOfDeployment(db: Database, deployment_id: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('memories')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('deployment_id', '=', deployment_id)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/**
+ * Removes up to `limit` memories that runs of the deployment have written. Facts that they replaced are current again.
+ * Call this in a transaction.
+ */
+export async function removeOfDeployment(
+  db: Database,
+  { agent_seq, deployment_id }: { agent_seq: number; deployment_id: string },
+  limit: number,
+): Promise<number> {
+  const rows = await db
+    .selectFrom('memories')
+    .select(['seq', 'id', 'kind'])
+    .where('deployment_id', '=', deployment_id)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  const removed = await remove(
+    db,
+    rows.map(({ seq }) => seq),
+  )
+  const facts = rows.filter(({ kind }) => kind === 'fact').map(({ id }) => id)
+  await restoreSuperseded(db, agent_seq, facts)
+  return removed
 }

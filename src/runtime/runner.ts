@@ -22,6 +22,8 @@ export type RunRequest = RunInput & {
   agent_id: string
   /** Who requested it: the maker of what its tools create. */
   created_by: string
+  /** What its environment served when it was admitted: nulls for the draft. Undefined if no agent's run asks. */
+  served?: { version: string | null; deployment_id: string | null } | undefined
   /** How often the run has started, including this time. */
   attempt: number
   /** Counts what the run spends. */

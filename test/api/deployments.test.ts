@@ -30,6 +30,7 @@ onAnyEngine('deployments', (service) => {
         created_by_name: 'first admin key',
         replaces: null,
         rollback_of: null,
+        forgotten: null,
       })
     })
 
@@ -279,6 +280,7 @@ onAnyEngine('deployments', (service) => {
         created_by_name: 'first admin key',
         replaces: second.id,
         rollback_of: second.id,
+        forgotten: null,
       })
       const undone = await service().call('GET', `/v1/agents/${agent}/deployments/${second.id}`)
       assert.equal(undone.body.data.status, 'rolled_back')
@@ -356,6 +358,7 @@ onAnyEngine('deployments', (service) => {
         from: { deployment_id: second.id, version: 'v2' },
         to: { deployment_id: first.id, version: 'v1' },
         diff: [{ field: 'instructions', from: 'two', to: 'one' }],
+        memories: 0,
       })
       const active = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
       assert.deepEqual(active.body.data, [second])

@@ -114,7 +114,8 @@ onBothStores('a memory of very many different words', (store) => {
       await client.query('begin')
       await client.query('select 1 from memory_scopes where agent_seq = 4 and level = 0 for update')
       const turns = { agent_seq: 4, user_id: 'anna', session_id: null, created_at: 1, newId }
-      const said = { request_id: 'req_1', message: 'said', response: 'answered' }
+      const served = { version: null, deployment_id: null }
+      const said = { request_id: 'req_1', served, message: 'said', response: 'answered' }
       const written = [
         write(4, 'anna', ['later']),
         journal.commit({ writes: memories.turnWrites({ ...turns, ...said }) }),

@@ -35,6 +35,8 @@ onEveryEngine('what an agent remembers of its conversations', (service) => {
       score,
       matched: ['words', 'meaning'],
       metadata: { request_id },
+      version: null,
+      deployment_id: null,
     })
     assert.deepEqual(answer, { ...found(answer), role: 'assistant' })
     assert.deepEqual(message, { ...found(message), role: 'user' })

@@ -232,7 +232,8 @@ async function take(step: Step, { storage, journal, agent_seq, time }: World): P
   const request_id = 'req_1'
   if (step.do === 'say') {
     const exchange = { agent_seq, user_id: step.user, session_id: step.session, request_id, created_at: time, newId }
-    const writes = memories.turnWrites({ ...exchange, message: step.text, response: step.text })
+    const served = { version: null, deployment_id: null }
+    const writes = memories.turnWrites({ ...exchange, served, message: step.text, response: step.text })
     await journal.commit({ writes })
   }
   if (step.do === 'note') {

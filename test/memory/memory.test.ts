@@ -36,6 +36,8 @@ onBothEngines('memory', (service) => {
           session_id: null,
           created_at: note.created_at,
           superseded_by: null,
+          version: null,
+          deployment_id: null,
           metadata: {},
         },
         {
@@ -47,6 +49,8 @@ onBothEngines('memory', (service) => {
           session_id: 's1',
           created_at: '2026-01-02T02:04:05.000Z',
           superseded_by: null,
+          version: null,
+          deployment_id: null,
           metadata: { source: 'import', page: 3 },
         },
       ]

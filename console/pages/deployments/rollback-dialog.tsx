@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Agent, Deployment, RollbackPreview } from '../../../sdk/client.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { counted } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Diff } from '../../ui/data/diff.tsx'
 import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
@@ -15,6 +16,7 @@ type Props = { agent: Agent; deployment: Deployment; onClose(): void; onDone(): 
 export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
   const { id, environment } = deployment
   const [message, setMessage] = useState('')
+  const [forgets, setForgets] = useState(false)
   const preview = useResource(`rollback ${id}`, async (signal) => {
     return (await service.deployments.rollback(agent.id, id, { dry_run: true }, { signal })) as RollbackPreview
   })
@@ -22,7 +24,10 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
   const action = useAction(async () => {
     if (!shown) return
     const { from, to } = shown
-    await service.deployments.rollback(agent.id, id, { message: message.trim() || null })
+    await service.deployments.rollback(agent.id, id, {
+      message: message.trim() || null,
+      ...(forgets && { forget: true }),
+    })
     toast(`${environment} serves ${to.version} again`, async () => {
       await service.deployments.create(agent.id, {
         environment,
@@ -60,9 +65,18 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
           </div>
           <Diff label="What will change" from={sideOf(shown, 'from')} to={sideOf(shown, 'to')} />
           <p class="soft">
-            Active runs finish on {shown.from.version}. A rollback doesn't change memory, keys, webhooks, logs or the
-            agent's draft.
+            Active runs finish on {shown.from.version}. A rollback doesn't change keys, webhooks, logs or the agent's
+            draft.
           </p>
+          {shown.memories > 0 && (
+            <label class="check">
+              <input type="checkbox" checked={forgets} onChange={() => setForgets(!forgets)} />
+              Forget what it remembered
+              <span class="soft">
+                {counted(shown.memories, 'memory', 'memories')} of this deployment. Undo doesn't bring them back
+              </span>
+            </label>
+          )}
           <Field
             label="Reason"
             value={message}

@@ -30,7 +30,7 @@ export async function effects(
   logs: LogEntry[],
   { events, newId }: Pick<Parts, 'events' | 'newId'>,
 ): Promise<Write[]> {
-  const { id: request_id, status, context, finished_at: time } = invocation
+  const { id: request_id, status, context, finished_at: time, version, deployment_id } = invocation
   const { user_id = null, session_id = null } = context
   const source = { agent_seq: agent.seq, request_id }
   const writes = logWrites(source, logs)
@@ -43,7 +43,8 @@ export async function effects(
   if (status === 'completed' && remembers && !invocation.rounds) {
     const { message, response, attachments } = invocation
     const said = { message, response: response ?? '', attachments }
-    const answered = { agent_seq: agent.seq, user_id, session_id, request_id, ...said }
+    const served = { version, deployment_id }
+    const answered = { agent_seq: agent.seq, user_id, session_id, request_id, served, ...said }
     writes.push(...memory.turnWrites({ ...answered, created_at: time, newId }))
   }
   return [...writes, ...(await events.writes(endEvent(invocation, agent)))]

@@ -62,6 +62,7 @@ async function extract(
     storage.transaction((db) =>
       writeFacts(db, session, {
         facts,
+        turns,
         through,
         generation,
         model: firstName(agent.model),

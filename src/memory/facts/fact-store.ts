@@ -89,6 +89,8 @@ export class OutdatedFactsError extends Error {}
 
 type Extraction = {
   facts: ExtractedFact[]
+  /** The turns that the facts are from. */
+  turns: readonly Memory[]
   through: number
   /** Of the memories that the model was shown. */
   generation: string | undefined
@@ -102,7 +104,7 @@ type Extraction = {
  * read must not come back as a fact: then it throws, and the transaction writes nothing.
  */
 export async function writeFacts(db: Database, session: Session, written: Extraction) {
-  const { facts, through, generation, model, time, newId } = written
+  const { facts, turns, through, generation, model, time, newId } = written
   const scope = scopeOf(session)
   const items = facts.map(({ content, sources }) => ({
     ...scope,
@@ -112,6 +114,7 @@ export async function writeFacts(db: Database, session: Session, written: Extrac
     content,
     created_at: time,
     metadata: { source: sources, extracted_by: model },
+    ...writtenBy(turns.findLast(({ id }) => sources.includes(id))),
   }))
   if (items.length > 0) {
     await memories.insert(
@@ -134,6 +137,25 @@ export async function writeFacts(db: Database, session: Session, written: Extrac
     .where('user_id', '=', session.user_id)
     .where('session_id', '=', session.session_id)
     .execute()
+}
+
+const writtenBy = ({ version, deployment_id }: Partial<Memory> = {}) => ({ version, deployment_id })
+
+/** Facts that were replaced by these, which are gone, are current again. */
+export async function restoreSuperseded(db: Database, agent_seq: number, gone: readonly string[]): Promise<void> {
+  if (gone.length === 0) return
+  const replaced = await db
+    .selectFrom('memories')
+    .select(['id', 'superseded_by'])
+    .where('agent_seq', '=', agent_seq)
+    .where('superseded_by', 'in', gone)
+    .orderBy('seq')
+    .execute()
+  for (const { id, superseded_by } of replaced) {
+    const { seq, memory } = await memories.lock(db, { agent_seq }, id)
+    const current = { seq, memory: { ...memory, superseded_by: null } }
+    await memories.update(db, agent_seq, current, `~${id} without ${superseded_by}`)
+  }
 }
 
 /** A fact that was deleted meanwhile stays deleted. */

@@ -6,6 +6,7 @@ import { SpendingRefused } from '../models/meter.ts'
 import { NO_USAGE } from '../models/usage.ts'
 import { AgentFailure, type ToolAnswer, type ToolResult } from '../outcome.ts'
 import { addSpent, type RunInProgress, Waits } from '../run-in-progress.ts'
+import type { RunRequest } from '../runner.ts'
 import { sentenceOf } from '../schemas/schema-errors.ts'
 import { askPerson } from '../tools/ask-person.ts'
 import { type CallHeaders, type CallResult, type RunTool, ToolError } from '../tools/tool.ts'
@@ -20,7 +21,7 @@ export type RunMemory = {
     run: Pick<RunInProgress, 'meter' | 'deadline'>,
   ): Promise<object[]>
   /** `key` names the note: writing it again has no effect. */
-  write(run: MemoryOwner, note: { content: string; key: string }): Promise<object>
+  write(run: MemoryOwner & Pick<RunRequest, 'served'>, note: { content: string; key: string }): Promise<object>
 }
 
 export type MemoryOwner = { agent_id: string; user_id: string | undefined; session_id: string | undefined }
@@ -36,7 +37,13 @@ const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
 type Input<Type extends HostStep> = z.output<(typeof HOST_INPUT)[Type]>
 
 /** `owner` is the agent whose memories it reads. It only writes to those of its own agent, `agent_id`. */
-type Host = { memory: RunMemory; owner: RunOwner; agent_id: string; run(): RunInProgress }
+type Host = {
+  memory: RunMemory
+  owner: RunOwner
+  agent_id: string
+  served: RunRequest['served']
+  run(): RunInProgress
+}
 
 /** What a remote agent can request from its host besides the agent's tools. Each is called like a tool. */
 export function hostSteps(host: Host): RunTool[] {
@@ -46,7 +53,7 @@ export function hostSteps(host: Host): RunTool[] {
     step('memory_search', (asked) => search(asked, host)),
     step('memory_write', async ({ content }, headers) => {
       const key = headers['Idempotency-Key'] ?? ''
-      const owner = { ...memoryOf(host), agent_id: host.agent_id }
+      const owner = { ...memoryOf(host), agent_id: host.agent_id, served: host.served }
       return { result: JSON.stringify(await host.memory.write(owner, { content, key })) }
     }),
     step('model', (asked) => ask(asked, host.run())),

@@ -46,7 +46,7 @@ export class RemoteRunner implements Runner {
   }
 
   async run(request: RunRequest, host: RunHost): Promise<RunAnswer> {
-    const { agent_id, tree, context, agent } = request
+    const { agent_id, tree, context, agent, served } = request
     const { memory } = this.#options
     const settings = agent.remote
     if (!settings) throw new AgentFailure('The agent has no URL.')
@@ -57,7 +57,7 @@ export class RemoteRunner implements Runner {
     const run: RunInProgress = await this.#equipment.open(
       request,
       host,
-      hostSteps({ memory, owner, agent_id, run: () => run }),
+      hostSteps({ memory, owner, agent_id, served, run: () => run }),
       settings,
     )
     try {

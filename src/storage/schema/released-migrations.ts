@@ -13,8 +13,17 @@ const feedback = frozenMigration('0003-feedback')
 /** Metrics by the version that answered. */
 const versionMetrics = frozenMigration('0004-version-metrics')
 
+/** Memories know the deployment whose run wrote them, so that a rollback can remove them. */
+const forgottenMemories = frozenMigration('0005-forgotten-memories', { touches: { memories: 'read' } })
+
 /** In order of their numbers. A released migration is never edited: see docs/internals/storage.md. */
-export const MIGRATIONS: readonly Migration[] = [firstRelease, sessionTurns, feedback, versionMetrics]
+export const MIGRATIONS: readonly Migration[] = [
+  firstRelease,
+  sessionTurns,
+  feedback,
+  versionMetrics,
+  forgottenMemories,
+]
 
 /** Whether a store with these migrations is older than the first release. */
 export function isUnreleased(names: readonly string[]): boolean {

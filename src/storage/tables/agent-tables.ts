@@ -50,9 +50,14 @@ export const agentTables = {
     created_at: time,
     replaces: text.nullable,
     rollback_of: text.nullable,
+    /** How many memories its rollback has removed so far. Null if its rollback keeps them. */
+    forgotten: integer.nullable,
+    /** Since when they are removed. Null when all of them are, and none of its runs can write more. */
+    forgetting: time.nullable,
   }).indexes({
     deployments_by_agent: '(agent_id, created_at, id)',
     deployments_active: "unique (agent_id, environment) where status = 'active'",
+    deployments_forgetting: '(id) where forgetting is not null',
   }),
   schedules: table({
     id: text.primary,

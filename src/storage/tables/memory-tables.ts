@@ -44,6 +44,9 @@ export const memoryTables = {
     created_at: time,
     /** The newer fact about the same thing. A memory with a newer fact is no longer found. */
     superseded_by: text.nullable,
+    /** What answered in the run that wrote it, or in the latest run that a fact is about. Null for anything else. */
+    version: text.nullable,
+    deployment_id: text.nullable,
   })
     .indexes({
       memories_by_session: '(agent_seq, user_id, session_id, created_at, seq)',
@@ -55,6 +58,8 @@ export const memoryTables = {
       memories_by_kind: "(agent_seq, kind, created_at, seq) where kind <> 'turn'",
       // Superseded facts are few and aren't embedded. The count of missing embeddings subtracts them.
       memories_superseded: '(seq) where superseded_by is not null',
+      // For a rollback that forgets what a deployment wrote.
+      memories_by_deployment: '(deployment_id, seq) where deployment_id is not null',
     })
     .also({ sqlite: SQLITE_INDEX, postgres: POSTGRES_INDEX }),
   memory_vectors: table({

@@ -26,6 +26,7 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'audit/store.ts listUnsealed': 'the chain is that of the service',
   'budgets/desk/counter-store.ts listUntold': 'work in the background',
   'budgets/desk/counter-store.ts removeOld': 'rows that are swept up',
+  'deployments/store.ts listForgetting': 'work in the background',
   'files/store.ts settleUnclaimed': 'rows that are swept up',
   'invocations/queue/queue-store.ts listWaitingAgents': 'the queue, which sorts by project',
   'keys/personal/role-store.ts listForsakenRoles': 'roles of every project, whose provider is gone',

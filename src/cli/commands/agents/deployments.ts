@@ -60,7 +60,7 @@ export function deployments(command: Command, world: World): void {
   addOperations(command, world, 'deployments', SPECS)
 }
 
-type RollbackOptions = Common & { environment: string; message?: string; dryRun?: boolean }
+type RollbackOptions = Common & { environment: string; message?: string; forget?: boolean; dryRun?: boolean }
 
 export function rollback(command: Command, world: World): void {
   takesService(command)
@@ -68,21 +68,26 @@ export function rollback(command: Command, world: World): void {
     .argument('[deployment_id]', 'an earlier deployment to return to (default: undo the active one)')
     .option('-e, --environment <name>', 'the environment', 'production')
     .option('-m, --message <text>', 'why')
+    .option('--forget', 'also remove the memories that runs of the undone deployment have written')
     .option('--dry-run', 'only show what would change')
     .action(async (agent: string, id: string | undefined, options: RollbackOptions) => {
       const result = await withClient(world, options, async (client) => {
         const target = id ?? (await activeIn(client, agent, options.environment)).id
-        const body = { message: options.message, dry_run: options.dryRun }
+        const body = { message: options.message, forget: options.forget, dry_run: options.dryRun }
         return client.deployments.rollback(agent, target, body, options)
       })
       if (options.json) return printJson(world, result)
       if ('dry_run' in result) {
         note(world, 'Dry run: nothing was changed.')
         const { printDiff } = await import('../../terminal/line-diff.ts')
-        const { from, to, diff } = result
-        return printDiff(world, diff as FieldChange[], { from: `now (${from.version})`, to: `then (${to.version})` })
+        const { from, to, diff, memories } = result
+        printDiff(world, diff as FieldChange[], { from: `now (${from.version})`, to: `then (${to.version})` })
+        const fate = options.forget ? 'would be removed' : 'are kept unless you add --forget'
+        if (memories > 0) note(world, `Memories that it wrote: ${memories}. They ${fate}.`)
+        return
       }
       success(world, `${result.environment} serves ${result.version} again (${result.id})`)
+      if (options.forget) note(world, 'Its memories are being removed in the background.')
     })
 }
 
