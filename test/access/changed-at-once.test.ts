@@ -41,7 +41,7 @@ onEveryEngine('what is changed at the same time', (service) => {
     assert.ok(rows.some(({ stored_bytes }) => stored_bytes === 4711))
   })
 
-  test('of two that want one name, one gets it and the other 409: projects and agents, renamed and created', async () => {
+  test('if two projects or agents ask for the same name at once, one gets it and the others get 409', async () => {
     for (let i = 0; i < ROUNDS; i++) {
       const name = `same-${randomUUID()}`
       const renamed = await Promise.all([await newProject(), await newProject()].map((path) => patch(path, { name })))

@@ -124,7 +124,7 @@ describe('an opaque token', () => {
 })
 
 describe('introspection of every token', () => {
-  test('asks about JWTs too, and still knows an ID token', async () => {
+  test('also checks JWTs with the provider, and still rejects an ID token', async () => {
     const key = await newSigningKey('key-1')
     const verify = verifier({ introspection: true })
     const access = await signToken({ scope: 'read:agents' }, key)

@@ -162,7 +162,7 @@ describe('a JWT that is refused', () => {
 })
 
 describe('the secret', () => {
-  test('of 31 bytes is refused at the start', () => {
+  test('is refused at startup if it has 31 bytes', () => {
     assert.throws(() => jwtVerifier({ secret: 'x'.repeat(31), now }), /has 31 bytes; HS256 requires at least 32/)
     assert.throws(() => jwtVerifier({ secret: '', now }), /has 0 bytes/)
   })

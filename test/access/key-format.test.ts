@@ -13,7 +13,7 @@ const VECTORS: [random: Uint8Array, key: string][] = [
 ]
 
 describe('key format', () => {
-  test('known random bytes give known keys', () => {
+  test('the same random bytes always give the same key', () => {
     for (const [random, key] of VECTORS)
       assert.equal(
         newKey(() => random),
@@ -21,7 +21,7 @@ describe('key format', () => {
       )
   })
 
-  test('a new key asks for 256 bits and is well formed', () => {
+  test('a new key is well formed and contains 256 random bits', () => {
     const sizes: number[] = []
     for (let count = 0; count < 100; count++) {
       const key = newKey((size) => {
@@ -34,7 +34,7 @@ describe('key format', () => {
     assert.deepEqual(new Set(sizes), new Set([32]))
   })
 
-  test('any changed character is noticed', () => {
+  test('a key with any changed character is not valid', () => {
     const key = newKey(randomBytes)
     for (let index = 0; index < key.length; index++) {
       const changed = key.slice(0, index) + (key[index] === 'x' ? 'y' : 'x') + key.slice(index + 1)
@@ -42,7 +42,7 @@ describe('key format', () => {
     }
   })
 
-  test('other texts are no keys', () => {
+  test('other texts are not keys', () => {
     const key = newKey(randomBytes)
     for (const text of [
       '',

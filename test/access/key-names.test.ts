@@ -36,7 +36,7 @@ onAnyEngine(
       assert.deepEqual(found, alone)
     })
 
-    test('keys of all projects are not named to keys of other projects than the default one', async () => {
+    test("a key limited to a project doesn't see the names of keys with access to all projects", async () => {
       assert.equal((await service().call('POST', '/v1/projects', { body: { name: 'unnamed' } })).status, 201)
       const project = inProject(service(), 'unnamed')
       const path = `/v1/agents/${await createAgent(project, 'served')}/deployments`
@@ -48,7 +48,7 @@ onAnyEngine(
       assert.deepEqual(await namesFor(service().admin), ['first admin key'])
     })
 
-    test('only actors who may see a deployment or a delivery find it by its ID', async () => {
+    test('a key without access to a deployment or delivery gets the same 403 whether or not the ID exists', async () => {
       const [own, other] = [await createAgent(service(), 'own'), await createAgent(service(), 'other')]
       const { secret: key } = await createKey(service(), { role: 'viewer', agent_id: own })
       const body = { environment: 'production', version: 'v1' }

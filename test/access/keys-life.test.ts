@@ -133,7 +133,7 @@ onManyNodes('the life of a key', (service, engine) => {
   describe('DELETE /v1/keys/{key_id}', () => {
     const revoke = (id: string, key?: string) => service().call('DELETE', `/v1/keys/${id}`, { ...(key && { key }) })
 
-    test('200, and no request after it passes: neither with the secret nor with the one in its grace period', async () => {
+    test('200; after that neither the secret nor a secret in its grace period works', async () => {
       const { id, secret: old } = await create({ role: 'viewer' })
       const { secret } = (await service().call('POST', `/v1/keys/${id}/rotate`)).body.data
       for (const key of [old, secret]) assert.equal((await self(key)).status, 200)
@@ -153,7 +153,7 @@ onManyNodes('the life of a key', (service, engine) => {
       assert.deepEqual(again.body, first.body)
     })
 
-    betweenNodes(engine)('another node refuses the key as soon as it hears of it', async () => {
+    betweenNodes(engine)('another node refuses the key as soon as it is notified', async () => {
       const node = await service().beside()
       try {
         const { id, secret } = await create({ role: 'viewer' })
@@ -166,7 +166,7 @@ onManyNodes('the life of a key', (service, engine) => {
       }
     })
 
-    test('403 for a key of another scope', async () => {
+    test('403 if a key limited to one agent revokes a key outside that agent', async () => {
       const agent_id = await agent('revoking')
       const { secret } = await create({ role: 'admin', agent_id })
       const other = await create({ role: 'viewer' })
@@ -174,7 +174,7 @@ onManyNodes('the life of a key', (service, engine) => {
       assert.equal((await self(other.secret)).status, 200)
     })
 
-    test('a key goes with its agent', async () => {
+    test('deleting an agent deletes the keys limited to it', async () => {
       const agent_id = await agent('leaving')
       const { id, secret } = await create({ role: 'viewer', agent_id })
       assert.equal((await self(secret)).status, 200)
@@ -221,8 +221,8 @@ onManyNodes('the life of a key', (service, engine) => {
 })
 
 for (const engine of ANY_ENGINE) {
-  describe(`the last key that may manage the whole service, on ${engine}`, () => {
-    test('409: neither a scoped, an expired, a revoked nor a lesser key replaces it; another admin does', () =>
+  describe(`revoking the last key that can manage the whole service, on ${engine}`, () => {
+    test('409 if only scoped, expired, revoked or lesser keys remain; 200 once another admin key exists', () =>
       withService(engine, async (service) => {
         const admin = await idOf(service, service.admin)
         await createKey(service, { role: 'admin', agent_id: 'hello' })
@@ -239,7 +239,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal((await service.call('DELETE', `/v1/keys/${admin}`, { key: secret })).status, 200)
       }))
 
-    test('of two admins that revoke each other at the same moment one remains', () =>
+    test('if two admin keys revoke each other at the same time, one remains', () =>
       withService(engine, async (service) => {
         const admin = await idOf(service, service.admin)
         const other = await createKey(service, { role: 'admin' })

@@ -286,7 +286,7 @@ onBothEngines('keys', (service) => {
     })
   })
 
-  test('GET /v1/keys/self says what a key may do, to any key', async () => {
+  test('GET /v1/keys/self returns any key its own record and permissions', async () => {
     const agent_id = await agent('selfish')
     const expires_at = '2199-01-01T00:00:00.000Z'
     const { id, secret } = await create({
@@ -315,7 +315,7 @@ onBothEngines('keys', (service) => {
           { name: 'pro', requests_per_minute: 1000, burst: 2000 },
         ],
         default_tier: 'pro',
-        // A key that may only delete can give no role.
+        // A key that has only the permission delete can't assign any role.
         roles: [],
         expires_at,
       },

@@ -30,7 +30,7 @@ for (const engine of STORY_ENGINES) {
       const first = send(service)
       await seen
       const again = send(other)
-      // It is answered at once, or waits until the model has answered.
+      // Either it returns immediately, or it waits until the model has answered.
       const early = await Promise.race([again, service.call('GET', '/v1/agents').then(() => undefined)])
       assert.equal(early?.text, undefined)
       answered.resolve()

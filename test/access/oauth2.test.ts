@@ -60,8 +60,8 @@ async function detailOf(options: Partial<OAuth2Options> = {}): Promise<string> {
   return result.ok ? 'accepted' : `${result.reason}: ${result.detail}`
 }
 
-describe('an access token checked with the keys of the provider', () => {
-  test('reports issuer, subject, permissions and end', async () => {
+describe("an access token checked with the provider's keys", () => {
+  test('returns issuer, subject, permissions and expiry', async () => {
     assert.deepEqual(await verifier()(await signToken(claims(), key)), {
       ok: true,
       issuer: idp.issuer,
@@ -72,7 +72,7 @@ describe('an access token checked with the keys of the provider', () => {
   })
 
   for (const alg of ['RS256', 'PS256', 'ES256', 'EdDSA']) {
-    test(`may be signed with ${alg}`, async () => {
+    test(`can be signed with ${alg}`, async () => {
       const other = await newSigningKey('key-2', alg)
       idp.keys = [key.jwk, other.jwk]
       assert.equal(reasonOf(await verifier()(await signToken(claims(), other))), 'accepted')
@@ -92,14 +92,14 @@ describe('an access token checked with the keys of the provider', () => {
     assert.deepEqual(await permissions({ scope: 'read:agents', scp: ['read:agents'] }), ['read'])
   })
 
-  test('is forbidden, not unauthorized, when a scope is missing', async () => {
+  test('is "forbidden" rather than "unauthorized" if a scope is missing', async () => {
     const foreign = await signToken(claims({ scope: 'openid email READ:AGENTS read:agentsx' }), key)
     const none = await signToken(claims({ scope: undefined }), key)
     assert.equal(reasonOf(await verifier()(foreign)), 'forbidden')
     assert.equal(reasonOf(await verifier()(none)), 'forbidden')
   })
 
-  test('may do what its scopes and the configured ones allow, if it carries every other scope that is configured', async () => {
+  test('gets the permissions that its scopes and the configured ones share, and needs every other configured scope', async () => {
     const both = ['read:agents', 'write:agents']
     const mine = ['read:agents', 'moorage']
     const cases: [string[], string, string[] | 'forbidden'][] = [
@@ -115,13 +115,13 @@ describe('an access token checked with the keys of the provider', () => {
     }
   })
 
-  test('may be meant for others too, and belong to a client without a user', async () => {
+  test('can have several audiences, and a client instead of a user', async () => {
     const token = await signToken(claims({ aud: ['x', clientId], sub: undefined, client_id: 'robot' }), key)
     const result = await verifier()(token)
     assert.equal(result.ok && result.subject, 'robot')
   })
 
-  test('may come without typ at+jwt when it shows scopes', async () => {
+  test('does not need typ at+jwt if it contains scopes', async () => {
     const verify = verifier()
     assert.equal(reasonOf(await verify(await signToken(claims(), key, { typ: 'JWT' }))), 'accepted')
     assert.equal(reasonOf(await verify(await signToken(claims(), key, { typ: undefined }))), 'accepted')
@@ -171,12 +171,12 @@ describe('a token that is refused', () => {
     test(name, async () => assert.equal(reasonOf(await verifier()(await signToken(claims(more), key, header))), reason))
   }
 
-  test('another key under the right kid', async () => {
+  test('is signed with another key under the right kid', async () => {
     const forged = await signToken(claims(), await newSigningKey('key-1'))
     assert.equal(reasonOf(await verifier()(forged)), 'bad_signature')
   })
 
-  test('algorithms that are not ours: none, HS256 with the public key, ES384; no one is asked', async () => {
+  test("uses an unsupported algorithm (none, HS256 with the public key, ES384); the provider isn't asked", async () => {
     const publicKey = (await importJWK(key.jwk, 'ES256')) as CryptoKey
     const input = `${encode({ alg: 'HS256', kid: 'key-1' })}.${encode(claims())}`
     const hmac = createHmac('sha256', await exportSPKI(publicKey))
@@ -193,7 +193,7 @@ describe('a token that is refused', () => {
     assert.deepEqual(idp.seen, {})
   })
 
-  test('anything that is not a token at all, or opaque when no one can be asked about it', async () => {
+  test("is not a token at all, or is opaque while the provider can't be asked about it", async () => {
     const long = await signToken(claims({ padding: 'x'.repeat(100_000) }), key)
     const texts = ['', 'opaque-token', 'a.b.c', 'a b', 'x\0', 'é', '.'.repeat(50_000), long]
     const results = await Promise.all(texts.map(verifier()))
@@ -201,7 +201,7 @@ describe('a token that is refused', () => {
     assert.deepEqual(idp.seen, {})
   })
 
-  test('a published key that is too short', async () => {
+  test('is signed with a published key that is too short', async () => {
     const n = Buffer.alloc(128, 0xff).toString('base64url')
     idp.keys = [{ kty: 'RSA', n, e: 'AQAB', kid: 'short', alg: 'RS256' }]
     const rsa = await newSigningKey('short', 'RS256')
@@ -209,8 +209,8 @@ describe('a token that is refused', () => {
   })
 })
 
-describe('the keys of the provider', () => {
-  test('are fetched once for many tokens, also when they come together', async () => {
+describe("the provider's keys", () => {
+  test('are fetched once for many simultaneous tokens', async () => {
     const verify = verifier()
     const token = await signToken(claims(), key)
     const results = await Promise.all(Array.from({ length: 50 }, () => verify(token)))
@@ -221,7 +221,7 @@ describe('the keys of the provider', () => {
     assert.deepEqual(idp.seen, { '/.well-known/openid-configuration': 1, '/keys': 1 })
   })
 
-  test('are asked for at most once in 30 s by a flood of unknown kids', async () => {
+  test('are fetched at most once in 30 s during a flood of unknown key ids', async () => {
     const verify = verifier()
     const flood = await Promise.all(
       Array.from({ length: 100 }, (_, n) => signToken(claims(), { ...key, jwk: { kid: `random-${n}` } })),
@@ -238,7 +238,7 @@ describe('the keys of the provider', () => {
     assert.equal(reasonOf(await verify(await signToken(claims(), key))), 'accepted')
   })
 
-  test('can be rotated: a new one is found, and a withdrawn one stops working within ten minutes', async () => {
+  test('can be rotated: a new key works immediately, and a removed key stops working within ten minutes', async () => {
     const verify = verifier()
     const old = await signToken(claims(), key)
     assert.equal(reasonOf(await verify(old)), 'accepted')
@@ -253,7 +253,7 @@ describe('the keys of the provider', () => {
     assert.equal(reasonOf(await verify(await signToken(claims(), next))), 'unknown_key')
   })
 
-  test('keep working for a day while the host is down', async () => {
+  test('keep working for a day while the provider is down', async () => {
     const verify = verifier()
     const token = await signToken(claims({ exp: start / 1000 + 200_000 }), key)
     assert.equal(reasonOf(await verify(token)), 'accepted')
@@ -269,7 +269,7 @@ describe('the keys of the provider', () => {
     assert.equal(reasonOf(await verify(token)), 'accepted')
   })
 
-  test('are renewed without anyone waiting once the host is known to be down', {
+  test('are renewed in the background once the provider is known to be down', {
     timeout: 240_000 * PATIENCE,
   }, async () => {
     let isHanging = false
@@ -278,7 +278,7 @@ describe('the keys of the provider', () => {
       fetch(url, init) {
         if (!isHanging) return fetch(url, init)
         asked.resolve()
-        // Whoever waits for it waits for ever.
+        // A caller that waits for this promise would wait forever.
         return new Promise(() => {})
       },
     })
@@ -293,7 +293,7 @@ describe('the keys of the provider', () => {
     await asked.promise
   })
 
-  test('with a host that was never reached, nothing is accepted, and it is tried again after 5 s', async () => {
+  test('if the provider was never reached, no token is accepted, and the next try is after 5 s', async () => {
     const verify = verifier()
     const token = await signToken(claims(), key)
     idp.down = true
@@ -306,7 +306,7 @@ describe('the keys of the provider', () => {
     assert.equal(reasonOf(await verify(token)), 'accepted')
   })
 
-  test('a clock that is set back by an hour does no harm', async () => {
+  test('still work after the clock is set back by an hour', async () => {
     const verify = verifier()
     const token = await signToken(claims(), key)
     await verify(token)
@@ -316,10 +316,10 @@ describe('the keys of the provider', () => {
   })
 })
 
-describe('what the provider publishes', () => {
+describe("the provider's metadata", () => {
   const wellKnown = '/.well-known/openid-configuration'
 
-  test('may be found below a path, by OpenID Connect or by RFC 8414', async () => {
+  test('can be below a path, as in OpenID Connect or RFC 8414', async () => {
     const tenant = await startIdentityProvider('/tenant')
     tenant.keys = [key.jwk]
     try {
@@ -343,7 +343,7 @@ describe('what the provider publishes', () => {
     assert.match(await detailOf(), /^unavailable: .* calls itself https:\/\/evil\.example/)
   })
 
-  test('must stay on https when the provider is', async () => {
+  test('must use https if the provider does', async () => {
     const issuer = 'https://idp.example'
     idp.answers.set(wellKnown, (response) => response.end(JSON.stringify({ ...idp.metadata, issuer })))
     const detail = await detailOf({
@@ -354,13 +354,13 @@ describe('what the provider publishes', () => {
     assert.equal(idp.seen['/keys'], undefined)
   })
 
-  test('is never followed to another address', async () => {
+  test('must not redirect', async () => {
     idp.answers.set('/keys', (response) => response.writeHead(302, { location: '/elsewhere' }).end())
     assert.match(await detailOf(), /^unavailable: .*\/keys returned 302/)
     assert.equal(idp.seen['/elsewhere'], undefined)
   })
 
-  test('must be JSON of the right shape and of sane size', async () => {
+  test('must be valid JSON of a reasonable size', async () => {
     idp.answers.set('/keys', (response) => response.end('<html>'))
     assert.match(await detailOf(), /^unavailable: .*\/keys returned an unexpected answer/)
     idp.answers.set('/keys', (response) => response.end('{"keys":[]}'))

@@ -18,7 +18,7 @@ const DAY = 24 * HOUR
 const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: true, groups: ['all'] }
 
 for (const engine of ANY_ENGINE) {
-  test(`one provider does not keep the roles that another one gives, on ${engine}`, async (t) => {
+  test(`signing in with one provider does not extend the roles that another one gives, on ${engine}`, async (t) => {
     const [corp, partner] = [await issuerOf(t), await issuerOf(t, { name: 'partner' })]
     corp.accounts.set('1', ada)
     partner.accounts.set('1', { ...ada, groups: [] })
@@ -43,7 +43,7 @@ for (const engine of ANY_ENGINE) {
           wakeJobs(service)
           assert.equal(await whether(), 200)
         }
-        // The partner was asked less than a week ago throughout.
+        // The partner was always asked less than a week ago.
         await ranAgain(service, 'retention', 2 * DAY)
         assert.equal(await whether(), 401, 'the role has ended, and the key with it')
       },
@@ -105,7 +105,7 @@ for (const engine of ANY_ENGINE) {
     })
   })
 
-  test(`an invitation ends with the right of who made it, on ${engine}`, async (t) => {
+  test(`an invitation ends when the role or key of the person who created it ends, on ${engine}`, async (t) => {
     const issuer = await issuerOf(t)
     const story = async (service: Service) => {
       let guests = 0
@@ -159,7 +159,7 @@ for (const engine of ANY_ENGINE) {
     await withIssuers(engine, [{ issuer, entry: {} }], story, { MOORAGE_INIT_PERSON: 'ada@example.com' })
   })
 
-  test(`a role has at most the tier of who gives it, on ${engine}`, async (t) => {
+  test(`a role has at most the tier of the key that grants it, on ${engine}`, async (t) => {
     const issuer = await issuerOf(t)
     issuer.accounts.set('ada', ada)
     await withIssuers(engine, [{ issuer, entry: {} }], async (service) => {
@@ -176,7 +176,7 @@ for (const engine of ANY_ENGINE) {
     })
   })
 
-  test(`who is removed and comes again is the same person, and does not decide for what they began, on ${engine}`, async (t) => {
+  test(`a removed person who signs in again keeps their ID and can't approve their own earlier runs, on ${engine}`, async (t) => {
     const issuer = await issuerOf(t)
     issuer.accounts.set('ada', ada)
     const roles = [{ group: 'all', project: '*', role: 'admin' }]
@@ -214,17 +214,17 @@ for (const engine of ANY_ENGINE) {
 }
 
 onAnyEngine('an invitation to a service without an identity provider', (service) => {
-  test('409, with what to set', async () => {
+  test('409', async () => {
     const body = { email: 'ada@example.com', role: 'viewer' }
     const { status, body: reply } = await service().call('POST', '/v1/invitations', { body })
     assert.deepEqual([status, reply.error.code], [409, 'conflict'])
   })
 })
 
-test('made-up codes and polls of devices do not reach the provider without end', async (t) => {
+test('floods of made-up codes and device polls mostly get 429 and rarely reach the provider', async (t) => {
   const issuer = await issuerOf(t)
   const story = async (service: Service) => {
-    /** Sends 20 requests at once. Returns how many were too many, and how often the provider was asked. */
+    /** Sends 20 requests at once. Returns how many got 429, and how often the provider was asked. */
     const flood = async (send: () => Promise<{ status: number }>) => {
       issuer.asked.length = 0
       const replies = await Promise.all(Array.from({ length: 20 }, send))

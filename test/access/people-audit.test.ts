@@ -26,7 +26,7 @@ async function toldOf(service: Service, action: string) {
   }))
 }
 
-/** Sweeps come every hour of the service's clock. */
+/** The service sweeps once an hour, by its own clock. */
 async function sweptUntil(what: string, service: Service, look: () => Promise<boolean>): Promise<void> {
   await until(what, async () => {
     service.advance(HOUR)
@@ -211,7 +211,7 @@ test('at startup, the log names the settings that grant nothing', async (t) => {
   })
 })
 
-test('a role whose provider the operator has removed', async (t) => {
+test('the audit log contains the end of a role whose provider the operator has removed', async (t) => {
   const issuer = await issuerOf(t)
   issuer.accounts.set('ada', ada)
   await withIssuers('postgres', [{ issuer, entry: { roles } }], async (service) => {

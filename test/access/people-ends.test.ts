@@ -14,8 +14,8 @@ const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: tr
 const ADMINS = [{ group: 'all', project: '*', role: 'admin' }]
 
 for (const engine of ANY_ENGINE) {
-  describe(`what people have ends, on ${engine}`, () => {
-    test('401 and a log entry for a session whose stored tokens are damaged', async (t) => {
+  describe(`the end of people's sessions, keys and roles, on ${engine}`, () => {
+    test('a session whose stored tokens are damaged gets 401 and a log entry', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       await withIssuers(engine, [{ issuer, entry: { roles: ADMINS } }], async (service) => {
@@ -44,7 +44,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('a personal key does not move with an agent to a project where its role does not apply', async (t) => {
+    test('a personal key does not move with an agent to a project where its owner has no role', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       issuer.accounts.set('dev', { ...ada, email: 'dev@example.com', groups: ['devs'] })
@@ -102,7 +102,7 @@ for (const engine of ANY_ENGINE) {
       await withIssuers(engine, [{ issuer, entry: {} }], story, { MOORAGE_INIT_PERSON: 'ada@example.com' })
     })
 
-    test('409 for the last key of an administrator while other administrators are such by a group', async (t) => {
+    test('409 for the last key of an administrator if all other administrators get their role from a group', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       await withIssuers(engine, [{ issuer, entry: { roles: ADMINS } }], async (service) => {
@@ -125,7 +125,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('the invitation of the first administrator, for which an address is enough, is open for a week', async (t) => {
+    test("the first administrator's invitation by email address is valid for a week", async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', { ...ada, groups: [] })
       const invited = { MOORAGE_INIT_PERSON: 'ada@example.com' }
@@ -141,7 +141,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('401 for a request whose body came after its session, or the role, had ended', async (t) => {
+    test('401 for a request whose body arrives after its session or role has ended', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       const invited = { MOORAGE_INIT_PERSON: 'ada@example.com' }
@@ -154,7 +154,7 @@ for (const engine of ANY_ENGINE) {
           assert.equal((await tab.ask('PATCH', '/v1/agents/hello', patch)).status, 200)
           const headers = { ...tab.headers, Cookie: tab.cookie }
           const half = sendHalf(`${service.url}/v1/agents/hello`, { ...patch, headers, body: { description: 'after' } })
-          // What was sent before this call has been let in by now.
+          // The request sent before this call has passed the checks by now.
           assert.equal(await tab.isIn(), true)
           assert.equal((await end(person.id, session_id)).status, 200)
           assert.equal(await half.finish(), 401)

@@ -22,8 +22,8 @@ const askedAfter = async (service: Service, ms: number) => {
 }
 
 for (const engine of ANY_ENGINE) {
-  describe(`keys of people whose groups decide, on ${engine}`, () => {
-    test('the key of a command line ends within ten minutes after the group is gone, without any session', async (t) => {
+  describe(`personal keys of people whose roles come from groups, on ${engine}`, () => {
+    test('a command-line key stops working within ten minutes after the group is removed, without any browser session', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       issuer.next = 'ada'
@@ -46,7 +46,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('so does a key that was made in the console, when the browser has signed out or was not used', async (t) => {
+    test('a console key does too, whether the browser has signed out or was not used', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       issuer.accounts.set('bea', { ...ada, name: 'Bea', email: 'bea@example.com' })
@@ -85,7 +85,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('a session by one provider follows that one, whatever another one gave the same person', async (t) => {
+    test("a session keeps the role that its own provider gives, and not that of the person's other provider", async (t) => {
       const [corp, partner] = [await issuerOf(t), await issuerOf(t, { name: 'partner' })]
       corp.accounts.set('1', ada)
       partner.accounts.set('1', ada)

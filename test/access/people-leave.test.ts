@@ -9,8 +9,8 @@ const ada: Account = { name: 'Ada', email: 'ada@example.com', email_verified: tr
 const ADMINS = [{ group: 'all', project: '*', role: 'admin' }]
 
 for (const engine of ANY_ENGINE) {
-  describe(`what becomes of what a person has made, on ${engine}`, () => {
-    test('a smaller role narrows keys to what both allow, for good; the reply and the audit log name them', async (t) => {
+  describe(`when a role gets smaller or a person is removed, on ${engine}`, () => {
+    test('a smaller role narrows personal keys permanently; the reply and the audit log name them', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', { ...ada, groups: [] })
       await withIssuers(engine, [{ issuer, entry: {} }], async (service) => {
@@ -50,7 +50,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('webhooks and keys of services stay when who made them is removed, and the reply names them', async (t) => {
+    test('the webhooks and service keys of a removed person are kept, and the reply names them', async (t) => {
       const issuer = await issuerOf(t)
       issuer.accounts.set('ada', ada)
       await withIssuers(engine, [{ issuer, entry: { roles: ADMINS } }], async (service) => {
@@ -85,7 +85,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('409 for a new name of a project that the settings of a provider name', async (t) => {
+    test("409 for renaming a project that a provider's role mapping names", async (t) => {
       const issuer = await issuerOf(t)
       const roles = [...ADMINS, { group: 'shop', project: 'shop', role: 'viewer' }]
       await withIssuers(engine, [{ issuer, entry: { roles } }], async (service) => {

@@ -14,10 +14,10 @@ import { type Service, startService } from '../support/service/service.ts'
 
 type Claims = Record<string, unknown>
 
-/** Where the console tells that nobody was signed in. */
+/** Where the console goes when the sign-in was refused. */
 const REFUSED = '/#sign-in-failed=refused'
 
-describe('signing in with an identity provider that lies, or is lied about', () => {
+describe('signing in with a provider that sends forged or wrong tokens', () => {
   let liar: IdentityProviderServer
   let honest: OidcIssuer
   let service: Service
@@ -56,7 +56,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
   const newTab = () => new PersonTab(() => service)
   const locationOf = (headers: Headers) => (headers.get('location') ?? '').replace(service.url, '')
 
-  /** Comes back from the liar, whose ID token says this. Returns where the browser ends. */
+  /** Returns from the provider with an ID token that contains these claims. Resolves with the URL where the browser ends. */
   async function comeBackWith(change: Claims, sign?: (claims: Claims) => Promise<string>, more = ''): Promise<string> {
     const tab = newTab()
     const { url, attempt } = await tab.begin('liar')
@@ -86,7 +86,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
   const signed = (claims: Claims, { privateKey }: SigningKey = key) =>
     new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'one' }).sign(privateKey)
 
-  test('a valid token lets the person in', async () => {
+  test('a valid token signs the person in', async () => {
     assert.equal(await comeBackWith({}), '/')
   })
 
@@ -102,17 +102,17 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     'no subject': () => ({ sub: undefined }),
   }
   for (const [name, change] of Object.entries(WRONG)) {
-    test(`${name}: no one is signed in`, async () => {
+    test(`${name}: the sign-in is refused`, async () => {
       assert.equal(await comeBackWith(change()), REFUSED)
     })
   }
 
-  test('a clock that is a few seconds off is forgiven', async () => {
+  test('a clock that is a few seconds off is accepted', async () => {
     assert.equal(await comeBackWith({ iat: NOW() + 10, nbf: NOW() + 10 }), '/')
     assert.equal(await comeBackWith({ exp: NOW() - 10 }), '/')
   })
 
-  test('unexpected formats in what the provider says about a person keep no one out', async () => {
+  test('unexpected formats in the claims about a person do not prevent the sign-in', async () => {
     const odd = {
       name: null,
       preferred_username: 7,
@@ -126,12 +126,12 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     }
   })
 
-  test('with a signature of another key, or with none, no one is signed in', async () => {
+  test('a token signed with another key, or not at all, is refused', async () => {
     assert.equal(await comeBackWith({}, (claims) => signed(claims, other)), REFUSED)
     assert.equal(await comeBackWith({}, async (claims) => forgeJwt({ alg: 'none' }, claims)), REFUSED)
   })
 
-  test('an answer of one provider is no answer of another', async () => {
+  test("one provider's answer is not accepted for another", async () => {
     assert.equal(await comeBackWith({}, undefined, `&iss=${encodeURIComponent(honest.url)}`), REFUSED)
     honest.next = 'ada'
     const tab = newTab()
@@ -141,7 +141,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     assert.equal(locationOf((await tab.comeBack(back.href, attempt)).headers), '/#sign-in-failed=expired')
   })
 
-  test('a code counts once', async () => {
+  test('a code can be used only once', async () => {
     honest.next = 'ada'
     const tab = newTab()
     const { url, attempt } = await tab.begin()
@@ -153,7 +153,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     assert.equal(await tab.isIn(), true)
   })
 
-  test('another browser cannot finish what one began: without its cookie, or with another', async () => {
+  test('a sign-in can be finished only in the browser that started it', async () => {
     honest.next = 'ada'
     const [victim, thief] = [newTab(), newTab()]
     const begun = await victim.begin()
@@ -161,14 +161,14 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     const own = await thief.begin()
     assert.equal(locationOf((await thief.comeBack(back, '')).headers), '/#sign-in-failed=expired')
     assert.equal(locationOf((await thief.comeBack(back, own.attempt)).headers), '/#sign-in-failed=expired')
-    // The code of one attempt with the state of another: the verifier does not fit.
+    // The code of one attempt with the state of another: the code verifier does not match.
     const mixed = new URL(back)
     mixed.searchParams.set('state', new URL(own.url).searchParams.get('state') ?? '')
     assert.equal(locationOf((await thief.comeBack(mixed.href, own.attempt)).headers), REFUSED)
     assert.equal(thief.cookie, '')
   })
 
-  test('an attempt that is too old is begun again', async () => {
+  test('a sign-in that takes too long has to be started again', async () => {
     honest.next = 'ada'
     const tab = newTab()
     const { url, attempt } = await tab.begin()
@@ -177,11 +177,11 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     assert.equal(locationOf((await tab.comeBack(back, attempt)).headers), '/#sign-in-failed=expired')
   })
 
-  test('a person who declines at the provider is told so', async () => {
+  test('a person who declines at the provider gets a message that says so', async () => {
     assert.equal(await newTab().signInAs(honest, undefined), '/#sign-in-failed=denied')
   })
 
-  test('the way back leads nowhere else', async () => {
+  test('after the sign-in, the browser can only be sent to this service', async () => {
     for (const to of ['https://evil.example.com', 'javascript:alert(1)', 'agents', '/a b', '/\r\nX: 1']) {
       const { status } = await newTab().ask('POST', '/console/sign-in/corp', { body: { to } })
       assert.equal(status, 400, to)
@@ -191,7 +191,7 @@ describe('signing in with an identity provider that lies, or is lied about', () 
     }
   })
 
-  test('a page of another site cannot begin a sign-in', async () => {
+  test("a page of another site can't start a sign-in", async () => {
     const tab = newTab()
     const asked = { body: {}, headers: { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example.com' } }
     assert.equal((await tab.ask('POST', '/console/sign-in/corp', asked)).status, 403)

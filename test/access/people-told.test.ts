@@ -14,7 +14,7 @@ const ADA = { sub: 'u-1', name: 'Ada Lovelace', email: 'ada@example.com', email_
 const OFFLINE = ['openid', 'profile', 'email', 'offline_access']
 
 for (const engine of ANY_ENGINE) {
-  describe(`what an identity provider says of a person, and what it does not, on ${engine}`, () => {
+  describe(`claims that a provider sends or leaves out, on ${engine}`, () => {
     let issuer: ToldIssuer
     before(async () => {
       issuer = await startToldIssuer()
@@ -37,7 +37,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(made.status, 201, made.text)
       return made.body.data.token as string
     }
-    /** A browser and a key of a person, by a group. */
+    /** A browser and a personal key of a person whose role comes from a group. */
     const personIn = async (service: Service) => {
       const tab = new PersonTab(() => service)
       assert.equal(await issuer.signIn(tab), '/')
@@ -47,7 +47,7 @@ for (const engine of ANY_ENGINE) {
       return { tab, keyStatus: async () => (await service.call('GET', '/v1/keys/self', { key })).status }
     }
 
-    test('an invited person can sign in if only UserInfo has their address and name', () =>
+    test('an invited person can sign in if only UserInfo contains their email address and name', () =>
       withTold({}, async (service) => {
         const { sub, groups: _groups, ...atUserInfo } = ADA
         Object.assign(issuer, { idToken: { sub }, userinfo: { sub, ...atUserInfo } })
@@ -57,13 +57,13 @@ for (const engine of ANY_ENGINE) {
         assert.deepEqual(await personOf(service), told)
       }))
 
-    test('UserInfo is not asked for what the ID token contains', () =>
+    test('UserInfo is not requested for claims that the ID token contains', () =>
       withTold({ roles: DEVELOPERS }, async (service) => {
         assert.equal(await issuer.signIn(new PersonTab(() => service)), '/')
         assert.equal(issuer.seen['/userinfo'], undefined)
       }))
 
-    test('a refresh that contains only the subject leaves name, address, role and keys unchanged', () =>
+    test('a refresh that returns only the subject keeps name, email address, role and keys', () =>
       withTold({ roles: DEVELOPERS, keepRoles: '2d' }, async (service) => {
         const { tab, keyStatus } = await personIn(service)
         const known = { name: ADA.name, email: ADA.email, email_verified: true, roles: ['developer'] }
@@ -84,7 +84,7 @@ for (const engine of ANY_ENGINE) {
         })
       }))
 
-    test('an empty list of groups is no silence: role and keys end', () =>
+    test('an empty list of groups ends the role and its keys', () =>
       withTold({ roles: DEVELOPERS }, async (service) => {
         const { tab, keyStatus } = await personIn(service)
         issuer.userinfo = { sub: ADA.sub, groups: [] }
@@ -93,7 +93,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(await keyStatus(), 401)
       }))
 
-    test('the verification of one email address does not apply to another', () =>
+    test('email_verified applies only to the address it was sent with', () =>
       withTold(
         { roles: DEVELOPERS },
         async (service) => {
@@ -110,7 +110,7 @@ for (const engine of ANY_ENGINE) {
       ))
 
     for (const error of ['invalid_grant', 'access_denied', 'unauthorized', 'interaction_required']) {
-      test(`${error}, although offline access was given: session, role and keys end within minutes`, () =>
+      test(`${error} with offline access ends session, role and keys within minutes`, () =>
         withTold({ roles: DEVELOPERS, scopes: OFFLINE }, async (service) => {
           const { tab, keyStatus } = await personIn(service)
           issuer.refusal = { status: error === 'unauthorized' ? 403 : 400, error }
@@ -121,7 +121,7 @@ for (const engine of ANY_ENGINE) {
         }))
     }
 
-    test('a refusal without offline access ends the session; keys keep working for keepRoles', () =>
+    test('a refused refresh without offline access ends the session, but keys work until keepRoles is over', () =>
       withTold({ roles: DEVELOPERS }, async (service) => {
         const { tab, keyStatus } = await personIn(service)
         issuer.refusal = { status: 400, error: 'access_denied' }
@@ -130,7 +130,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(await keyStatus(), 200)
       }))
 
-    test('if the provider ends one of two sign-ins, no role is lost: the other one decides', () =>
+    test('if the provider ends one of two sign-ins, the other one keeps the role', () =>
       withTold({ roles: DEVELOPERS, scopes: OFFLINE }, async (service) => {
         const first = await personIn(service)
         const second = await personIn(service)
@@ -143,7 +143,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(await first.keyStatus(), 401)
       }))
 
-    test('a refusal of the client, a busy provider, and a token that was spent with a lost answer end no key', () =>
+    test('a rejected client, a busy provider or a used refresh token ends no key', () =>
       withTold({ roles: DEVELOPERS, scopes: OFFLINE }, async (service) => {
         const { tab, keyStatus } = await personIn(service)
         for (const refusal of [

@@ -40,7 +40,7 @@ for (const engine of ANY_ENGINE) {
     const comeWith = (invitation: string, subject: string) =>
       new PersonTab(() => service).signInAs(issuer, subject, { invitation })
 
-    test('a link gives its role once, to the person with the address', async () => {
+    test('a link grants its role once, to the person with that email address', async () => {
       issuer.accounts.set('bea', { name: 'Bea', email: 'Bea@Elsewhere.org', email_verified: true })
       issuer.accounts.set('eve', { name: 'Eve', email: 'eve@example.com', email_verified: true })
       const { id, token } = await invite({ email: 'bea@elsewhere.ORG' })
@@ -56,7 +56,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(await comeWith(token, 'bea'), '/#sign-in-failed=invitation_invalid')
     })
 
-    test('it works only for a verified email address, in time, and until it is withdrawn', async () => {
+    test('a link requires a verified email address, and stops working when it expires or is revoked', async () => {
       issuer.accounts.set('cy', { name: 'Cy', email: 'cy@example.com', email_verified: false })
       assert.equal(
         await comeWith((await invite({ email: 'cy@example.com' })).token, 'cy'),
@@ -72,7 +72,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(await comeWith(old.token, 'cy'), '/#sign-in-failed=invitation_invalid')
     })
 
-    test('it takes away no permission that the person already has', async () => {
+    test('a link never removes permissions that the person already has', async () => {
       issuer.accounts.set('dan', { name: 'Dan', email: 'dan@example.com', email_verified: true })
       await comeWith((await invite({ email: 'dan@example.com', role: 'admin' })).token, 'dan')
       const tab = new PersonTab(() => service)
@@ -81,7 +81,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await tab.session()).person.role, 'admin')
     })
 
-    test('no one invites with more than they may do themselves', async () => {
+    test("people can't invite others with more permissions than they have", async () => {
       const { body } = await service.call('POST', '/v1/keys', {
         body: { name: 'm', permissions: ['manage', 'read'], all_projects: false },
       })
@@ -95,7 +95,7 @@ for (const engine of ANY_ENGINE) {
     })
   })
 
-  test(`the first administrator is named by the operator, and the last one stays, on ${engine}`, async () => {
+  test(`the operator names the first administrator, and the last administrator can't be removed, on ${engine}`, async () => {
     const issuer = await startOidcIssuer()
     issuer.accounts.set('ada', { ...ada, groups: [] })
     issuer.accounts.set('bob', { name: 'Bob', email: 'bob@example.com', email_verified: true })
@@ -174,7 +174,7 @@ for (const engine of ANY_ENGINE) {
     await partner.close()
   })
 
-  test(`who signs out here is signed out at the provider, and the other way round, on ${engine}`, async () => {
+  test(`signing out here signs the person out at the provider, and vice versa, on ${engine}`, async () => {
     const issuer = await startOidcIssuer()
     issuer.accounts.set('ada', ada)
     const issuers = [{ issuer, entry: { roles: VIEWERS }, backchannel: true }]
@@ -252,7 +252,7 @@ test("the provider's second factor is accepted, and otherwise our one-time code"
   await issuer.close()
 })
 
-test('what a person has scheduled stops with their role; one person is not two who decide', async () => {
+test("a person's schedules stop when their role ends, and a person can't approve their own run with a second key", async () => {
   const issuer = await startOidcIssuer()
   issuer.accounts.set('ada', ada)
   const roles = [{ group: 'all', project: 'default', role: 'admin' }]
@@ -312,7 +312,7 @@ test('a command line signs in through a browser anywhere, and has a key of its p
   await issuer.close()
 })
 
-test('a device that asks before its person has signed in is told to wait, or to ask less often, as the provider says', async () => {
+test('a device that polls before the person has signed in gets "wait" or "slow_down", as the provider says', async () => {
   const issuer = await startOidcIssuer()
   issuer.accounts.set('ada', ada)
   issuer.next = 'ada'

@@ -55,7 +55,7 @@ for (const engine of STORY_ENGINES) {
       await issuer.close()
     })
 
-    test('a person signs in with the identity provider, and has the role of their group', async () => {
+    test('a person who signs in gets the role of their group', async () => {
       issuer.accounts.set('ada', { name: 'Ada', email: 'Ada@Example.com', email_verified: true, groups: ['shop-devs'] })
       const tab = new PersonTab(() => service)
       assert.deepEqual((await tab.session()).issuers, [{ name: 'corp', label: 'Corporate login' }])
@@ -89,7 +89,7 @@ for (const engine of STORY_ENGINES) {
       assert.partialDeepStrictEqual(audit.body.data[0], { actor_kind: 'person', actor_name: 'Ada', key_id: null })
     })
 
-    test('a role is for one project: in another project, the person has another role or none', async () => {
+    test('a role applies to one project; in another one, the person has another role or none', async () => {
       const { tab } = await signedIn(['readers'])
       const inShop = { headers: { 'Moorage-Project': 'shop' } }
       assert.equal((await tab.session()).project_id, 'prj_default')
@@ -103,7 +103,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(unknown.body.error, refused.body.error)
     })
 
-    test('a person without a role is told so, and an administrator can give one', async () => {
+    test('a person without a role gets a message, and an administrator can grant one', async () => {
       const { subject, email } = newAccount()
       const tab = new PersonTab(() => service)
       assert.equal(await tab.signInAs(issuer, subject), '/#sign-in-failed=no_role')
@@ -119,7 +119,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(await tab.isIn(), false)
     })
 
-    test('a group that is taken away ends the right within ten minutes, with streams and personal keys', async () => {
+    test('within ten minutes after a group is removed, the role ends with its streams and personal keys', async () => {
       const { tab, subject } = await signedIn(['shop-devs'])
       const made = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'laptop', role: 'developer' } })
       assert.equal(made.status, 201, made.text)
@@ -143,7 +143,7 @@ for (const engine of STORY_ENGINES) {
       for (const stream of streams) await assert.rejects((await stream).text())
     })
 
-    test('if a provider cannot be asked about a person for a week, the roles of its groups end', async () => {
+    test("if a provider can't be reached for a week, the roles that its groups give end", async () => {
       const { tab } = await signedIn(['shop-devs'])
       const made = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'laptop', role: 'viewer' } })
       const whether = async () => (await service.call('GET', '/v1/agents', { key: made.body.data.secret })).status
@@ -154,7 +154,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(await whether(), 200)
       service.advance(2 * DAY)
       await until('the role has ended, and the key with it', async () => {
-        // The hourly look that was asked for on the sixth day may have ended only now.
+        // The hourly sweep requested on the sixth day might end only now.
         service.advance(60 * MINUTE)
         wakeJobs(service)
         return (await whether()) === 401
@@ -162,7 +162,7 @@ for (const engine of STORY_ENGINES) {
       issuer.isDown = false
     })
 
-    test('a role that becomes smaller ends what needs the larger one: streams and schedules', async () => {
+    test('a smaller role ends the streams and schedules that need the larger one', async () => {
       const { subject, email } = newAccount({ groups: ['shop-devs'] })
       const tab = new PersonTab(() => service)
       await tab.signInAs(issuer, subject)
@@ -190,7 +190,7 @@ for (const engine of STORY_ENGINES) {
       })
     })
 
-    test('an added group takes effect with the next refresh', async () => {
+    test('an added group takes effect at the next refresh', async () => {
       const { tab, subject } = await signedIn(['readers'])
       issuer.accounts.set(subject, { ...issuer.accounts.get(subject), groups: ['readers', 'shop-devs'] })
       service.advance(11 * MINUTE)
@@ -198,7 +198,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual((await tab.session('default')).permissions, ['read'])
     })
 
-    test('while the provider is down its people continue for ten minutes; keys and links always work', async () => {
+    test('while the provider is down, its people can continue for ten minutes; keys and links always work', async () => {
       const { tab } = await signedIn(['shop-devs'])
       issuer.isDown = true
       service.advance(9 * MINUTE)
@@ -216,7 +216,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await tab.ask('GET', '/v1/agents')).status, 200)
     })
 
-    test('a personal key has at most the rights of the role, is narrowed with it, and ends with it', async () => {
+    test('a personal key never has more permissions than the role, and ends with it', async () => {
       const { tab, id } = await signedIn([], {}).catch(async () => {
         const { subject, email } = newAccount()
         const one = new PersonTab(() => service)
@@ -250,7 +250,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await service.call('GET', '/v1/keys/self', { key })).status, 401)
     })
 
-    test('a key cannot make personal keys, and a person cannot revoke those of another', async () => {
+    test("a key can't create personal keys, and people can't revoke the personal keys of others", async () => {
       const refused = await service.call('POST', '/v1/personal-keys', { body: { name: 'k', role: 'viewer' } })
       assert.equal(refused.status, 403)
       const [one, two] = [await signedIn(['shop-devs']), await signedIn(['shop-devs'])]
@@ -262,7 +262,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await service.call('GET', '/v1/keys/self', { key: made.body.data.secret })).status, 401)
     })
 
-    test('who administers a project gives roles in it, and sees no one else', async () => {
+    test("a project's administrator can grant roles in it, and sees only its people", async () => {
       const { tab, id } = await signedIn(['shop-devs'])
       await shop.call('PUT', `/v1/people/${id}/role`, { body: { role: 'admin' } })
       const { id: stranger } = await signedIn(['ops'])
@@ -277,12 +277,12 @@ for (const engine of STORY_ENGINES) {
       assert.ok(listed.has(colleague) && !listed.has(stranger))
     })
 
-    test('a role that a group gives is taken away at the provider: 409', async () => {
+    test('409 for removing a role that comes from a group', async () => {
       const { id } = await signedIn(['shop-devs'])
       assert.equal((await shop.call('PUT', `/v1/people/${id}/role`, { body: { role: null } })).status, 409)
     })
 
-    test('people who administer the service reach every project; they are removed with all they have', async () => {
+    test('service administrators have access to all projects; when they are removed, their keys and sessions end', async () => {
       const { tab, id } = await signedIn(['ops'])
       assert.partialDeepStrictEqual(await tab.session(), { reach: 'service', person: { role: 'admin' } })
       const { body } = await tab.ask('POST', '/v1/personal-keys', { body: { name: 'all', role: 'admin' } })
@@ -294,7 +294,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(await tab.isIn(), false)
     })
 
-    test('sessions of people are listed by name and ended by those who manage', async () => {
+    test("administrators can list and end people's sessions", async () => {
       const { tab, id } = await signedIn(['shop-devs'])
       const { body } = await shop.call('GET', `/v1/console-sessions?person_id=${id}`)
       assert.partialDeepStrictEqual(body.data, [{ key_id: null, person_id: id, issuer: 'corp' }])

@@ -9,8 +9,8 @@ import { until } from '../support/running/until.ts'
 import { inProject, onAnyEngine, type Service } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-// What a client can learn of other projects without being told anything of them.
-onAnyEngine('a client of one project', (service) => {
+// What a client could learn about other projects indirectly.
+onAnyEngine('a client limited to one project', (service) => {
   let made = 0
   const newProject = async (): Promise<Service> => {
     const name = `leaks-${++made}`
@@ -19,7 +19,7 @@ onAnyEngine('a client of one project', (service) => {
   }
 
   for (const revision of REVISIONS) {
-    test(`is notified over MCP ${revision} when its agents change, and not when others do`, async (t) => {
+    test(`is notified over MCP ${revision} when its own agents change, but not about other projects`, async (t) => {
       const [own, other] = [await newProject(), await newProject()]
       const listen = async (project: Service, name: string, limit: object = {}) => {
         const heard = { changes: 0 }
@@ -30,7 +30,7 @@ onAnyEngine('a client of one project', (service) => {
         const listening = Promise.withResolvers<void>()
         await connectMcp(t, service(), revision, { key, options: { listChanged }, onListening: listening.resolve })
         await listening.promise
-        /** Each change is heard before the next is made: none is on its way when another project changes. */
+        /** Waits for each change's notification before the next change, so none is pending when another project changes. */
         const hear = async (times = 1) => {
           for (let i = 0; i < times; i++) {
             const before = heard.changes
@@ -58,7 +58,7 @@ onAnyEngine('a client of one project', (service) => {
     })
   }
 
-  test('cannot tell from ids and positions of its log how much others log', async () => {
+  test("can't tell from log ids and positions how much other projects log", async () => {
     const [own, other] = [await newProject(), await newProject()]
     const [mine, theirs] = [await createAgent(own, 'mine'), await createAgent(other, 'theirs')]
     const invoke = (project: Service, agent: string) =>
@@ -80,7 +80,7 @@ onAnyEngine('a client of one project', (service) => {
     assert.deepEqual(fieldsOf(wrong.body), ['after'])
   })
 
-  test('is not let read lists from pages that an agent of another project names', async () => {
+  test("can't read lists from a web page that only an agent of another project allows", async () => {
     const [own, other] = [await newProject(), await newProject()]
     const cors = (origin: string) => ({ security: { cors: { origins: [origin] } } })
     await createAgent(own, 'own-page', cors('https://own.example'))
@@ -94,7 +94,7 @@ onAnyEngine('a client of one project', (service) => {
     assert.deepEqual(await allowed('https://other.example'), [200, null])
   })
 
-  test('the console offers it what it may do, and nothing else', async () => {
+  test('sees only the features in the console that it has access to', async () => {
     const own = await newProject()
     const featuresOf = async (project: Service, body: object) => {
       const tab = new ConsoleTab(service)
@@ -118,13 +118,13 @@ onAnyEngine('a client of one project', (service) => {
     }
   })
 
-  test('whose key is revoked while the body of its request is on its way changes nothing', async () => {
+  test('gets 401 if its key is revoked while the request body is being sent', async () => {
     const own = await newProject()
     const agent = await createAgent(own, 'slowly-changed')
     const { id, secret: key } = await createKey(own, { role: 'admin' })
     const sent = { method: 'PATCH', key, body: { description: 'too late' } }
     const half = sendHalf(`${service().url}/v1/agents/${agent}`, sent)
-    // What was sent before this call has been let in by now.
+    // The request sent before this call has passed the checks by now.
     assert.equal((await service().call('GET', '/v1/keys/self', { key })).status, 200)
     assert.equal((await own.call('DELETE', `/v1/keys/${id}`)).status, 200)
     assert.equal(await half.finish(), 401)

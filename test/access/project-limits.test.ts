@@ -26,7 +26,7 @@ const BACKGROUND = { Prefer: 'respond-async' }
 onManyNodes(
   'limits of a project',
   (service, engine) => {
-    test('are changed one by one, and null removes one', async () => {
+    test('can be changed one by one, and null removes one', async () => {
       const none = {
         requests_per_minute: null,
         concurrent_runs: null,
@@ -44,7 +44,7 @@ onManyNodes(
       assert.deepEqual(fieldsOf(await change({ concurrent_runs: 0 })), ['limits.concurrent_runs'])
     })
 
-    test('concurrent_runs counts the runs of all its agents: 429 for a client that waits, a slot later in the background', async (t) => {
+    test('concurrent_runs counts the runs of all agents; at the limit, a synchronous run gets 429 and a background run waits', async (t) => {
       const held = await holdRuns(t)
       const project = await limitedProject(service(), 'narrow', { concurrent_runs: 2 })
       const [one, two] = [await newAgent(project, held.agent), await newAgent(project, held.agent)]
@@ -82,7 +82,7 @@ onManyNodes(
       })
     })
 
-    test('if a project and an agent have limits, both apply, and the refusal names the right one', async (t) => {
+    test('if a project and an agent both have limits, both apply, and the refusal names the one that was exceeded', async (t) => {
       const held = await holdRuns(t)
       const project = await limitedProject(service(), 'both', { concurrent_runs: 2 })
       const narrow = await newAgent(project, { ...held.agent, limits: { max_concurrency: 1 } })
@@ -100,7 +100,7 @@ onManyNodes(
       for (const answered of await Promise.all(answers)) assert.equal(answered.status, 200, answered.text)
     })
 
-    betweenNodes(engine)('concurrent_runs holds on two nodes, whatever comes at the same moment', async (t) => {
+    betweenNodes(engine)('two nodes together never exceed concurrent_runs, even at once', async (t) => {
       const second = await service().beside()
       t.after(() => second.stop())
       const held = await holdRuns(t)
@@ -126,7 +126,7 @@ onManyNodes(
       })
     })
 
-    test('stored_bytes: a full project accepts no more until something is deleted', async () => {
+    test('stored_bytes: a full project accepts no new data until something is deleted', async () => {
       const project = await limitedProject(service(), 'small', { stored_bytes: 17_000 })
       const agent = await newAgent(project)
       const every = { every: '1h', message: 'go' }
@@ -186,7 +186,7 @@ onManyNodes(
       assert.equal(body.data.stored_bytes, null)
     })
 
-    test('retention_days: older data is deleted within the hour, and other projects keep theirs', async (t) => {
+    test('retention_days deletes older data within an hour, and only in that project', async (t) => {
       const inbox = await openInbox(t)
       const left = async (project: Service, agent: string, webhook: string) => {
         const totals: Record<string, number> = {}

@@ -8,9 +8,9 @@ import { holdRuns } from '../support/service/held-runs.ts'
 import { inProject, onAnyEngine, type Service, withService } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-// An agent leaves a project: what its former neighbours still hold of it is worth nothing.
+// After an agent has moved, everything that the old project still has of it must be useless.
 onAnyEngine(
-  'what the old project keeps of an agent that has moved',
+  'when an agent moves to another project',
   (service) => {
     let made = 0
     /** An agent, a key of its project, and its move to another. */
@@ -29,7 +29,7 @@ onAnyEngine(
       return { agent, key, move, to: inProject(service(), fresh) }
     }
 
-    test('a listener receives nothing more', async () => {
+    test("the old project's listeners stop receiving its events", async () => {
       const { agent, key, move, to } = await moving()
       const body = { agent_id: agent, events: ['*'] }
       const { id } = (await service().call('POST', '/v1/listeners', { key, body })).body.data
@@ -39,7 +39,7 @@ onAnyEngine(
       assert.equal((await service().call('GET', `/v1/listeners/${id}`, { key })).status, 404)
     })
 
-    test('a webhook of the old project receives no run that ends after the move', async (t) => {
+    test("the old project's webhooks don't receive runs that end after the move", async (t) => {
       const held = await holdRuns(t)
       const { agent, key, move } = await moving(held.agent)
       const { id } = (await service().call('POST', '/v1/listeners', { key, body: { events: ['*'] } })).body.data
@@ -59,7 +59,7 @@ onAnyEngine(
       assert.deepEqual(body.data.deliveries, [])
     })
 
-    test('the audit logs of both projects report the move', async () => {
+    test('the audit logs of both projects record the move', async () => {
       const { agent, move, to } = await moving()
       await move()
       const told = async (from: Service) => (await from.call('GET', '/v1/audit-log?action=moveAgent')).body.data
@@ -68,7 +68,7 @@ onAnyEngine(
       assert.partialDeepStrictEqual(await told(inProject(service(), `old-${made}`)), [entry])
     })
 
-    test('a stream ends', async () => {
+    test("the old project's streams end", async () => {
       const { agent, key, move } = await moving({
         model: 'builtin/script',
         script: { rules: [{ reply: 'never', delay_ms: 60_000 }] },
@@ -93,18 +93,18 @@ onAnyEngine(
       await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
     })
 
-    test('a request whose body came later is 404, and changes nothing', async () => {
+    test('a request whose body arrives after the move gets 404 and changes nothing', async () => {
       const { agent, key, move, to } = await moving()
       const sent = { method: 'PATCH', key, body: { description: 'mine' } }
       const half = sendHalf(`${service().url}/v1/agents/${agent}`, sent)
-      // What was sent before this call has been let in by now; if not, it finds no such agent later.
+      // The request sent before this call has passed the checks by now. If it hasn't, it won't find the agent later.
       assert.equal((await service().call('GET', '/v1/keys/self', { key })).status, 200)
       await move()
       assert.equal(await half.finish(), 404)
       assert.equal((await to.call('GET', `/v1/agents/${agent}`)).body.data.description, null)
     })
 
-    test('a schedule of its key stops', async () => {
+    test("schedules of the old project's keys are disabled", async () => {
       const { agent, key, move, to } = await moving()
       const body = { every: '1h', message: 'again' }
       const made_by = await service().call('POST', `/v1/agents/${agent}/schedules`, { key, body })

@@ -7,13 +7,13 @@ import { createAgent, createKey } from '../support/slices/resources.ts'
 const ID = /\b(?:agt|prj|key|whk|dep|req|mem|evt|dlv|lsn|sch|apr|aud|cns|prs|rol|inv|file)_[0-9A-HJKMNP-TV-Z]{26}\b/g
 const NAME = /\b(?:sample-\d+|SAMPLE_\d+|wall-one)\b/g
 
-// Two projects, filled alike. Whatever the one has, no key of the other hears of it: a new operation is in this test by itself.
+// Two projects with the same content. A key of one must learn nothing about the other. New operations are tested automatically.
 onAnyEngine(
-  'the walls between projects',
+  'isolation between projects',
   (service) => {
     /** Every id and name that belongs to the first project. */
     const marks = new Set<string>()
-    /** Those that the other project has named itself or may know: its own id, and who gave it its key. */
+    /** IDs and names that the other project sent itself or is allowed to know: its own ID, and who created its key. */
     const said = new Set<string>()
     let one: Service
     let stranger: string
@@ -72,7 +72,7 @@ onAnyEngine(
       })
     }
 
-    test('a key of a project is refused in another, whether or not that exists', async () => {
+    test("a project's key is refused in another project, whether or not that project exists", async () => {
       const replies = ['wall-one', 'default', 'no-such-project'].map((project) =>
         service().call('GET', '/v1/agents', { key: stranger, headers: { 'Moorage-Project': project } }),
       )
@@ -81,7 +81,7 @@ onAnyEngine(
       }
     })
 
-    test('the doors of OpenAI, MCP and A2A clients have the same walls', async () => {
+    test("OpenAI, MCP and A2A clients can't see other projects either", async () => {
       await createAgent(one, 'door-keeper')
       const call = (method: string, path: string, body?: unknown) =>
         fetch(service().url + path, {

@@ -12,7 +12,7 @@ import { LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
 onAnyEngine(
   'projects',
   (service) => {
-    test('a service that uses no projects has one, which no one has to name', async () => {
+    test('a service without projects uses the default project, and requests need not name it', async () => {
       const { body } = await service().call('GET', '/v1/projects')
       assert.equal(body.pagination.total, 1)
       assert.ok(Math.abs(Date.parse(body.data[0].created_at) - Date.now()) < 3_600_000, body.data[0].created_at)
@@ -27,7 +27,7 @@ onAnyEngine(
       assert.deepEqual(namesOf(named), namesOf(await service().call('GET', '/v1/agents')))
     })
 
-    test('is made, found by id and name, changed, and its name is taken once', async () => {
+    test('can be created, found by id and name, and renamed; its name is unique', async () => {
       const made = await service().call('POST', '/v1/projects', { body: { name: 'shop', description: 'The shop' } })
       assert.equal(made.status, 201, made.text)
       const { id } = made.body.data
@@ -84,7 +84,7 @@ onAnyEngine(
       assert.notEqual(replies[0]?.body.data.id, replies[1]?.body.data.id)
     })
 
-    test('a user who is erased in one stays in the other, with budgets and the replies that are kept for retries', async () => {
+    test("erasing a user in one project keeps the user's data, budgets and stored replies in the other", async () => {
       const [one, two] = [await newProject(service(), 'user-one'), await newProject(service(), 'user-two')]
       const body = { message: 'my name is Ada', context: { user_id: 'ada' } }
       const request = { body, headers: { 'Idempotency-Key': 'ada-asks' } }
@@ -123,7 +123,7 @@ onAnyEngine(
       ] as const) {
         assert.equal((await service().call(method, path, { key: secret, body })).status, 403, path)
       }
-      // Nor can it take over the administrator's key, or end it.
+      // It can't rotate or revoke the administrator's key either.
       const admin = (await service().call('GET', '/v1/keys/self')).body.data.id
       for (const [method, path] of [
         ['POST', `/v1/keys/${admin}/rotate`],
@@ -200,7 +200,7 @@ onAnyEngine(
       assert.equal(taken.status, 409, taken.text)
     })
 
-    test('is not deleted past the security of its agents: 403 for an address, and a code where one wants it', async () => {
+    test("can't be deleted without meeting its agents' security settings: IP addresses and one-time codes", async () => {
       const { id: key_id, secret: key } = await createKey(service(), { role: 'admin' })
       const app = await enrol(service(), key_id)
       const guarded = async (name: string, security: object) => {

@@ -17,7 +17,7 @@ onManyNodes(
       (await service().call('GET', `/v1/agents/${name}`, { headers })).status
     const key = (body: Record<string, unknown>) => newKey(service(), body)
 
-    test('decide for each IP address which agents it is shown, whoever asked before', async () => {
+    test('limit the agents that a key sees by the IP address of each request', async () => {
       await create('quay', { ipWhitelist: { enabled: true, addresses: ['192.0.2.1'] } })
       const { secret } = await key({ role: 'caller' })
       const shownTo = async (address: string) => {
@@ -34,7 +34,7 @@ onManyNodes(
       }
     })
 
-    test('two agents with different settings in one service', async () => {
+    test('two agents can have different settings in one service', async () => {
       await create('office', { ipWhitelist: { enabled: true, addresses: ['192.0.2.0/24'] } })
       await create('private', { enforceHttps: true, ipWhitelist: { enabled: true, addresses: ['198.51.100.1'] } })
       const office = { 'X-Forwarded-For': '192.0.2.1' }
@@ -46,7 +46,7 @@ onManyNodes(
       assert.equal(await get('hello'), 200)
     })
 
-    test('govern every route under the agent, by id and by name, and what concerns its keys', async () => {
+    test('apply to every route under the agent, by id and by name, and to creating its keys and webhooks', async () => {
       const { body } = await create('walled', { ipWhitelist: { enabled: true, addresses: [] } })
       for (const ref of ['walled', body.data.id]) {
         for (const [method, path, sent] of [
@@ -65,7 +65,7 @@ onManyNodes(
       }
     })
 
-    test('govern its webhooks, what they sent, and its keys, also to read them', async () => {
+    test('apply to its webhooks, their deliveries and its keys, including reads', async () => {
       const { body } = await create('observed', null)
       const agent_id = body.data.id
       const own = await createWebhook(service(), { agent_id, url: 'https://receiver.example/own' })
@@ -106,7 +106,7 @@ onManyNodes(
       assert.equal(await get('changing'), 200)
     })
 
-    betweenNodes(engine)('hold on every node at once', async () => {
+    betweenNodes(engine)('apply on every node immediately', async () => {
       const other = await service().beside()
       try {
         await create('everywhere', null)
@@ -120,7 +120,7 @@ onManyNodes(
       }
     })
 
-    test('403 to set them without manage, on create and on update, and to take them away', async () => {
+    test('403 for a key without manage that sets them, on create and update, or removes them', async () => {
       const { secret: developer } = await key({ role: 'developer' })
       const block = { rateLimit: { enabled: true, requests: 5, window: '1m' } }
       const { status, body } = await service().call('POST', '/v1/agents', {
@@ -135,7 +135,7 @@ onManyNodes(
       }
     })
 
-    test('403 for a key that lets in tokens with more permissions than it has', async () => {
+    test('403 for a key that sets up auth for tokens that would have more permissions or live longer than the key', async () => {
       const auth = { type: 'jwt', secret: 's'.repeat(32) }
       const { secret: some } = await key({ permissions: ['read', 'write', 'manage'] })
       const refused = await service().call('POST', '/v1/agents', { key: some, body: { name: 'lifted', auth } })
@@ -150,7 +150,7 @@ onManyNodes(
     })
 
     describe('rateLimit', () => {
-      test('is counted for all callers of the agent, in addition to their tiers, with its own headers', async () => {
+      test('applies to all callers of the agent together, in addition to their tiers, with its own headers', async () => {
         await create('busy', { rateLimit: { enabled: true, requests: 2, window: '10m' } })
         await create('idle', { rateLimit: { enabled: true, requests: 2, window: '10m' } })
         const { secret: other } = await key({ role: 'viewer' })
@@ -172,7 +172,7 @@ onManyNodes(
         assert.equal((await ask('busy')).status, 200)
       })
 
-      test('of several limits, the headers report the one with the least left', async () => {
+      test('if several limits apply, the headers report the one with the least remaining', async () => {
         await create('roomy', { rateLimit: { enabled: true, requests: 1_000_000, window: '1s' } })
         const { headers } = await service().call('GET', '/v1/agents/roomy')
         assert.equal(headers.get('x-ratelimit-limit'), '10000')
@@ -212,7 +212,7 @@ onManyNodes(
       })
     }
 
-    test('secrets of auth are in no reply, log or file', async () => {
+    test('the secrets in auth are in no reply, log or stored file', async () => {
       const clientSecret = 'client-secret-that-nobody-may-see-8213'
       const auth = { type: 'oauth2', provider: 'https://id.example.com', clientId: 'c', clientSecret }
       const created = await service().call('POST', '/v1/agents', { body: { name: 'secretive', auth } })

@@ -94,7 +94,7 @@ onOneEngine(
           times[kind].push(performance.now() - started)
         }
       }
-      // Of the quickest, which a busy machine does not delay: a look-up that scans would show.
+      // Compares the fastest times, which a busy machine does not affect: a look-up that scans would be visible.
       const difference = Math.abs(Math.min(...times.unknown) - Math.min(...times.mistyped))
       assert.ok(difference < 50, `${difference} ms`)
     })
@@ -145,7 +145,7 @@ describe('1000 wrong keys', () => {
   const tryFrom = (address: string, key: string) =>
     service.call('GET', '/v1/agents', { key, headers: { 'X-Forwarded-For': address } })
 
-  test('from one address: 30 are judged, then 429; others are not affected', async () => {
+  test('from one address, 30 get 401 and the rest 429; other addresses are not affected', async () => {
     const started = Date.now()
     const replies: Reply[] = []
     for (let round = 0; round < 20; round++) {
@@ -166,7 +166,7 @@ describe('1000 wrong keys', () => {
     assert.equal((await tryFrom('192.0.2.1', service.admin)).status, 200, 'a good key is still good')
   })
 
-  test('the addresses of one IPv6 network are counted together, and another network separately', async () => {
+  test('addresses of one IPv6 network share a count, and another network has its own', async () => {
     const tries = Array.from({ length: 60 }, (_, i) => tryFrom(`2001:db8:1:1::${i.toString(16)}`, newKey(randomBytes)))
     const statuses = (await Promise.all(tries)).map(({ status }) => status)
     assert.ok(statuses.includes(429))

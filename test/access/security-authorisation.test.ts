@@ -12,7 +12,7 @@ const HOUR = 3_600_000
 onAnyEngine(
   'authorisation',
   (service) => {
-    describe('a role allows what it documents, on every operation', () => {
+    describe('a role allows exactly what is documented, on every operation', () => {
       for (const [role, permissions] of Object.entries(defaultRoles)) {
         test(role, async () => {
           const { secret: key } = await createKey(service(), { role, tier: 'enterprise' })
@@ -100,7 +100,7 @@ onAnyEngine(
         ]
         for (const id of [...keys.map((created) => created.id), 'key_none']) {
           for (const operation of operationsForKeys.filter(({ path }) => path.includes('{key_id}'))) {
-            // Without a code these refuse before they look at any key.
+            // With a wrong one-time code, these are refused before any key is read.
             if (operation.mfa?.policy === 'always') continue
             const path = pathOf(operation, { key_id: id })
             const body = operation.input?.body && sampleBody(operation)
@@ -115,7 +115,7 @@ onAnyEngine(
       })
     })
 
-    test('what belongs to another agent is not found under this one, even for an admin', async () => {
+    test("404 for another agent's record under this agent's path, even for an admin", async () => {
       await createAgent(service(), 'here')
       const nested = operationsForKeys.filter(({ path }) => /\{agent_id\}.*\{/.test(path))
       assert.ok(nested.length > 3)

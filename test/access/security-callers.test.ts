@@ -6,7 +6,7 @@ import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-/** All that a key with the permission `invoke` alone may call. */
+/** All operations that a key with only the permission `invoke` can call. */
 const FOR_CALLERS = new Set([
   'invokeAgent',
   'listInvocations',
@@ -66,7 +66,7 @@ onAnyEngine(
       }
     })
 
-    test('it sees which agents it may invoke; a scoped key sees its own', async () => {
+    test('lists the agents that it can invoke; a key limited to one agent sees only that one', async () => {
       const id = await createAgent(service(), 'guide', { description: 'Shows the way' })
       const { body } = await call(one, 'GET', '/v1/keys/self/agents?sort=name')
       assert.deepEqual(
@@ -86,7 +86,7 @@ onAnyEngine(
       assert.equal(scoped.pagination.total, 1)
     })
 
-    test('it invokes, and reads, lists and follows what it started', async () => {
+    test('can invoke agents, and read, list and follow its own runs', async () => {
       const id = await invoke(one)
       const receipt = await call(one, 'GET', `${agent}/invocations/${id}`)
       assert.deepEqual([receipt.status, receipt.body.data?.response], [200, 'hello'])
@@ -98,7 +98,7 @@ onAnyEngine(
       assert.equal((await call(one, 'POST', `${agent}/invocations/${id}/cancel`)).status, 409)
     })
 
-    test('what others started does not exist: get, follow, cancel, list', async () => {
+    test('404 for the runs of others when it gets, follows or cancels them, and they are not in its list', async () => {
       for (const starter of [other, service().admin]) {
         const id = await invoke(starter)
         for (const [method, path] of [
@@ -117,7 +117,7 @@ onAnyEngine(
       }
     })
 
-    test('it cancels its own run while it runs, and no one else’s', async () => {
+    test('can cancel its own run while it is active, but no one else’s', async () => {
       const background = { Prefer: 'respond-async' }
       const mine = await invoke(one, 'wait', background)
       const theirs = await invoke(other, 'wait', background)
@@ -133,7 +133,7 @@ onAnyEngine(
       }
     })
 
-    test('also before the run is stored', async () => {
+    test('can cancel its own run even before the run is stored', async () => {
       const headers = {
         Authorization: `Bearer ${one}`,
         Accept: 'text/event-stream',
@@ -148,7 +148,7 @@ onAnyEngine(
       assert.deepEqual([cancelled.status, cancelled.body.data?.status], [200, 'cancelled'], cancelled.text)
     })
 
-    test('with read it reads what others started, but does not cancel it', async () => {
+    test("with the permission read, it can read others' runs but not cancel them", async () => {
       const { secret } = await createKey(service(), { permissions: ['read', 'invoke'] })
       const id = await invoke(other, 'wait', { Prefer: 'respond-async' })
       assert.equal((await call(secret, 'GET', `${agent}/invocations/${id}`)).status, 200)
@@ -157,7 +157,7 @@ onAnyEngine(
     })
 
     describe('write includes invoke', () => {
-      test('a key with write invokes; a viewer does not', async () => {
+      test("a key with write can invoke agents; a viewer can't", async () => {
         const writer = await createKey(service(), { permissions: ['write'] })
         await invoke(writer.secret)
         const viewer = await createKey(service(), { role: 'viewer' })
@@ -165,7 +165,7 @@ onAnyEngine(
         assert.deepEqual([status, body.error.code], [403, 'forbidden'])
       })
 
-      test('a key with write can grant invoke, but not the other way round', async () => {
+      test("a key with write can grant invoke, but a key with invoke can't grant write", async () => {
         const grant = async (held: string[], wanted: string[]) => {
           const { secret } = await createKey(service(), { permissions: [...held, 'manage'] })
           return (await call(secret, 'POST', '/v1/keys', { name: 'granted', permissions: wanted })).status
@@ -178,7 +178,7 @@ onAnyEngine(
     })
 
     describe('a token', () => {
-      test('invokes with the permission alone, or the role, and does nothing else', async () => {
+      test('with only the permission invoke, or the role caller, can invoke agents and do nothing else', async () => {
         for (const claims of [{ permissions: ['invoke'] }, { role: 'caller' }]) {
           const token = await signJwt(claims)
           const id = await invoke(token)
@@ -189,7 +189,7 @@ onAnyEngine(
         }
       })
 
-      test('with the same subject but another user, a token finds none of it', async () => {
+      test("can't see runs of the same subject with another user", async () => {
         const [ada, bob] = await Promise.all(
           ['ada', 'bob'].map((user_id) => signJwt({ sub: 'the-app', user_id, role: 'caller' })),
         )

@@ -27,7 +27,7 @@ onOneEngine(
       service().call(method, path, { key: token, body })
     const sign = (claims: Record<string, unknown> = {}, options = {}) => signJwt({ ...ours, ...claims }, options)
 
-    test('a token of the application gets in, as a viewer unless it says more', async () => {
+    test('a valid token is accepted, as a viewer if it has no role or permissions', async () => {
       const token = await sign()
       assert.equal((await ask(token)).status, 200)
       assert.equal((await ask(token, 'POST', '/v1/agents', { name: 'by-viewer' })).status, 403)
@@ -50,7 +50,7 @@ onOneEngine(
       assert.ok(Date.parse(expires_at) > Date.now())
     })
 
-    test('roles and permissions come from its claims, roles as they are configured', async () => {
+    test('roles and permissions come from its claims, and the configuration defines the roles', async () => {
       const permissions = async (claims: Record<string, unknown>) =>
         (await ask(await sign(claims), 'GET', '/v1/keys/self')).body.data.permissions
       assert.deepEqual(await permissions({ role: 'developer' }), ['read', 'write'])
@@ -59,11 +59,11 @@ onOneEngine(
       assert.deepEqual(await permissions({ role: 'constructor' }), [])
     })
 
-    test('its requests are limited per issuer and subject, by the default tier', async () => {
+    test("its requests are limited per issuer and subject, with the default tier's limit", async () => {
       const [one, again, other] = await Promise.all([sign({ sub: 'x' }), sign({ sub: 'x', n: 1 }), sign({ sub: 'y' })])
       const remaining = async (token: string) => Number((await ask(token)).headers.get('x-ratelimit-remaining'))
       assert.equal(await remaining(one), 60)
-      // A burst of 100 is there and 60 are shown; each second gives one back.
+      // The burst is 100 and the limit shown is 60; one request becomes available each second.
       for (let i = 0; i < 80; i++) await ask(one)
       assert.ok((await remaining(again)) < 60)
       assert.equal(await remaining(other), 60)
@@ -113,7 +113,7 @@ onOneEngine(
     }
     const claims = () => ({ ...ours, user_id: 'ada', iat: seconds(), exp: seconds() + 600 })
 
-    describe('401, always the same, for', () => {
+    describe('always the same 401 for', () => {
       for (const [name, make] of Object.entries(refused)) {
         test(name, async () => {
           const { status, headers, body } = await ask(await make())
@@ -124,7 +124,7 @@ onOneEngine(
       }
     })
 
-    test('a token that the header cannot carry is refused before it is read', async () => {
+    test('a token that is too large gets 401, or 431 if it exceeds the header limit', async () => {
       assert.equal((await ask('x'.repeat(9_000))).status, 401)
       const { status } = await ask('x'.repeat(100_000)).catch(() => ({ status: 431 }))
       assert.equal(status, 431)
@@ -138,7 +138,7 @@ onOneEngine(
       service().advance(-1_800_000)
     })
 
-    test('no token is in the log', async () => {
+    test('tokens are never logged', async () => {
       const token = await sign({ sub: 'logged' })
       await ask(token)
       await ask(`${token}x`)
@@ -158,7 +158,7 @@ onOneEngine(
     const status = async (token: string, path: string, method = 'GET', body?: unknown) =>
       (await service().call(method, path, { key: token, body })).status
 
-    test('is accepted on that agent’s routes and nowhere else; keys keep working', async () => {
+    test('is accepted only on that agent’s routes, where keys keep working', async () => {
       const { body } = await create('first')
       await create('second')
       const token = await signJwt({ role: 'admin' }, { secret: secrets.first })
@@ -173,14 +173,14 @@ onOneEngine(
       assert.equal(await status(service().admin, '/v1/agents/first'), 200)
     })
 
-    test('its permissions hold for the agent: a viewer may read, an admin may change', async () => {
+    test('its permissions apply to the agent: a viewer can read it, an admin can change it', async () => {
       const viewer = await signJwt({}, { secret: secrets.first })
       const admin = await signJwt({ role: 'admin' }, { secret: secrets.first })
       assert.equal(await status(viewer, '/v1/agents/first', 'PATCH', { temperature: 1 }), 403)
       assert.equal(await status(admin, '/v1/agents/first', 'PATCH', { temperature: 1 }), 200)
     })
 
-    test('its owner is no one else’s namesake: repeated requests of two agents do not meet', async () => {
+    test('the same subject and Idempotency-Key at two agents are two requests', async () => {
       const body = { description: 'once' }
       const patch = async (name: keyof typeof secrets) =>
         service().call('PATCH', `/v1/agents/${name}`, {
@@ -194,7 +194,7 @@ onOneEngine(
       assert.equal(second.headers.get('idempotent-replayed'), null)
     })
 
-    test('nor is the owner of another issuer: where the issuer ends and the subject begins is never in doubt', async () => {
+    test('issuer and subject are escaped in created_by, so different pairs never look the same', async () => {
       const secret = 'the-renamed-agents-own-secret-0005'
       const { body } = await service().call('POST', '/v1/agents', { body: { name: 'renamed' } })
       const ids = []
@@ -216,7 +216,7 @@ onOneEngine(
       ])
     })
 
-    test('a new secret, or none, invalidates the old tokens immediately', async () => {
+    test('changing or removing the secret invalidates old tokens immediately', async () => {
       const old = await signJwt({}, { secret: secrets.second })
       assert.equal(await status(old, '/v1/agents/second'), 200)
       const patch = (auth: unknown) => service().call('PATCH', '/v1/agents/second', { body: { auth } })
@@ -237,7 +237,7 @@ onOneEngine('failed tokens', (service: () => Service) => {
     const started = performance.now()
     const ask = async (_: unknown, i: number) => (await service().call('GET', '/v1/agents', { key: `t${i}` })).status
     const statuses = await Promise.all(Array.from({ length: 60 }, ask))
-    // Time gives one back every two seconds.
+    // One request becomes available every two seconds.
     const refilled = Math.ceil((performance.now() - started) / 2_000)
     const judged = statuses.filter((status) => status === 401).length
     assert.ok(judged >= 30 && judged <= 30 + refilled, `${judged} were judged`)

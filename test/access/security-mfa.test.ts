@@ -39,11 +39,11 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     key = await newKey()
     app = await enrol(service(), key.id)
   })
-  // Every test finds a code that was not used yet, and nobody locked.
+  // Lets time pass so that each test has an unused code and no locked key.
   beforeEach(() => service().advance(600_000))
 
   describe('security.mfa of an agent', () => {
-    test('delete and update need a code, reading does not', async () => {
+    test('requires a code for deletes and updates, but not for reads', async () => {
       const name = await newAgent()
       assert.equal(await ask('GET', `/v1/agents/${name}`), 200)
       assert.deepEqual(await ask('PATCH', `/v1/agents/${name}`, undefined, { temperature: 1 }), refused)
@@ -53,7 +53,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('DELETE', `/v1/agents/${name}`, app.code()), 200)
     })
 
-    test('a schedule asks the agent later: to make or to change one needs the code of an invocation', async () => {
+    test('creating or changing a schedule requires a code if invocations do', async () => {
       const name = await newAgent({ requiredFor: ['invoke'] })
       const path = `/v1/agents/${name}/schedules`
       const schedule = { every: '7d', message: 'Good morning' }
@@ -66,7 +66,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('PATCH', `${path}/${body.data[0].id}`, app.code(), change), 200)
     })
 
-    test('anyone who erases a user needs a code if one agent in reach wants one', async () => {
+    test('erasing a user requires a code if an agent that the key has access to requires one', async () => {
       const name = await newAgent({ requiredFor: ['clear_memory'] })
       const { body } = await service().call('GET', `/v1/agents/${name}`)
       const { secret } = await newKey({ permissions: ['read', 'delete'], agent_id: body.data.id })
@@ -78,18 +78,18 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('DELETE', '/v1/users/somebody', undefined, undefined, other), 200)
     })
 
-    test('the refusal says which step is missing, in the words of RFC 9470', async () => {
+    test('the refusal names the missing factor as in RFC 9470', async () => {
       const name = await newAgent()
       const { headers } = await service().call('DELETE', `/v1/agents/${name}`, { key: key.secret })
       assert.equal(headers.get('www-authenticate'), 'Bearer realm="moorage", error="insufficient_user_authentication"')
     })
 
-    test('other agents continue without', async () => {
+    test('other agents require no code', async () => {
       const { status } = await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 1 } })
       assert.equal(status, 200)
     })
 
-    test('every name protects its operations, and no other', async () => {
+    test('each name in requiredFor protects its own operations only', async () => {
       const deployment = { environment: 'production', version: 'v1' }
       const name = await newAgent({ requiredFor: ['deploy', 'rollback', 'keys'] })
       assert.deepEqual(await ask('POST', `/v1/agents/${name}/deployments`, undefined, deployment), refused)
@@ -102,7 +102,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('POST', `/v1/agents/${name}/deployments`, app.code(), deployment), 201)
     })
 
-    test('webhooks and memory too, by their own names and as what they are: a PATCH, a DELETE', async () => {
+    test('the names webhooks and clear_memory protect those operations, and so do update and delete', async () => {
       const named = await newAgent({ requiredFor: ['webhooks', 'clear_memory'] })
       const url = 'https://example.com/hook'
       const hook = { agent_id: named, url, events: ['agent.completed'] }
@@ -128,7 +128,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('POST', '/v1/webhooks', undefined, { ...hook, agent_id: plain }), 201)
     })
 
-    test('a callback needs the code of webhooks: of a run, in an invocation and in a message of A2A', async () => {
+    test('a callback requires a code if webhooks do, both for an existing run and in a new invocation or A2A message', async () => {
       const name = await newAgent({ requiredFor: ['webhooks'] })
       const callback = { url: 'https://example.com/hook' }
       const invoke = (more: object, code?: string) =>
@@ -158,7 +158,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.ok((await send(app.code())).body.result.task)
     })
 
-    test('keys of the agent are protected wherever they are named: rotate, revoke', async () => {
+    test("rotating or revoking the agent's keys requires a code on every path", async () => {
       const name = await newAgent({ requiredFor: ['delete'] })
       const scoped = await newKey({ agent_id: name, role: 'viewer' })
       const protectedKeys = { mfa: { enabled: true, requiredFor: ['keys'] } }
@@ -169,7 +169,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('DELETE', `/v1/keys/${scoped.id}`, app.code()), 200)
     })
 
-    test('a key without a second factor cannot, whatever code it sends', async () => {
+    test('a key without a second factor is refused with any code', async () => {
       const name = await newAgent()
       const other = await newKey()
       for (const code of [app.code(), '000000']) {
@@ -180,7 +180,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     })
 
     for (const requiredFor of [['delete'], ['deploy'], []]) {
-      test(`the policy cannot be switched off without a code, when it protects ${requiredFor.join() || 'nothing'}`, async () => {
+      test(`the policy can't be switched off without a code if it protects ${requiredFor.join() || 'nothing'}`, async () => {
         const name = await newAgent({ requiredFor })
         for (const body of [
           { security: null },
@@ -204,12 +204,12 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       name = await newAgent()
     })
 
-    test('an authenticator app that knows nothing of us makes them', async () => {
+    test('any standard authenticator app can generate them', async () => {
       const totp = new TOTP({ secret: Secret.fromBase32(app.secret), digits: 6, period: 30, algorithm: 'SHA1' })
       assert.equal(await update(totp.generate({ timestamp: service().now() })), 200)
     })
 
-    test('a wrong one is refused, and one of another key', async () => {
+    test("a wrong code is refused, and so is another key's code", async () => {
       const other = await newKey()
       const theirs = await enrol(service(), other.id)
       assert.deepEqual(await update(app.wrong()), refused)
@@ -217,7 +217,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await update(app.code()), 200)
     })
 
-    test('a code works once, and the code before it no longer works', async () => {
+    test('a code works once, and after it, earlier codes no longer work', async () => {
       const [last, current, next] = [app.code(-1), app.code(), app.code(1)]
       assert.equal(await update(current), 200)
       assert.deepEqual(await update(current), refused)
@@ -225,7 +225,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await update(next), 200)
     })
 
-    betweenNodes(engine)('one code sent twenty times at once, to two nodes, counts once', async () => {
+    betweenNodes(engine)('one code sent twenty times at once, to two nodes, is accepted once', async () => {
       const code = app.code()
       const other = await service().beside()
       other.advance(service().now() - other.now())
@@ -243,7 +243,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.deepEqual(statuses.toSorted(), [200, ...Array(19).fill(401)])
     })
 
-    test('a request that is sent again with its code and its Idempotency-Key gets its answer', async () => {
+    test('repeating a request with the same code and Idempotency-Key returns the stored reply', async () => {
       const agent = await newAgent({ requiredFor: ['keys'] })
       const send = (headers: Record<string, string>, called = 'once') => {
         const body = { name: called, agent_id: agent, role: 'viewer' }
@@ -270,7 +270,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.deepEqual([fresh.status, fresh.body.data], [201, first.body.data])
     })
 
-    test('five wrong ones lock the key for five minutes: the right one is refused meanwhile', async () => {
+    test('five wrong codes lock the key for five minutes; during that time, the right code is refused', async () => {
       for (let i = 0; i < 5; i++) assert.deepEqual(await update(app.wrong()), refused)
       const send = () =>
         service().call('PATCH', `/v1/agents/${name}`, {
@@ -291,7 +291,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal((await send()).status, 200)
     })
 
-    test('simultaneous guesses are counted like guesses one after the other', async () => {
+    test('simultaneous wrong codes are counted like consecutive ones', async () => {
       const right = app.code()
       const guesses = Array.from({ length: 40 }, () => app.wrong())
       const replies = await Promise.all([...guesses, right, ...guesses].map((code) => update(code)))
@@ -299,14 +299,14 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.ok(wrong.length <= 9, `${wrong.length} guesses were judged`)
     })
 
-    test('anything that is not a code is refused without a look at it', async () => {
+    test("text that can't be a code is refused without being checked", async () => {
       for (const text of ['12345', '1234567', '12345a', ' ', '１２３４５６'].map(encodeURIComponent)) {
         assert.deepEqual(await update(text), refused)
       }
       assert.equal(await update(app.code()), 200)
     })
 
-    test('a code that was spent stays spent over a restart', async () => {
+    test('a used code stays used after a restart', async () => {
       const code = app.code()
       assert.equal(await update(code), 200)
       await service().restart()
@@ -318,7 +318,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
     const path = () => `/v1/keys/${key.id}/mfa`
     const enrolled = async (id: string) => (await service().call('GET', `/v1/keys/${id}/mfa`)).body.data.status
 
-    test('a key cannot give itself a factor, take its own away, or do so to another without having one', async () => {
+    test("a key without a factor can't add or remove one, for itself or for another key", async () => {
       const stolen = await newKey()
       const victim = await newKey()
       const own = `/v1/keys/${stolen.id}/mfa`
@@ -335,13 +335,13 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await enrolled(key.id), 'active')
     })
 
-    test('not even a key that has one: not its own', async () => {
+    test("a key with a factor can't replace or remove its own", async () => {
       assert.deepEqual(await ask('POST', path(), app.code()), [403, 'forbidden'])
       service().advance(30_000)
       assert.deepEqual(await ask('DELETE', path(), app.code()), [403, 'forbidden'])
     })
 
-    test('another key with a factor can, with a code; the new factor is required after its first code', async () => {
+    test('a key with a factor can add one to another key with a code; it is required after its first code', async () => {
       const other = await newKey()
       const target = `/v1/keys/${other.id}/mfa`
       assert.deepEqual(await ask('POST', target), refused)
@@ -368,7 +368,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await remove(theirs.code()), 200)
     })
 
-    test('the factor in force stays until the new one had its first code', async () => {
+    test('the current factor works until the new one is confirmed with a code', async () => {
       const other = await newKey()
       const old = await enrol(service(), other.id)
       const { body } = await asHost(service(), 'POST', `/v1/keys/${other.id}/mfa`)
@@ -383,7 +383,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal(await update(fresh.code()), 200)
     })
 
-    test('409 when nothing waits; five wrong first codes lock', async () => {
+    test('409 if no factor is waiting to be confirmed; five wrong codes lock the key', async () => {
       const other = await newKey()
       const confirm = (code: string) => asHost(service(), 'POST', `/v1/keys/${other.id}/mfa/confirm`, { code })
       assert.equal((await confirm('123456')).status, 409)
@@ -393,7 +393,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.equal((await confirm(waiting.code())).status, 429)
     })
 
-    test('403 for a manage key with fewer permissions, and outside of its scope', async () => {
+    test('403 for a manage key with fewer permissions, or limited to another agent', async () => {
       const small = await newKey({ permissions: ['manage', 'read'] })
       const theirs = await enrol(service(), small.id)
       const reply = await ask('POST', path(), theirs.code(), undefined, small.secret)
@@ -403,7 +403,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.deepEqual(await ask('POST', path(), scopedApp.code(), undefined, scoped.secret), [403, 'forbidden'])
     })
 
-    test('taken away by another key, it asks for codes no more and lets nothing protected through', async () => {
+    test('after another key removes it, its codes are no longer accepted for protected operations', async () => {
       const other = await newKey()
       const theirs = await enrol(service(), other.id)
       assert.equal(await ask('DELETE', `/v1/keys/${other.id}/mfa`, app.code()), 200)
@@ -413,7 +413,7 @@ onManyNodes('multi-factor authentication', (service, engine) => {
       assert.deepEqual(reply, refused)
     })
 
-    test('the secret is in a single reply: no row, log, listing or stored reply contains it', async () => {
+    test('the secret is in one reply only, and in no row, log, listing or stored reply', async () => {
       const other = await newKey()
       const headers = { 'X-Service-OTP': app.code(), 'Idempotency-Key': 'enrol-once' }
       const target = `/v1/keys/${other.id}/mfa`

@@ -29,7 +29,7 @@ beforeEach(() => {
   idp.introspected.length = 0
 })
 
-/** The settings are read when the provider has its address. */
+/** Reads the settings only after the provider has its URL. */
 function startWith(settings: () => Record<string, string>, overrides: Overrides = {}) {
   before(async () => {
     const withTier = { MOORAGE_LIMITS__DEFAULT_TIER: 'enterprise', ...settings() }
@@ -219,7 +219,7 @@ describe('auth.scopes of the service', () => {
 })
 
 describe('opaque floods', () => {
-  // Its clock stands still: time gives nothing back meanwhile.
+  // The clock is held, so no requests become available meanwhile.
   const time = Date.now()
   startWith(auth, { now: () => time })
 
@@ -299,7 +299,7 @@ describe('the service and an agent with providers of their own', () => {
     assert.equal((await ask('service-token', 'GET', '/v1/agents/curious')).status, 200)
     assert.equal((await ask(await signToken(claims(), key), 'GET', '/v1/agents/curious')).status, 200)
 
-    // Neither while its own provider is down, nor when it is no good any more.
+    // Neither while its own provider is down nor with an expired token.
     idp.down = true
     service.advance(20_000)
     assert.equal((await ask('service-token', 'GET', '/v1/agents/curious')).status, 503)

@@ -7,7 +7,7 @@ import { onAnyEngine } from '../support/service/service.ts'
 import { createKey, idsOf } from '../support/slices/resources.ts'
 import { createWebhook, listDeliveries } from '../support/slices/webhooks.ts'
 
-/** What keeps to one user or names nobody, and what changes an agent that is there. Whatever else is added is refused. */
+/** Operations limited to one user or concerning none, or changing an existing agent. Any other new operation is refused. */
 const FOR_USER_TOKENS = [
   'invokeAgent',
   'listInvocations',
@@ -61,7 +61,7 @@ const FOR_USER_TOKENS = [
 const OTHER_USER = [403, 'forbidden']
 
 onAnyEngine(
-  'a JWT speaks for its user',
+  'a JWT for one user',
   (service) => {
     let ada: string
     let bob: string
@@ -84,14 +84,14 @@ onAnyEngine(
         })
         runs[user] = data.request_id
       }
-      // What an invocation said is remembered a moment after its answer at the latest.
+      // A conversation is in memory at most a moment after its reply.
       await until('both are remembered', async () => {
         const { pagination } = await call(service().admin, 'POST', '/memory/search', { query: 'remember' })
         return pagination.total >= 2
       })
     })
 
-    test('an invocation is that user’s, named or not; another’s is 403', async () => {
+    test("an invocation belongs to the token's user, named or not; another user is 403", async () => {
       const receipt = await call(service().admin, 'GET', `/invocations/${runs.ada}`)
       assert.deepEqual(receipt.data.context, { lang: 'en', user_id: 'ada' })
       const invoke = (user_id: string) => call(ada, 'POST', '/invoke', { message: 'hi', context: { user_id } })
@@ -99,7 +99,7 @@ onAnyEngine(
       assert.deepEqual(await invoke('bob'), OTHER_USER)
     })
 
-    test('users under one subject do not meet each other’s repeated answers', async () => {
+    test("two users of the same subject don't share stored replies", async () => {
       const say = async (user_id: string) => {
         const key = await signJwt({ user_id, sub: 'the-app', permissions: ['read', 'write'] })
         const { body, headers } = await service().call('POST', '/v1/agents/hello/invoke', {
@@ -116,7 +116,7 @@ onAnyEngine(
       assert.equal(other[1], null)
     })
 
-    test('nor do users whose names only look the same when joined with other parts', async () => {
+    test('nor do users whose subject and user ID look the same when joined', async () => {
       const say = async (sub: string, user_id: string) => {
         const key = await signJwt({ sub, user_id, permissions: ['write'] })
         const reply = await service().call('POST', '/v1/agents/hello/invoke', {
@@ -134,7 +134,7 @@ onAnyEngine(
       }
     })
 
-    test('receipts of others do not exist: list, get, stream, cancel', async () => {
+    test('receipts of other users are not found: get, list, stream, cancel', async () => {
       const { data } = await call(bob, 'GET', '/invocations')
       assert.deepEqual(
         data.map(({ request_id }: { request_id: string }) => request_id),
@@ -148,7 +148,7 @@ onAnyEngine(
       assert.deepEqual(await call(bob, 'POST', `/invocations/${runs.ada}/cancel`), missing)
     })
 
-    test('nor do receipts without a user', async () => {
+    test('nor are receipts without a user', async () => {
       const { data } = await call(service().admin, 'POST', '/invoke', { message: 'for no user' })
       const missing = [404, 'not_found']
       assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}`), missing)
@@ -156,7 +156,7 @@ onAnyEngine(
       assert.deepEqual(await call(bob, 'POST', `/invocations/${data.request_id}/cancel`), missing)
     })
 
-    describe('how much was asked, and how long it took', () => {
+    describe('performance, metrics and overview', () => {
       let meg: string
       const failing = { name: 'failing', model: 'builtin/script', script: { rules: [{ fail: 'no coal left' }] } }
       const get = async (key: string, path: string) => (await service().call('GET', path, { key })).body.data
@@ -190,7 +190,7 @@ onAnyEngine(
         }
       })
 
-      test('sees only the user', async () => {
+      test("include only the token's user", async () => {
         assert.deepEqual(await sumsOf(meg, 'hello'), { performance: [2, 0], throughput: 2, overview: [2, 0, 2] })
         assert.deepEqual(await sumsOf(meg, 'failing'), { performance: [1, 1], throughput: 1, overview: [1, 1, 1] })
         assert.deepEqual(await sumsOf(ada, 'failing'), { performance: [2, 2], throughput: 2, overview: [2, 2, 2] })
@@ -201,7 +201,7 @@ onAnyEngine(
         })
       })
 
-      test('percentiles and maximum are those of the receipts', async () => {
+      test("percentiles and maximum come from the user's receipts", async () => {
         const receipts: { duration_ms: number }[] = await get(meg, '/v1/agents/hello/invocations')
         const longest = Math.max(...receipts.map(({ duration_ms }) => duration_ms))
         for (const aggregation of ['p99', 'max']) {
@@ -212,7 +212,7 @@ onAnyEngine(
         }
       })
 
-      test('of a user without an invocation: nothing', async () => {
+      test('are empty for a user without invocations', async () => {
         const ned = await signJwt({ user_id: 'ned', permissions: ['read'] })
         assert.deepEqual(await sumsOf(ned, 'hello'), { performance: [0, 0], throughput: 0, overview: [0, 0, 0] })
         const [{ p95_ms }] = await get(ned, '/v1/overview')
@@ -227,7 +227,7 @@ onAnyEngine(
       })
     })
 
-    test('logs, which contain every user, are 403', async () => {
+    test('logs are 403, because they contain all users', async () => {
       const refusal = [403, 'forbidden']
       assert.deepEqual(await call(bob, 'GET', '/logs'), refusal)
       assert.deepEqual(await call(bob, 'GET', `/logs?request_id=${runs.bob}`), refusal)
@@ -302,7 +302,7 @@ onAnyEngine(
       })
     })
 
-    describe('whatever the token may do', () => {
+    describe('a token for a user, whatever its permissions', () => {
       const CONCERNS_OTHERS = [
         403,
         'forbidden',
@@ -314,7 +314,7 @@ onAnyEngine(
         return reply.body.error ? [reply.status, reply.body.error.code, reply.body.error.message] : reply.status
       }
 
-      test('it may call what keeps to its user or names no one, and nothing else', async () => {
+      test('can call only operations that are limited to its user or concern no user', async () => {
         const may = operationsForKeys.filter(({ access }) => access.userTokens).map(({ id }) => id)
         assert.deepEqual(may.toSorted(), [...FOR_USER_TOKENS].toSorted())
         for (const operation of operationsForKeys.filter(({ access }) => !access.userTokens)) {
@@ -323,7 +323,7 @@ onAnyEngine(
         }
       })
 
-      test('it makes nothing that acts or listens for others: no key, agent, deployment or secret', async () => {
+      test("can't create anything that acts or listens for others: keys, agents, deployments, secrets", async () => {
         const { id } = await createKey(service(), { role: 'viewer' })
         const expires_at = new Date(Date.now() + 60_000).toISOString()
         for (const [method, path, body] of [
@@ -342,7 +342,7 @@ onAnyEngine(
         assert.equal((await service().call('GET', '/v1/agents/unbound')).status, 404)
       })
 
-      test('it changes of an agent what concerns no other user, and nothing else', async () => {
+      test("can change only the fields of an agent that don't affect other users", async () => {
         const own = { description: 'changed', temperature: 0.5, metadata: { team: 'quay' } }
         assert.equal(await ask('PATCH', '/v1/agents/hello', own), 200)
         const shown = (await service().call('GET', '/v1/agents/hello')).body.data
@@ -372,7 +372,7 @@ onAnyEngine(
       })
     })
 
-    test('a key speaks for whom it says', async () => {
+    test('a key can name any user', async () => {
       const context = { user_id: 'carol' }
       const { data } = await call(service().admin, 'POST', '/invoke', { message: 'hi', context })
       const receipt = await call(service().admin, 'GET', `/invocations/${data.request_id}`)
