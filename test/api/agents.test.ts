@@ -273,7 +273,7 @@ onBothEngines('agents', (service) => {
   })
 
   describe('PATCH /v1/agents/{agent_id}', () => {
-    test('changes the named fields and keeps the rest', async () => {
+    test('changes the given fields and keeps the rest', async () => {
       const id = await createAgent(service(), 'changing', { description: 'as it was', temperature: 1 })
       const before = (await call('GET', `/v1/agents/${id}`)).body.data
       const { status, body } = await later(service(), MINUTE, () =>
@@ -287,7 +287,7 @@ onBothEngines('agents', (service) => {
       assert.deepEqual((await call('GET', `/v1/agents/${id}`)).body, body)
     })
 
-    test('with digest: 409 if the agent has changed, and only one of several simultaneous changes succeeds', async () => {
+    test('with digest: 409 if the agent has changed; of several simultaneous changes only one succeeds', async () => {
       await createAgent(service(), 'exact', { limits: { max_steps: 3 } })
       const change = (changes: object) => call('PATCH', '/v1/agents/exact', changes)
       const { digest } = (await call('GET', '/v1/agents/exact')).body.data
@@ -301,7 +301,7 @@ onBothEngines('agents', (service) => {
       assert.deepEqual(nothing, { field: '(body)', error: 'must name at least one field' })
     })
 
-    test('a new name works immediately, and the old one is free', async () => {
+    test('a new name works immediately, and the old one can be used again', async () => {
       const id = await createAgent(service(), 'old-name')
       assert.equal((await call('PATCH', `/v1/agents/${id}`, { name: 'new-name' })).status, 200)
       assert.equal((await call('GET', '/v1/agents/new-name')).body.data.id, id)
@@ -309,14 +309,14 @@ onBothEngines('agents', (service) => {
       await createAgent(service(), 'old-name')
     })
 
-    test('409 for the name of another; its own name is fine', async () => {
+    test("409 for another agent's name; its own name is accepted", async () => {
       await createAgent(service(), 'mine')
       await createAgent(service(), 'theirs')
       assert.equal((await call('PATCH', '/v1/agents/mine', { name: 'theirs' })).status, 409)
       assert.equal((await call('PATCH', '/v1/agents/mine', { name: 'mine' })).status, 200)
     })
 
-    test('pause and run again', async () => {
+    test('pauses an agent and lets it run again', async () => {
       await createAgent(service(), 'resting')
       for (const status of ['paused', 'running']) {
         assert.equal((await call('PATCH', '/v1/agents/resting', { status })).body.data.status, status)
@@ -359,7 +359,7 @@ onBothEngines('agents', (service) => {
   })
 
   describe('DELETE /v1/agents/{agent_id}', () => {
-    test('200, and it is gone by id and by name', async () => {
+    test('200; afterwards the agent is not found by id or by name', async () => {
       const id = await createAgent(service(), 'leaving')
       const { status, body } = await call('DELETE', '/v1/agents/leaving')
       assert.equal(status, 200)
@@ -368,13 +368,13 @@ onBothEngines('agents', (service) => {
       assert.equal((await call('DELETE', `/v1/agents/${id}`)).status, 404)
     })
 
-    test('its name is free again, and the next one is another agent', async () => {
+    test('its name can be used again, for a new agent', async () => {
       const first = await createAgent(service(), 'phoenix')
       await call('DELETE', '/v1/agents/phoenix')
       assert.notEqual(await createAgent(service(), 'phoenix'), first)
     })
 
-    test('of five at the same moment one deletes it', async () => {
+    test('of five simultaneous deletes one succeeds and the others are 404', async () => {
       await createAgent(service(), 'wanted-gone')
       const replies = await Promise.all(Array.from({ length: 5 }, () => call('DELETE', '/v1/agents/wanted-gone')))
       const statuses = replies.map(({ status }) => status).toSorted()

@@ -24,7 +24,7 @@ function counter() {
 describe('a cache', () => {
   const firstWord = (_value: string, key: string) => [key.split('-')[0] as string]
 
-  test('forgets values of a subject and values without a subject, and nothing else', async () => {
+  test("forgets one subject's values and values without a subject, and keeps all others", async () => {
     const remembered = cache<string>()
     const load = counter()
     const look = async () => [
@@ -40,7 +40,7 @@ describe('a cache', () => {
     assert.deepEqual(await look(), ['a-1 3', 'a-2 3', 'b-1 2', 'all 3'])
   })
 
-  test('does not remember what changed while it was loaded, but for that subject alone', async () => {
+  test('does not keep a value if its subject changed while it was loading', async () => {
     const remembered = cache<string>()
     const load = counter()
     const started = [
@@ -55,7 +55,7 @@ describe('a cache', () => {
     assert.equal(await remembered.get('b-1', load, firstWord), 'b-1 1')
   })
 
-  test('loads once for all who ask at the same time, but not for those who ask after a change', async () => {
+  test('loads once for simultaneous reads, and again for reads after a change', async () => {
     const remembered = cache<string>()
     const load = counter()
     const get = () => remembered.get('a-1', load, firstWord)
@@ -82,7 +82,7 @@ describe('a cache', () => {
     assert.equal(remembered.holds(b), false)
   })
 
-  test('never exceeds its size, and forgets what it dropped completely', async () => {
+  test('never exceeds its size limit', async () => {
     const remembered = cache<string>(() => true, 2)
     const load = counter()
     for (const key of ['a-1', 'a-2', 'a-3']) await remembered.get(key, load, firstWord)
@@ -92,8 +92,8 @@ describe('a cache', () => {
   })
 })
 
-onBothStores('what is remembered', (opened) => {
-  test('is forgotten by the id that is announced; without one, all of its kind is', async () => {
+onBothStores('cached values', (opened) => {
+  test('are forgotten by the announced id, or all of that kind if no id is announced', async () => {
     const { storage } = opened()
     const memo = openMemo(storage)
     const load = counter()
@@ -124,8 +124,8 @@ onBothStores('what is remembered', (opened) => {
   })
 })
 
-onBothEngines('a snapshot of a project', (started) => {
-  test('is found again until something of it changes, and not with what changes in another project', async () => {
+onBothEngines("a project's cached snapshot", (started) => {
+  test('is reused until something in its project changes, and not affected by other projects', async () => {
     const service = started()
     const storage = storageOf(service)
     const { findProject, memo } = partsOf(service)
@@ -173,7 +173,7 @@ onBothEngines('a snapshot of a project', (started) => {
 })
 
 describe('two nodes on one PostgreSQL', () => {
-  test('what one node removes, the other refuses, and continues with the rest', async (t) => {
+  test('what one node changes or deletes takes effect on the other, and everything else keeps working', async (t) => {
     const first = await startService('postgres')
     const second = await first.beside()
     t.after(async () => {
@@ -199,7 +199,7 @@ describe('two nodes on one PostgreSQL', () => {
     await until('its key went with it', async () => (await call(second, busy, secret)).status === 401)
   })
 
-  test('a node that was cut off has forgotten everything when it reconnects', async (t) => {
+  test('a node that reconnects after losing the connection has forgotten all cached values', async (t) => {
     const database = await freshPostgres()
     const open = () => openStorage({ data: '', database: { url: database.url, poolSize: 2 } })
     const storage = await open()

@@ -34,14 +34,14 @@ onAnyEngine('deployments', (service) => {
       })
     })
 
-    test('more simultaneous deployments than there are connections, after the secrets changed', async () => {
+    test('more simultaneous deployments than connections all succeed after the secrets changed', async () => {
       const names = await Promise.all(Array.from({ length: 14 }, () => newAgent(service())))
       await service().call('PUT', '/v1/secrets/NEW', { body: { value: 'x', hosts: ['api.example.com'] } })
       // `deploy` asserts 201.
       await Promise.all(names.map((agent) => deploy(service(), agent, 'v1')))
     })
 
-    test('warns of secrets that its tools name and that are not there, or not for their host', async () => {
+    test("warns about secrets in tools that do not exist or are not allowed for the tool's host", async () => {
       const headers = (name: string) => ({ authorization: `Bearer {{secret.${name}}}` })
       await service().call('PUT', '/v1/secrets/THERE', { body: { value: 'x', hosts: ['api.example.com'] } })
       await service().call('PUT', '/v1/secrets/AT_443', { body: { value: 'x', hosts: ['api.example.com:443'] } })
@@ -60,7 +60,7 @@ onAnyEngine('deployments', (service) => {
       ]
       const first = await deploy(service(), agent, 'v1')
       assert.deepEqual(first.warnings, expected)
-      // Also of a label that exists: the working copy may have changed since.
+      // An existing label gets the warnings, too, because the draft might have changed since.
       await service().call('PATCH', `/v1/agents/${agent}`, { body: { tools: [] } })
       assert.deepEqual((await deploy(service(), agent, 'v1')).warnings, expected)
       assert.equal('warnings' in (await deploy(service(), agent, 'v2')), false)
@@ -68,7 +68,7 @@ onAnyEngine('deployments', (service) => {
       assert.equal('warnings' in body.data, false)
     })
 
-    test('warns of addresses of tools that the operator does not allow, and names the setting', async () => {
+    test('warns about tool URLs that the operator does not allow, and names the setting', async () => {
       const tools = [
         { type: 'http', name: 'fine', url: 'https://api.example.com/{x}' },
         { type: 'http', name: 'plain', url: 'http://api.example.com/' },
@@ -84,7 +84,7 @@ onAnyEngine('deployments', (service) => {
       ])
     })
 
-    test('the next one supersedes it, in its environment only', async () => {
+    test('supersedes the previous deployment, only in the same environment', async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')
       const staging = await deploy(service(), agent, 'v1', 'staging')
@@ -101,7 +101,7 @@ onAnyEngine('deployments', (service) => {
       )
     })
 
-    test('a label never changes: deploying it again serves the same definition', async () => {
+    test("a label's content never changes: deploying it again serves the same definition", async () => {
       const agent = await newAgent(service(), { instructions: 'one' })
       const first = await deploy(service(), agent, 'v1')
       await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
@@ -111,7 +111,7 @@ onAnyEngine('deployments', (service) => {
       assert.notEqual(other.digest, first.digest)
     })
 
-    test('each agent serves its own version under a label that others have too, also in the background', async () => {
+    test('agents with the same label serve their own versions, including in background runs', async () => {
       const agents = await Promise.all(
         ['first', 'second'].map((reply) =>
           newAgent(service(), { model: 'builtin/script', script: { rules: [{ reply }] } }),
@@ -132,7 +132,7 @@ onAnyEngine('deployments', (service) => {
       assert.deepEqual(answers, ['first', 'second'])
     })
 
-    test('of deployments at the same moment one is active', async () => {
+    test('of simultaneous deployments one ends up active', async () => {
       const agent = await newAgent(service())
       await Promise.all(Array.from({ length: 8 }, (_, i) => deploy(service(), agent, `v${i}`)))
       const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
@@ -151,7 +151,7 @@ onAnyEngine('deployments', (service) => {
         return body.data.map(({ version }: { version: string }) => version)
       }
 
-      test('201 while the agent is what you know; its record says the same digest', async () => {
+      test('201 while the agent has this digest; the record contains it', async () => {
         const agent = await newAgent(service(), { instructions: 'one' })
         const digest = await digestOf(agent)
         const { status, body } = await deployExactly(agent, 'v1', digest)
@@ -170,7 +170,7 @@ onAnyEngine('deployments', (service) => {
         assert.equal((await deployExactly(agent, 'v1', digest)).body.data.digest, digest)
       })
 
-      test('409 for a label that is something else', async () => {
+      test('409 if the label already exists with different content', async () => {
         const agent = await newAgent(service(), { instructions: 'one' })
         await deploy(service(), agent, 'v1')
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
@@ -202,7 +202,7 @@ onAnyEngine('deployments', (service) => {
         assert.equal(digests.size, fields.length + 1)
       })
 
-      test('a deployment during an update deploys only the definition that its client knows', async () => {
+      test('a deployment during an update deploys the definition with the given digest, or nothing', async () => {
         const agent = await newAgent(service(), { instructions: 'known' })
         const digest = await digestOf(agent)
         const [{ status }] = await Promise.all([
@@ -260,7 +260,7 @@ onAnyEngine('deployments', (service) => {
   })
 
   describe('POST /v1/agents/{agent_id}/deployments/{deployment_id}/rollback', () => {
-    test('the active one is undone: back to what it replaced', async () => {
+    test('undoes the active deployment and activates the one before it', async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')
       const second = await deploy(service(), agent, 'v2')
@@ -291,7 +291,7 @@ onAnyEngine('deployments', (service) => {
       )
     })
 
-    test('409 for one that was just undone: two people do not put it back between them', async () => {
+    test("409 if the deployment was just rolled back, so two people can't undo each other's rollback", async () => {
       const agent = await newAgent(service())
       await deploy(service(), agent, 'v1')
       const bad = await deploy(service(), agent, 'v2')
@@ -302,7 +302,7 @@ onAnyEngine('deployments', (service) => {
       assert.equal(body.data[0].version, 'v1')
     })
 
-    test('rolling back again goes further back, and never to a rolled back deployment; then 409', async () => {
+    test('rolling back again goes further back, skips deployments that were rolled back, and ends with 409', async () => {
       const agent = await newAgent(service())
       for (const version of ['v1', 'v2', 'v3']) await deploy(service(), agent, version)
       const rollBack = async () => {
@@ -315,7 +315,7 @@ onAnyEngine('deployments', (service) => {
       assert.equal(await rollBack(), 'v1')
       assert.deepEqual(await rollBack(), [409, 'conflict'])
 
-      // A version that was rolled back and then deployed again is good again until it is rolled back again.
+      // A version that was rolled back and deployed again counts as good until it is rolled back again.
       await deploy(service(), agent, 'v2')
       await deploy(service(), agent, 'v4')
       assert.equal(await rollBack(), 'v2')
@@ -323,7 +323,7 @@ onAnyEngine('deployments', (service) => {
       assert.deepEqual(await rollBack(), [409, 'conflict'])
     })
 
-    test('after a return to an earlier one, the versions between were not rolled back', async () => {
+    test('versions between the active deployment and an earlier one that was restored can still be restored', async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')
       await deploy(service(), agent, 'v2')
@@ -334,7 +334,7 @@ onAnyEngine('deployments', (service) => {
       assert.equal((await rollBack(returned.data.id)).body.data.version, 'v2')
     })
 
-    test('an earlier one is returned to', async () => {
+    test("an earlier deployment's ID restores that deployment", async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')
       await deploy(service(), agent, 'v2')
@@ -364,7 +364,7 @@ onAnyEngine('deployments', (service) => {
       assert.deepEqual(active.body.data, [second])
     })
 
-    test('409 with nothing to return to, and when it serves that version already', async () => {
+    test('409 if there is nothing to roll back to, or if that version is already active', async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')
       const nothing = await service().call('POST', `/v1/agents/${agent}/deployments/${first.id}/rollback`)

@@ -41,7 +41,7 @@ function brokenPromises({ id, description = '', deprecated }: Operation): string
 }
 
 describe('a deprecated operation', () => {
-  test('says so in every reply; others say nothing', async (t) => {
+  test('every reply has the headers Deprecation and Sunset; other operations have neither', async (t) => {
     const service = await startService('sqlite', {}, {}, { operations: [tide, ...operations] })
     t.after(() => service.stop())
     const ask = async (path: string, key: string) => {
@@ -64,7 +64,7 @@ describe('a deprecated operation', () => {
     for (const { text } of shown) assert.match(text, /Deprecated[.;](<\/b>)? [Ii]t(&#39;|')s removed on 2028-02-29/)
   })
 
-  test('is marked in the documents that are made from the operations', async () => {
+  test('is marked in the OpenAPI document and the reference', async () => {
     const page = renderApiDocs('<!-- operations -->\n', await openApiDocument([tide]))
     assert.match(
       page,
@@ -76,7 +76,7 @@ describe('a deprecated operation', () => {
     )
   })
 
-  test('is announced in time, with what replaces it', () => {
+  test('has a sunset late enough, and its description names the replacement', () => {
     assert.deepEqual(operations.flatMap(brokenPromises), [])
     assert.deepEqual(brokenPromises(tide), [])
     for (const wrong of [

@@ -39,7 +39,7 @@ onOneEngine(
       const { id, method, path } = operation
       const { permission } = operation.access
       describe(`${method} ${path} (${id})`, () => {
-        test('401 without a key and with a wrong one, in the same words', async () => {
+        test('401 without a key and with a wrong one, with the same message', async () => {
           const replies = [await send(operation, { key: null }), await send(operation, { key: newKey(randomBytes) })]
           for (const reply of replies) {
             assertError(reply, 401, 'unauthorized')
@@ -49,7 +49,7 @@ onOneEngine(
         })
 
         if (permission !== null) {
-          test(`403 for a key that holds all but the permission ${permission}, and what includes it`, async () => {
+          test(`403 for a key with all permissions except ${permission} and those that include it`, async () => {
             const reply = await send(operation, { key: without.get(id) as string })
             assertError(reply, 403, 'forbidden')
             assert.match(reply.body.error.message, new RegExp(`"${permission}"`))
@@ -92,7 +92,7 @@ onOneEngine(
         const replies = await sendRaw(
           service().url,
           others
-            // An answer to HEAD has no body, and then nothing tells where the next one begins.
+            // A reply to HEAD has no body, so the start of the next reply couldn't be found.
             .filter((method) => method !== 'HEAD')
             .map((method) => head(`${method} ${target}`, auth))
             .join('') + head('GET /healthz'),
@@ -154,7 +154,7 @@ describe('the list of operations', () => {
     assert.deepEqual(takes, should)
   })
 
-  test('what reads needs read, what deletes needs delete; keys, secrets, budgets, the audit log and telemetry need manage', () => {
+  test('reads need read and deletes need delete; keys, secrets, budgets, the audit log and telemetry need manage', () => {
     for (const { id, method, path, access } of operationsForKeys) {
       const { permission } = access
       if (id === 'getSelf' || id === 'createConsoleLink') assert.equal(permission, null)
@@ -174,7 +174,7 @@ describe('the list of operations', () => {
     }
   })
 
-  test("it holds the eighteen of the service's specification, where the specification has them", () => {
+  test("includes the eighteen operations of the service's specification, at the specified paths", () => {
     const routes = new Set(operations.map(({ method, path }) => `${method} ${path}`))
     const missing = SPECIFIED.filter((route) => !routes.has(route as never))
     assert.deepEqual(missing, [])

@@ -19,7 +19,7 @@ const OF_ITS_OWN = new Set([
   'x-request-id',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
-  // The events of a stream and the times in a reply are not as long each time.
+  // Streamed events and times in a reply vary in length.
   'content-length',
   'transfer-encoding',
 ])
@@ -30,7 +30,7 @@ onOneEngine(
     const told = (headers: Headers) => [...headers].filter(([name]) => !OF_ITS_OWN.has(name))
 
     for (const operation of operationsForKeys.filter(({ method }) => method === 'GET')) {
-      test(`GET ${operation.path} is the same with a slash at its end, and HEAD says what it says`, async () => {
+      test(`GET ${operation.path} is the same with a trailing slash, and HEAD returns the same headers`, async () => {
         const { path, headers } = await sampleRequest(service(), operation)
         const get = await service().call('GET', path, { headers })
         const slash = await service().call('GET', withSlash(path), { headers })
@@ -45,9 +45,9 @@ onOneEngine(
     for (const operation of operationsForKeys.filter(({ method }) => method !== 'GET')) {
       const { method, path: template, id, answer } = operation
       const isRefused = method === 'DELETE' || method === 'PATCH'
-      test(`${method} ${template} (${id}) is ${isRefused ? 'refused' : 'the same'} with a slash at its end`, async () => {
+      test(`${method} ${template} (${id}) is ${isRefused ? 'refused' : 'the same'} with a trailing slash`, async () => {
         const { path, body, headers } = await sampleRequest(service(), operation)
-        // Where no body is needed an empty object says as much as no body.
+        // Where the body is optional, an empty object is equivalent to no body.
         const sent = operation.input?.body && !operation.input?.bodyOptional ? body : {}
         if (isRefused) {
           const refused = await service().call(method, withSlash(path), { body: sent, headers })
@@ -60,7 +60,7 @@ onOneEngine(
       })
     }
 
-    test('HEAD ends immediately where GET would follow a stream', async (t) => {
+    test('HEAD returns immediately where GET would follow a stream', async (t) => {
       const held = await holdRuns(t)
       await createAgent(service(), 'held', held.agent)
       const body = { message: 'ahoy' }
@@ -83,13 +83,13 @@ onOneEngine(
       }
     })
 
-    test('400 for a field where no body is needed', async () => {
+    test('400 for an unknown field where no body is needed', async () => {
       const reply = await service().call('POST', '/v1/webhooks/wh_none/test', { body: { surprise: 1 } })
       assert.equal(reply.status, 400, reply.text)
       assert.equal(reply.body.error.code, 'invalid_request')
     })
 
-    test('a DELETE whose id got lost deletes nothing', async () => {
+    test('a DELETE or PATCH with an empty id is 400 and changes nothing', async () => {
       const memory = '/v1/agents/hello/memory'
       const written = await service().call('POST', memory, { body: { items: [{ content: 'the pier is closed' }] } })
       assert.equal(written.status, 201, written.text)
@@ -105,7 +105,7 @@ onOneEngine(
       assert.deepEqual((await service().call('GET', '/v1/agents/hello')).body, before)
     })
 
-    test('a key that was used with one spelling of the path holds for the other', async () => {
+    test('an Idempotency-Key covers the path with and without a trailing slash', async () => {
       const headers = { 'Idempotency-Key': 'slash' }
       const body = { message: 'ahoy' }
       const first = await service().call('POST', '/v1/agents/hello/invoke', { headers, body })
@@ -113,7 +113,7 @@ onOneEngine(
       assert.deepEqual([again.status, again.body], [200, first.body])
     })
 
-    test('it is the same on every door', async () => {
+    test('a trailing slash is also ignored for OpenAI, MCP and A2A clients', async () => {
       await createAgent(service(), 'beacon', { security: { publicCard: true } })
       const chat = { model: 'hello', messages: [{ role: 'user', content: 'ahoy' }] }
       const rpc = { jsonrpc: '2.0', id: 1 }

@@ -6,7 +6,7 @@ import { referencePage } from '../../src/http/reference/reference-page.ts'
 import { lazilyInTurn, PARTS_OF_MCP, PARTS_OF_UNDICI } from '../../src/lib/lazily.ts'
 import { operations } from '../../src/operations.ts'
 
-/** How often the event loop came round while the work continued. */
+/** How many turns the event loop made while the work continued. */
 async function passesOf(work: () => Promise<unknown>): Promise<number> {
   let [passes, isDone] = [0, false]
   const look = () => {

@@ -6,10 +6,10 @@ import { NOWHERE } from '../support/outside/local-server.ts'
 import { JWT_SECRET, JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 
-/** What breaks lines, moves the cursor or turns the direction of what stands behind it. */
+/** Characters that break lines, move the cursor or change the direction of the text after them. */
 const BAD = ['\r', '\n', '\t', '\u0001', '\u001b', '\u007f', '\u0085', '\u009b', '\u2028', '\u2029', '\u202e', '\u2066']
 
-/** Texts that people and models write: they may have lines. What their fields refuse, they refuse by rules of their own. */
+/** Texts written by people and models, which can contain line breaks. Their fields have their own rules. */
 const FREE_TEXT =
   /(^|\.)(instructions|content|query|fallback|reply|fail|equals|not_equals|in|not_in|contains|starts_with)$/
 const FREE_TEXT_OF: Record<string, string[]> = {
@@ -24,9 +24,9 @@ const FREE_TEXT_OF: Record<string, string[]> = {
   checkRemote: ['message'],
   takeSteps: ['steps.question', 'steps.options', 'steps.message', 'steps.tool'],
 }
-/** Not shown to anybody: a secret, a certificate. */
+/** Never displayed: a secret, a certificate. */
 const UNSEEN = /(^|\.)(secret|clientSecret|caCert)$/
-/** Looked up, and refused when nothing has that name; addresses and headers are parsed. */
+/** Looked up, and refused if nothing has that name. Addresses and headers are parsed. */
 const LOOKED_UP = /(^|\.)(agent_id|key_id|model|url|a2a|window|addresses|origins|provider|headers)$/
 
 describe('every text in a body is a label, or may have lines', () => {
@@ -97,7 +97,7 @@ onAnyEngine(
       })
     }
 
-    test('what people write in any language is a label', async () => {
+    test('a label can contain text in any language', async () => {
       for (const name of ['Bjørn’s key', 'مفتاح عربي', '鍵 №1', '🛥️ 👩‍🚀', 'a\u00a0b', 'שלום\u200f!']) {
         const reply = await service().call('POST', '/v1/keys', { body: { name, role: 'viewer' } })
         assert.equal(reply.status, 201, reply.text)
@@ -117,7 +117,7 @@ onAnyEngine(
       assert.equal((await service().call('POST', '/v1/agents/lines/memory', { body: { items } })).status, 201)
     })
 
-    test('a token whose owner has no plain name is 401', async () => {
+    test('401 for a token whose user or subject contains control characters', async () => {
       for (const claims of [{ user_id: 'a\u202eb' }, { sub: 'a\u2028b' }, { sub: 'a\u0085b' }]) {
         const key = await signJwt(claims)
         assert.equal((await service().call('GET', '/v1/agents', { key })).status, 401)
@@ -129,7 +129,7 @@ onAnyEngine(
 
 type FoundLabel = { path: string; schema: Schema }
 
-/** Every place in a schema that takes a text of the client's choice; items of lists stand for themselves. */
+/** Every place in a schema that accepts a free text; items of lists count separately. */
 function textsIn(given: Schema, path = ''): FoundLabel[] {
   const schema = resolve(given)
   const variants = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => (list ?? []) as Schema[])

@@ -30,20 +30,20 @@ async function filesOf(t: TestContext, hosts: string, resolver = '') {
   return { readFiles: () => readHostFiles(join(folder, 'hosts'), join(folder, 'resolv.conf')), folder }
 }
 
-describe('a name', () => {
-  test('has the addresses of both families, IPv4 first', async (t) => {
+describe('a host name', () => {
+  test('resolves to the addresses of both families, IPv4 first', async (t) => {
     const { resolve } = await setUp(t, { 'a.test': { A: ['1.1.1.1', '1.0.0.1'], AAAA: ['2606:4700:4700::1111'] } })
     assert.deepEqual(await resolve('a.test'), ['1.1.1.1 4', '1.0.0.1 4', '2606:4700:4700::1111 6'])
   })
 
-  test('with one family alone', async (t) => {
+  test('resolves if only one family has an address', async (t) => {
     const { resolve } = await setUp(t, { 'four.test': { A: ['1.1.1.1'] }, 'six.test': { AAAA: ['2606:4700::1'] } })
     assert.deepEqual(await resolve('four.test'), ['1.1.1.1 4'])
     assert.deepEqual(await resolve('six.test'), ['2606:4700::1 6'])
   })
 
-  test('a server that is silent about one family does not delay the other', async (t) => {
-    // A server that says nothing is awaited longer than four seconds.
+  test('is not delayed by a server that never answers for one family', async (t) => {
+    // A lookup waits longer than four seconds for a server that does not answer.
     await inOneAttempt(async () => {
       const { resolve } = await setUp(t, { 'a.test': { A: ['1.1.1.1'], AAAA: 'silent' } })
       const started = performance.now()
@@ -58,7 +58,7 @@ describe('a name', () => {
     await assert.rejects(resolve('empty.test'), { code: 'ENODATA' })
   })
 
-  test('is kept for as long as its record says, and half a minute at most', async (t) => {
+  test("is cached for its record's TTL, and for half a minute at most", async (t) => {
     let now = 1_000_000
     const zone = { 'short.test': { A: ['1.1.1.1'], ttl: 2 }, 'long.test': { A: ['1.1.1.1'], ttl: 86_400 } }
     const { resolve, server } = await setUp(t, zone, { now: () => now })
@@ -77,7 +77,7 @@ describe('a name', () => {
     }
   })
 
-  test('a failure is not kept', async (t) => {
+  test('a failure is not cached', async (t) => {
     const zone: Zone = {}
     const { resolve } = await setUp(t, zone)
     await assert.rejects(resolve('late.test'), { code: 'ENOTFOUND' })
@@ -86,8 +86,8 @@ describe('a name', () => {
   })
 })
 
-describe("the host's own names", () => {
-  test('the hosts file comes first, and is read again when it has changed', async (t) => {
+describe('names defined on this host', () => {
+  test('the hosts file has priority, and is read again after it changes', async (t) => {
     let now = 0
     const { readFiles, folder } = await filesOf(
       t,
@@ -103,7 +103,7 @@ describe("the host's own names", () => {
     assert.deepEqual(await resolve('db'), ['10.0.0.8 4'])
   })
 
-  test('localhost is this host, whoever says otherwise', async (t) => {
+  test('localhost is always this host', async (t) => {
     const { resolve, server } = await setUp(t, { localhost: { A: ['1.1.1.1'] } })
     assert.deepEqual(await resolve('localhost'), ['127.0.0.1 4', '::1 6'])
     assert.deepEqual(await resolve('app.localhost'), ['127.0.0.1 4', '::1 6'])
@@ -120,20 +120,20 @@ describe("the host's own names", () => {
     assert.deepEqual([...names], ['db.other.ns.svc.test', 'db.other.svc.test', 'a.b.c'])
   })
 
-  test('files that are not there say nothing', async (t) => {
+  test('missing hosts and resolver files are ignored', async (t) => {
     const readFiles = () => readHostFiles('/nowhere/hosts', '/nowhere/resolv.conf')
     const { resolve } = await setUp(t, { 'a.test': { A: ['1.1.1.1'] } }, { readFiles })
     assert.deepEqual(await resolve('a.test'), ['1.1.1.1 4'])
   })
 })
 
-describe('names that are slow to resolve', () => {
+describe('host names that are slow to resolve', () => {
   const slow = (count: number, kind: string): Zone =>
     Object.fromEntries(
       Array.from({ length: count }, (_, index) => [`${kind}${index}.test`, { A: 'silent', AAAA: 'silent' }]),
     )
 
-  test('delay no one but their owner, who waits in line', async (t) => {
+  test('delay only their own client, whose lookups are queued', async (t) => {
     const { resolve, server } = await setUp(t, { ...slow(40, 'slow'), 'a.test': { A: ['1.1.1.1'] } })
     const stop = new AbortController()
     const pending = Object.keys(slow(40, 'slow')).map((name) => resolve(name, 'slow', stop.signal).catch(() => {}))
@@ -149,7 +149,7 @@ describe('names that are slow to resolve', () => {
     assert.deepEqual(await resolve('a.test', 'slow'), ['1.1.1.1 4'])
   })
 
-  test('can be given up at any moment', async (t) => {
+  test('can be aborted at any time', async (t) => {
     const { resolve, server } = await setUp(t, slow(9, 'slow'))
     await assert.rejects(resolve('slow0.test', 'me', AbortSignal.abort(new Error('gone'))), /gone/)
     assert.deepEqual(server.asked, [])
@@ -157,7 +157,7 @@ describe('names that are slow to resolve', () => {
     const asking = Array.from({ length: 9 }, (_, index) => resolve(`slow${index}.test`, 'me', stop.signal))
     await until('the questions', () => server.asked.length >= 16)
     stop.abort(new Error('gone'))
-    // A question that nobody gave up would end with another reason, after seconds.
+    // A lookup that was not aborted would fail with another reason, seconds later.
     for (const outcome of await Promise.allSettled(asking)) {
       assert.match(String(outcome.status === 'rejected' && outcome.reason), /gone|ECANCELLED/)
     }

@@ -28,7 +28,7 @@ onOneEngine('what a request asks for', (service) => {
       })
     }
 
-    test('a stream is for who wants it no less than JSON', async () => {
+    test('a stream is sent if the client prefers it at least as much as JSON', async () => {
       const agent = await newAgent(service())
       const invoke = (accept: string) => typeOf('POST', `/v1/agents/${agent}/invoke`, accept, { message: 'Ahoy' })
       assert.match((await invoke('application/json, text/event-stream')) ?? '', /^text\/event-stream/)

@@ -9,7 +9,7 @@ import { onAnyEngine, type Service, startService } from '../support/service/serv
 
 const OPEN = ['/healthz', '/health', '/readyz', '/docs', '/docs/reference.css', '/v1/openapi.json', '/llms.txt', '/']
 
-// Nothing here touches the store, so one engine stands for both.
+// None of this uses the database, so one engine is enough.
 describe('paths that need no key', () => {
   let service: Service
   before(async () => {
@@ -46,7 +46,7 @@ describe('paths that need no key', () => {
     test(`HEAD ${path} says what GET says, without the body`, async () => {
       const [get, head] = [await ask('GET', path), await ask('HEAD', path)]
       assert.equal(head.status, get.status)
-      // fetch asks for another kind of connection with HEAD.
+      // For HEAD, fetch requests another kind of connection.
       const ofItsOwn = new Set(['connection', 'keep-alive', 'date', 'x-request-id'])
       const told = ({ headers }: Response) => [...headers].filter(([name]) => !ofItsOwn.has(name))
       assert.deepEqual(told(head), told(get))

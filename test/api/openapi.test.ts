@@ -55,7 +55,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('says of each operation, parameter, limit and field what was approved', (t) => {
+  test('the description of each operation, parameter, limit and field is as approved', (t) => {
     approve(t, 'api/openapi.yaml', stringify(withoutRefusals(document), { lineWidth: 0, aliasDuplicateObjects: false }))
   })
 
@@ -69,7 +69,7 @@ describe('the OpenAPI document', () => {
     )
   })
 
-  test('every reference leads somewhere', () => {
+  test('every reference resolves', () => {
     const refs = [...walk(document)].flatMap((value) => (typeof value.$ref === 'string' ? [value.$ref] : []))
     assert.ok(refs.length > 50)
     for (const ref of new Set(refs)) {
@@ -81,11 +81,11 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('has names of types that generators can use', () => {
+  test('type names are valid for code generators', () => {
     for (const name of Object.keys(document.components.schemas)) assert.match(name, /^[A-Z][A-Za-z0-9]+$/)
   })
 
-  test('names each path parameter, and what each operation may answer', () => {
+  test('describes each path parameter and every reply of each operation', () => {
     for (const { method, path, access, input, answer, idempotent } of operations) {
       const { status: success = 200, errors = [] } = answer
       const { parameters, responses } = (document.paths[path] as Record<string, unknown>)[
@@ -113,7 +113,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('bodies take no unknown field', () => {
+  test('request bodies allow no unknown fields', () => {
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const { requestBody } of Object.values(methods)) {
         const schema = requestBody?.content['application/json']?.schema
@@ -125,7 +125,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('what it gives as default or example fits the schema it stands in', () => {
+  test('every default and example matches its schema', () => {
     const ajv = new Ajv2020({ strict: false })
     addFormats.default(ajv)
     ajv.addSchema(document, 'api')
@@ -143,18 +143,18 @@ describe('the OpenAPI document', () => {
     assert.ok(checked > 20, `${checked}`)
   })
 
-  describe('as the judge of every reply in these tests', () => {
+  describe('as the check of every reply in these tests', () => {
     const judge = (status: number, body: unknown) => {
       const headers = new Headers({ 'content-type': 'application/json' })
       checkReply('GET', '/v1/agents/hello', { status, headers, text: JSON.stringify(body), body })
     }
 
-    test('lets a true one pass', async () => {
+    test('accepts a valid reply', async () => {
       const { status, body } = await service.call('GET', '/v1/agents/hello')
       judge(status, body)
     })
 
-    test('refuses a missing field, a wrong type, an unknown envelope and an undocumented status', async () => {
+    test('rejects a missing field, a wrong type, an unknown envelope and an undocumented status', async () => {
       const { body } = await service.call('GET', '/v1/agents/hello')
       const { name: _, ...nameless } = body.data
       assert.throws(() => judge(200, { ...body, data: nameless }), /must have required property 'name'/)
@@ -174,7 +174,7 @@ function* walk(value: unknown): Generator<Schema> {
   for (const inner of Object.values(value)) yield* walk(inner)
 }
 
-/** Of the refusals, which are alike, only the codes. */
+/** The document with only the error codes of its refusals, which are all alike. */
 function withoutRefusals<D extends { paths: Record<string, Record<string, DocumentedOperation>> }>(document: D): D {
   const shorter = structuredClone(document)
   for (const described of Object.values(shorter.paths).flatMap((methods) => Object.values(methods))) {

@@ -70,7 +70,7 @@ onManyNodes(
         assert.ok(!texts.join().includes(KEY))
       })
 
-      test('setting it again replaces it completely, and runs use the new one immediately', async () => {
+      test('setting it again replaces it completely, and runs use the new settings immediately', async () => {
         await setLocal(service(), 'changing', 'before')
         await createAgent(service(), 'uses-changing', { model: 'changing/tiny' })
         await ask(service(), 'uses-changing')
@@ -87,7 +87,7 @@ onManyNodes(
         assert.equal(keyless.data.created_at, keyed.data.created_at)
       })
 
-      test('without api_key the stored one stays while the address keeps its origin; elsewhere it is asked for', async () => {
+      test('without api_key, the stored key is kept for the same origin; for another origin it is 400', async () => {
         await setLocal(service(), 'moving')
         await createAgent(service(), 'uses-moving', { model: 'moving/tiny' })
         const kept = await put(service(), 'moving', { base_url: `${model.url}/`, vision: true })
@@ -105,11 +105,11 @@ onManyNodes(
         assert.equal(base_url, `${model.url}/`, 'nothing was changed')
         assert.equal((await put(service(), 'moving', { ...elsewhere, api_key: KEY })).body.data.has_key, true)
         assert.equal((await put(service(), 'moving', { base_url: model.url, api_key: null })).body.data.has_key, false)
-        // There is no key that could go to another address.
+        // There is no stored key that could be sent to another URL.
         assert.equal((await put(service(), 'moving', elsewhere)).body.data.has_key, false)
       })
 
-      test('of two who set one at the same time, the one without a key does not remove the key of the other', async () => {
+      test("of two simultaneous updates, the one without a key does not remove the other's key", async () => {
         for (let i = 0; i < 10; i++) {
           const name = `raced-${i}`
           const [keyed] = await Promise.all([setLocal(service(), name), put(service(), name, { base_url: model.url })])
@@ -120,7 +120,7 @@ onManyNodes(
         }
       })
 
-      test('400 for what cannot be a provider, without quoting the key', async () => {
+      test('400 for invalid settings, without quoting the key', async () => {
         const good = { base_url: model.url, api_key: KEY }
         const bad: [string, object, string][] = [
           ['Upper', good, 'name'],
@@ -144,7 +144,7 @@ onManyNodes(
         }
       })
 
-      test('one of moorage.yaml stays and wins: 409, and the list says where it is', async () => {
+      test('409 for a provider from moorage.yaml, which always wins; the list shows where it is defined', async () => {
         const reply = await setLocal(service(), 'from-file')
         assert.equal(reply.status, 409)
         assert.match(reply.body.error.message, /moorage\.yaml.*Change it there/)
@@ -168,7 +168,7 @@ onManyNodes(
       })
     })
 
-    test('an agent may name only providers that there are; the refusal lists them', async () => {
+    test('400 if an agent names a provider that does not exist; the error lists the existing ones', async () => {
       await setLocal(service(), 'listed')
       const body = { name: 'nowhere', model: 'nobody/x' }
       const { body: refused } = await service().call('POST', '/v1/agents', { body })
@@ -190,7 +190,7 @@ onManyNodes(
     describe('GET /v1/providers/{name}/models', () => {
       const models = async (name: string) => (await service().call('GET', `/v1/providers/${name}/models`)).body.data
 
-      test("is the provider's own list, in names that an agent can have", async () => {
+      test("returns the provider's own list, limited to names that an agent can use", async () => {
         await setLocal(service(), 'lister')
         model.models.push('tiny', 'with space')
         assert.deepEqual(await models('lister'), {
@@ -204,14 +204,14 @@ onManyNodes(
         assert.equal(model.lists[0]?.authorization, `Bearer ${KEY}`)
       })
 
-      test('asks Anthropic in its own words', async () => {
+      test("uses Anthropic's own headers", async () => {
         await put(service(), 'claude', { type: 'anthropic', base_url: model.url, api_key: KEY })
         assert.equal((await models('claude')).models.length, 2)
         assert.equal(model.lists[0]?.['x-api-key'], KEY)
         assert.equal(model.lists[0]?.['anthropic-version'], '2023-06-01')
       })
 
-      test('says why there is none', async () => {
+      test('returns an empty list with the reason', async () => {
         await put(service(), 'locked', { base_url: locked.url, api_key: KEY })
         assert.deepEqual(await models('locked'), {
           models: [],
@@ -234,7 +234,7 @@ onManyNodes(
       const run = async (name: string, body?: object) =>
         (await service().call('POST', `/v1/providers/${name}/test`, { body })).body.data
 
-      test('lists models, or has one of them answer', async () => {
+      test('lists the models, or sends a message to one of them', async () => {
         await setLocal(service(), 'tested')
         const { duration_ms, ...listed } = await run('tested')
         assert.deepEqual(listed, { ok: true, error: null, key: 'untested', models: 2 })
@@ -255,7 +255,7 @@ onManyNodes(
         )
       })
 
-      test('says that a key was accepted only if the list is not given without it', async () => {
+      test('reports that a key was accepted only if the list requires one', async () => {
         const strict = await startLocalServer((request, response) => {
           const isKnown = request.headers.authorization === `Bearer ${KEY}`
           response.writeHead(isKnown ? 200 : 401).end(JSON.stringify({ data: [{ id: 'tiny' }] }))
@@ -275,7 +275,7 @@ onManyNodes(
         assert.equal((await run('open')).key, 'none')
       })
 
-      test('says what is wrong with the key or the address', async () => {
+      test('reports what is wrong with the key or the URL', async () => {
         await put(service(), 'shut', { base_url: locked.url, api_key: KEY })
         assert.match((await run('shut')).error, /the API key was refused/)
         await put(service(), 'silent', { base_url: GONE })
@@ -284,7 +284,7 @@ onManyNodes(
       })
     })
 
-    test('DELETE: agents that name it fail and say why; a second time there is nothing to delete', async () => {
+    test('DELETE: agents that use it fail and say why; deleting it again is 404', async () => {
       await setLocal(service(), 'going')
       await createAgent(service(), 'uses-going', { model: 'going/tiny' })
       assert.equal((await ask(service(), 'uses-going')).status, 200)
@@ -294,7 +294,7 @@ onManyNodes(
       assert.equal((await service().call('DELETE', '/v1/providers/going')).status, 404)
     })
 
-    test('who may: manage of the whole service to change, write to choose from them', async () => {
+    test('changing or testing a provider requires manage on the whole service; listing providers and models requires write', async () => {
       const agent_id = await createAgent(service(), 'narrow')
       await setLocal(service(), 'guarded')
       const developer = (await createKey(service(), { role: 'developer' })).secret
@@ -314,7 +314,7 @@ onManyNodes(
       assert.equal((await as(bound, 'GET', '/v1/providers')).status, 403)
     })
 
-    test('every change and test is in the audit log: its name and fields, never the key', async () => {
+    test('every change and test is in the audit log with its name and fields, but never the key', async () => {
       await setLocal(service(), 'audited')
       await service().call('POST', '/v1/providers/audited/test')
       await service().call('DELETE', '/v1/providers/audited')
@@ -329,7 +329,7 @@ onManyNodes(
       }
     })
 
-    test('it is there after a restart; one that was tampered with takes no other with it', async () => {
+    test("providers are kept after a restart; one with a damaged key doesn't affect the others", async () => {
       await setLocal(service(), 'lasting')
       await setLocal(service(), 'broken')
       await createAgent(service(), 'uses-lasting', { model: 'lasting/tiny' })
@@ -337,7 +337,7 @@ onManyNodes(
       const db = storeOf(service())
       const sealed = db.selectFrom('providers').select('api_key').where('name', '=', 'lasting')
       const { api_key } = await sealed.executeTakeFirstOrThrow()
-      // Sealed for its own name: the key of another provider does not open under this one.
+      // Encrypted for its own name: the key of another provider can't be decrypted under this one.
       await db.updateTable('providers').set({ api_key }).where('name', '=', 'broken').execute()
       await service().restart()
       assert.equal((await ask(service(), 'uses-lasting')).status, 200)
@@ -345,7 +345,7 @@ onManyNodes(
       assert.match(service().log(), /a provider's key can't be decrypted/)
     })
 
-    betweenNodes(engine)('what one node is told the others know soon', async () => {
+    betweenNodes(engine)('a change on one node soon takes effect on the others', async () => {
       await setLocal(service(), 'shared', 'old')
       await createAgent(service(), 'sharing', { model: 'shared/tiny' })
       const other = await service().beside()
@@ -398,7 +398,7 @@ test('an address that is not public is refused, with the setting that would allo
     assert.deepEqual([model.requests, model.lists], [[], []])
   }))
 
-test('a provider added to moorage.yaml later is shown as such, and can still be deleted', () =>
+test('a provider added to moorage.yaml later is listed as defined there, and its stored copy can be deleted', () =>
   withService(
     'sqlite',
     async (service) => {
@@ -442,7 +442,7 @@ onAnyEngine(
     })
     after(() => shell.remove())
 
-    test('set reads the key from stdin; list, models and test show it works; remove deletes', async () => {
+    test('set reads the key from stdin, list, models and test show that it works, and remove deletes it', async () => {
       const set = await shell.moorage(['providers', 'set', 'mine', '--base-url', model.url], { stdin: `${KEY}\n` })
       assert.equal(set.code, 0, set.stderr)
       assert.match(set.stderr, /Set mine: agents use it as mine\/<model>/)
@@ -461,7 +461,7 @@ onAnyEngine(
       assert.equal((await shell.moorage(['providers', 'rm', 'mine', '--yes'])).code, 3)
     })
 
-    test('a provider without a key, and one that does not answer', async () => {
+    test("test fails for a provider without a key that can't be reached", async () => {
       const set = await shell.moorage(['providers', 'set', 'dead', '--base-url', GONE, '--no-key'])
       assert.match(set.stderr, /Set dead, without a key/)
       const tested = await shell.moorage(['providers', 'test', 'dead'])

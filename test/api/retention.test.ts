@@ -156,7 +156,7 @@ onAnyEngine(
         return body.data.totals.calls
       }
       await storage.transaction((db) => usage.rollUp(db, day + 24 * HOUR, 1_000))
-      // An hour goes with its end, so of the day that continues only the whole is left.
+      // An hour is deleted at its end, so of the current day only the daily sum remains.
       await usage.remove(storage.db, day + 24 * HOUR - 1, 1_000)
       assert.equal(await calls('granularity=day'), 1)
       await usage.remove(storage.db, day + 24 * HOUR, 1_000)
@@ -169,7 +169,7 @@ onAnyEngine(
 onBothStores('a sweep', (store) => {
   const log = createLog({ level: 'silent', format: 'json' })
   const { signal } = new AbortController()
-  /** Has so many rows left to remove; notes how it was asked. */
+  /** Has this many rows left to delete, and records each request. */
   const rows = (left: number, asked: [before: number, removed: number][]): Sweepable['remove'] => {
     let remaining = left
     return async (_db, before, limit) => {
@@ -180,7 +180,7 @@ onBothStores('a sweep', (store) => {
     }
   }
 
-  test('continues in batches until nothing is left, each kind by its own age', async () => {
+  test("continues in batches until nothing is left, with each kind's own retention", async () => {
     const asked: [before: number, removed: number][] = []
     const { run } = sweep({ storage: store().storage, now: () => 10_000, log }, [
       { name: 'many', keep_ms: 1_000, remove: rows(2_001, asked) },
@@ -197,9 +197,9 @@ onBothStores('a sweep', (store) => {
     assert.deepEqual(asked.slice(ofMany.length), [[6_000, 0]])
   })
 
-  test('removes what fits in a few milliseconds, and pauses longer than it works', async () => {
+  test('deletes as much as it can in a few milliseconds, then pauses for longer than that', async () => {
     const bites: { at: number; limit: number; tookMs: number }[] = []
-    // A row takes a fifth of a millisecond. That is how long a request may have to wait for each row.
+    // A row takes a fifth of a millisecond, so a request might have to wait that long per row.
     const slow: Sweepable['remove'] = async (_db, _before, limit) => {
       const at = performance.now()
       while (performance.now() - at < limit / 5);
@@ -217,7 +217,7 @@ onBothStores('a sweep', (store) => {
     assert.ok(worked < lasted / 2, `${worked} of ${lasted} ms`)
   })
 
-  test('fails for one kind without leaving out the next', async () => {
+  test('a failure for one kind does not skip the next', async () => {
     const asked: [before: number, removed: number][] = []
     const failing = async () => {
       throw new Error('disk full')
@@ -230,7 +230,7 @@ onBothStores('a sweep', (store) => {
     assert.equal(asked.length, 2)
   })
 
-  test('stops between batches when the signal aborts', async () => {
+  test('stops between batches when it is aborted', async () => {
     const stop = new AbortController()
     let batches = 0
     const { run } = sweep({ storage: store().storage, now: () => 0, log }, [

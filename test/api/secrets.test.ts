@@ -29,26 +29,26 @@ describe('hash and compare', () => {
 describe('keyring', () => {
   const ring = keyring(masterKey)
 
-  test('opens what it sealed', () => {
+  test('decrypts what it encrypted', () => {
     for (const plain of ['whsec_abc', '', 'ключ 🔑', 'x'.repeat(100_000)]) {
       assert.equal(ring.decrypt(ring.encrypt(plain, 'webhook.secret'), 'webhook.secret'), plain)
     }
   })
 
-  test('seals the same text differently each time, and shows none of it', () => {
+  test('encrypts the same text differently each time, without revealing any of it', () => {
     const first = ring.encrypt('whsec_abc', 'webhook.secret')
     assert.match(first, /^v1\.[A-Za-z0-9_-]+$/)
     assert.notEqual(first, ring.encrypt('whsec_abc', 'webhook.secret'))
     assert.equal(Buffer.from(first.slice(3), 'base64url').includes('whsec_abc'), false)
   })
 
-  test('refuses another purpose and another master key', () => {
+  test('rejects another purpose and another master key', () => {
     const sealed = ring.encrypt('whsec_abc', 'webhook.secret')
     assert.throws(() => ring.decrypt(sealed, 'idempotency.reply'), /wrong master key/)
     assert.throws(() => keyring(Buffer.alloc(32, 7)).decrypt(sealed, 'webhook.secret'), /wrong master key/)
   })
 
-  test('refuses a change in any byte', () => {
+  test('rejects a change to any byte', () => {
     const sealed = ring.encrypt('whsec_abc', 'webhook.secret')
     const bytes = Buffer.from(sealed.slice(3), 'base64url')
     for (let at = 0; at < bytes.length; at += 1) {
@@ -58,18 +58,18 @@ describe('keyring', () => {
     }
   })
 
-  test('refuses what is not in its format', () => {
+  test('rejects values in another format', () => {
     const sealed = ring.encrypt('whsec_abc', 'webhook.secret')
     for (const bad of ['', 'v1.', 'v1.AAAA', 'whsec_abc', `v2.${sealed.slice(3)}`, `${sealed}=`, `${sealed} `]) {
       assert.throws(() => ring.decrypt(bad, 'webhook.secret'), /not in the v1 format/, bad)
     }
   })
 
-  test('refuses a master key that is not 32 bytes', () => {
+  test('rejects a master key that is not 32 bytes', () => {
     assert.throws(() => keyring(Buffer.alloc(16)), /must have 32 bytes, not 16/)
   })
 
-  test('the masterKeyFingerprint names the key: stable, short, different for another key', () => {
+  test('masterKeyFingerprint is short, stable, and different for another key', () => {
     assert.match(masterKeyFingerprint(masterKey), /^[0-9a-f]{8}$/)
     assert.equal(masterKeyFingerprint(masterKey), masterKeyFingerprint(Buffer.from(masterKey)))
     assert.notEqual(masterKeyFingerprint(masterKey), masterKeyFingerprint(Buffer.alloc(32, 7)))

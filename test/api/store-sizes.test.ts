@@ -9,8 +9,8 @@ import { createAgent } from '../support/slices/resources.ts'
 /** A store with more is not counted while a client waits. */
 const MANY = 3_000
 
-onBothEngines('what the store has', (service) => {
-  test('is counted for each request while there is little', async () => {
+onBothEngines("the sizes in the service's report", (service) => {
+  test('are counted for each request while there are few rows', async () => {
     const { rows, measured_at } = await storageOf(service())
     await createAgent(service(), 'another')
     service().advance(1_000)
@@ -19,7 +19,7 @@ onBothEngines('what the store has', (service) => {
     assert.ok(later.measured_at > measured_at)
   })
 
-  test('is reported as it was counted last where there is much: no request waits for it, also after a start', () =>
+  test('are the last counted ones for a large database: no request waits for a count, even after a restart', () =>
     withService(service().engine, async (large) => {
       large.holdClock()
       const before = await keptIn(large)
@@ -34,15 +34,15 @@ onBothEngines('what the store has', (service) => {
       assert.deepEqual(await storageOf(large), counted)
     }))
 
-  test('is not counted any more once the service stops', () =>
+  test('are no longer counted once the service stops', () =>
     withService(service().engine, async (large) => {
       await keptIn(large)
       await addAgents(large)
       large.advance(3_600_000)
-      // An hour has passed, so it is counted when the service starts.
+      // An hour has passed, so the service counts when it starts.
       await large.restart()
       await large.restart()
-      // A client asks, and is told what was counted before.
+      // A client requests the sizes, and gets the last counted ones.
       await storageOf(large)
       await large.restart()
       assert.doesNotMatch(large.log(), /"level":"(?:warn|error)"/)

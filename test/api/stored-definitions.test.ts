@@ -5,7 +5,7 @@ import { inTransaction } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
 
-/** As a release wrote it that knew neither `script` nor `memory`, two limits less, and a field that is gone since. */
+/** As written by a release without `script` and `memory`, with two limits fewer, and with a field that no longer exists. */
 const OLD = {
   description: null,
   model: 'builtin/echo',
@@ -27,7 +27,7 @@ async function storeAs(service: Service, agent: string, definition: object) {
   })
 }
 
-onAnyEngine('a definition that an older release stored', (service) => {
+onAnyEngine('a definition stored by an older release', (service) => {
   const get = async (agent: string) => (await service().call('GET', `/v1/agents/${agent}`)).body.data
   const ask = (agent: string, environment = 'production') =>
     service().call('POST', `/v1/agents/${agent}/invoke`, {
@@ -36,7 +36,7 @@ onAnyEngine('a definition that an older release stored', (service) => {
   const deploy = (agent: string, version: string) =>
     service().call('POST', `/v1/agents/${agent}/deployments`, { body: { environment: 'production', version } })
 
-  test('an agent keeps what was stored, has defaults for what is new, and answers', async () => {
+  test('is kept for an agent, gets defaults for new fields, and still answers', async () => {
     const agent = await newAgent(service())
     const fresh = await get(agent)
     await storeAs(service(), agent, OLD)
@@ -60,7 +60,7 @@ onAnyEngine('a definition that an older release stored', (service) => {
     assert.equal(patched.status, 200, patched.text)
   })
 
-  test('a version answers too, and can be compared and returned to', async () => {
+  test('is kept for a version, which answers and can be compared and rolled back to', async () => {
     const agent = await newAgent(service())
     await deploy(agent, 'v1')
     await storeAs(service(), agent, OLD)
@@ -74,7 +74,7 @@ onAnyEngine('a definition that an older release stored', (service) => {
     assert.equal((await ask(agent)).status, 200)
   })
 
-  test('a rule that came later does not refuse what was stored before it', async () => {
+  test('is not refused by a validation rule that was added later', async () => {
     const agent = await newAgent(service())
     await deploy(agent, 'v1')
     await storeAs(service(), agent, { ...OLD, limits: { ...OLD.limits, max_steps: 1000 } })
