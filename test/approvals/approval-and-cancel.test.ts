@@ -12,7 +12,7 @@ import { startWithModel } from '../support/service/with-model.ts'
 import { refundingAgent, startTill, startWaiting, type Till } from '../support/slices/approvals.ts'
 
 for (const engine of STORY_ENGINES) {
-  describe(`a run that is cancelled while someone decides, on ${engine}`, () => {
+  describe(`cancelling a run while a person decides, on ${engine}`, () => {
     let service: Service
     let till: Till
     let model: Awaited<ReturnType<typeof startWithModel>>['model']
@@ -26,7 +26,7 @@ for (const engine of STORY_ENGINES) {
       await till.close()
     })
 
-    test('its receipt has the decision, which was stored first', async () => {
+    test('the receipt contains the decision if it was stored first', async () => {
       const parts = partsOf(service)
       const { db } = parts.storage
       const agent_id = await newAgent(service, { model: 'local/tiny', tools: refundingAgent(till).tools })

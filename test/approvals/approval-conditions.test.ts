@@ -41,7 +41,7 @@ const TABLE: { condition: object; asks: object[]; passes: object[] }[] = [
     asks: [{ lines: [{ sku: 'gold' }] }],
     passes: [{ lines: [{ sku: 'tin' }, { sku: 'gold' }] }, { lines: [] }],
   },
-  // What every object has is no argument.
+  // Inherited properties are not arguments.
   { condition: { argument: 'constructor.name', equals: 'Object' }, asks: [], passes: [{}] },
 ]
 
@@ -59,7 +59,7 @@ describe('a condition of `approval`', () => {
     }
   }
 
-  test('one of several that is true is enough; always and never need none', () => {
+  test('one true condition is enough; always and never need no condition', () => {
     const approval = ToolApproval.parse({
       when: [
         { argument: 'amount', greater_than: 100 },
@@ -74,7 +74,7 @@ describe('a condition of `approval`', () => {
     assert.equal(needsApproval(ToolApproval.parse({ expires_after_seconds: 60 }), {}), true)
   })
 
-  test('what compares nothing, or with something else than a value, is refused', () => {
+  test('400 for a condition without a comparison, or that compares with something other than a value', () => {
     const wrong = [
       { argument: 'x' },
       { argument: 'x', equals: {} },

@@ -32,7 +32,7 @@ onAnyEngine(
       return body.data?.map(({ request_id }: { request_id: string }) => request_id)
     }
 
-    test('the key that started a run may not decide, unless the agent allows it', async () => {
+    test("the key that started a run can't decide, unless the agent allows it", async () => {
       const starter = (await createKey(service(), { permissions: ['read', 'write', 'approve'] })).secret
       for (const [self, expected] of [
         [false, 403],
@@ -77,7 +77,7 @@ onAnyEngine(
       }
     })
 
-    test('a key does not decide that the starter has rotated, also not after it has rotated itself', async () => {
+    test("a key can't decide if the starter has rotated it, even after it rotates itself", async () => {
       const lead = await asHost(service(), 'POST', '/v1/keys', { name: 'lead', role: 'admin', tier: 'enterprise' })
       const path = `/v1/keys/${lead.body.data.id}/rotate`
       const rotate = async (key: string) => {
@@ -99,12 +99,12 @@ onAnyEngine(
       await refused()
       secret = await rotate(secret)
       await refused()
-      // The starter rotates with a key that it has taken over in the same way.
+      // The starter rotates a key that it has taken over the same way.
       const taken = await service().call('POST', `/v1/keys/${third.id}/rotate`, { key: starter.secret })
       secret = await rotate(taken.body.data.secret)
       await refused()
 
-      // What the host gives out has been seen by nobody else.
+      // A secret from the command line on the server is known to no one else.
       const { body } = await asHost(service(), 'POST', path, { grace_period_seconds: 0 })
       assert.equal((await decide(service(), approval, body.data.secret, APPROVE)).status, 200)
     })
@@ -136,7 +136,7 @@ onAnyEngine(
       assert.deepEqual([status, body.error?.message], [403, FEWER_MAKERS])
     })
 
-    test('the authors of a schedule may not decide what its runs ask, also after others have changed it', () =>
+    test("the authors of a schedule can't decide on its runs, even after others have changed it", () =>
       withService(
         engine,
         async (own) => {
@@ -168,7 +168,7 @@ onAnyEngine(
         LOCAL_TOOLS,
       ))
 
-    test('another token of the user who started a run may not decide', async () => {
+    test("another token of the user who started a run can't decide", async () => {
       const agent = await newAgent(service(), refundingAgent(till))
       const token = (sub: string, more: object = {}) =>
         signJwt({ user_id: 'eve', sub, permissions: ['read', 'invoke', 'approve'], ...more })
@@ -177,12 +177,12 @@ onAnyEngine(
         assert.equal((await decide(service(), approval, same, APPROVE)).status, 403)
       }
       assert.equal((await decide(service(), approval, await approver(service()), APPROVE)).status, 200)
-      // A key that starts a run for a user is somebody else.
+      // A key that starts a run for a user is not that user.
       const asked = await startWaiting(service(), agent, 'token-2', { user_id: 'eve' })
       assert.equal((await decide(service(), asked.approval, await token('laptop'), APPROVE)).status, 200)
     })
 
-    test('an approval says to each reader whether they may decide, and who may', async () => {
+    test('an approval shows each reader whether they can decide, and if not, why', async () => {
       const agent = await newAgent(service(), refundingAgent(till))
       const { approval } = await startWaiting(service(), agent, 'told-who')
       const whyNot = async (key: string) => (await service().call('GET', approval, { key })).body.data.not_for_you
@@ -198,7 +198,7 @@ onAnyEngine(
       assert.equal(await whyNot(service().admin), null, 'nothing is left to decide')
     })
 
-    test('a key of another agent sees no trace, and a key without approve may not decide', async () => {
+    test("a key of another agent can't see an approval, and a key without approve can't decide", async () => {
       const agent = await newAgent(service(), refundingAgent(till))
       const elsewhere = await newAgent(service())
       const { approval, request_id } = await startWaiting(service(), agent, 'scoped-1')
@@ -213,7 +213,7 @@ onAnyEngine(
       assert.equal((await decide(service(), approval, own, { decision: 'reject' })).status, 200)
     })
 
-    test("a token for a user sees and decides that user's approvals", async () => {
+    test("a user's token can see and decide only that user's approvals", async () => {
       const agent = await newAgent(service(), refundingAgent(till))
       const adas = await startWaiting(service(), agent, 'ada-1', { user_id: 'ada' })
       const bobs = await startWaiting(service(), agent, 'bob-1', { user_id: 'bob' })
@@ -224,7 +224,7 @@ onAnyEngine(
       assert.equal((await decide(service(), adas.approval, ada, { decision: 'reject' })).status, 200)
     })
 
-    test('an approver sees what the tool gets, even what looks like a secret', async () => {
+    test('an approver sees the arguments that the tool gets, even if they look like secrets', async () => {
       const agent = await newAgent(service(), refundingAgent(till))
       const order = `${TOKEN} -----BEGIN PRIVATE KEY----- and all the others`
       const { approval } = await startWaiting(service(), agent, order)

@@ -25,7 +25,7 @@ import { type Arrival, createWebhook, LOCAL_RECEIVERS, openInbox } from '../supp
 const APPROVE = { decision: 'approve' }
 
 for (const engine of ANY_ENGINE) {
-  describe(`what others learn of a run that waits, on ${engine}`, () => {
+  describe(`events and calls of a run that waits for approval, on ${engine}`, () => {
     let service: Service
     let till: Till
     let model: ModelServer
@@ -41,7 +41,7 @@ for (const engine of ANY_ENGINE) {
       await till.close()
     })
 
-    test('agent.waiting reaches a webhook, signed, and a listener: with what is asked, once', async (t) => {
+    test('agent.waiting reaches a signed webhook and a listener once each, with the call to approve', async (t) => {
       const inbox = await openInbox(t)
       const agent_id = await newAgent(service, refundingAgent(till))
       const events = ['agent.waiting', 'agent.completed']
@@ -85,7 +85,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('of two calls in one answer the free one is made first, once; then the model is shown both results', async () => {
+    test('of two calls in one answer, the one without approval is made first; then the model gets both results', async () => {
       model.reset()
       const [free] = refundingAgent(till, { name: 'note', approval: 'never' }).tools
       const { tools } = refundingAgent(till)
@@ -123,7 +123,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    /** Two calls in one answer that both wait, of which the second may wait for an hour only. */
+    /** Two calls in one answer that both wait; the second expires after an hour. */
     const startTwo = async (name: string) => {
       model.reset()
       const [quick] = refundingAgent(till, { name: 'quick', approval: { expires_after_seconds: 3600 } }).tools
@@ -136,7 +136,7 @@ for (const engine of ANY_ENGINE) {
       return startWaiting(service, agent, name)
     }
 
-    test('two calls that wait are made only when both are decided', async () => {
+    test('two calls that need approval are made only when both are decided', async () => {
       const { path } = await startTwo('pair')
       const made = () => [till.of('pair-refund').length, till.of('pair-quick').length]
       assert.equal((await decide(service, `${path}/approvals/call_2`, key, APPROVE)).status, 200)
@@ -157,7 +157,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('POST', `${path}/cancel`, { body: {} })
     })
 
-    test('it is approved after the schema has grown, by a service that was started since', async () => {
+    test('a run can be approved after a restart with a schema that has more columns', async () => {
       const agent = await newAgent(service, refundingAgent(till))
       const { path, approval } = await startWaiting(service, agent, 'grown-1')
       const grow: Migration = {

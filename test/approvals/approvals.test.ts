@@ -33,7 +33,7 @@ onAnyEngine(
       service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message }, headers })
 
     describe('a run that needs an approval', () => {
-      test('202 for the caller who waits, with what is to be decided; the call is made once, when it is approved', async () => {
+      test('a synchronous caller gets 202 with the call to approve; the call is made once, when it is approved', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const reply = await invoke(agent, 'sync-1')
         assert.equal(reply.status, 202, reply.text)
@@ -70,7 +70,7 @@ onAnyEngine(
         assert.ok(receipt.duration_ms < 60_000)
       })
 
-      test('a stream ends with the event waiting, and can be followed from there to the end', async () => {
+      test('the stream ends with the event waiting, and the client can follow the run from there to its end', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const headers = { Authorization: `Bearer ${service().admin}`, Accept: 'text/event-stream' }
         const response = await fetch(`${service().url}/v1/agents/${agent}/invoke`, {
@@ -89,7 +89,7 @@ onAnyEngine(
         assert.equal(approvals[0].call_id, 'call_1')
 
         const path = `/v1/agents/${agent}/invocations/${request_id}`
-        /** Resolves when the client has heard that the run waits: what is decided before that need not be waited for. */
+        /** Resolves when the client has seen that the run waits. Decisions made before that need not be waited for. */
         const follow = async (id?: string) => {
           const followed = await fetch(`${service().url}${path}/stream`, {
             headers: { ...headers, ...(id && { 'Last-Event-ID': id }) },
@@ -114,7 +114,7 @@ onAnyEngine(
         assert.deepEqual(await anew.names, ['start', 'tool_call', ...rest])
       })
 
-      test('with an Idempotency-Key the same request gets the same 202', async () => {
+      test('repeating the request with its Idempotency-Key returns the same 202', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const first = await invoke(agent, 'keyed-1', { 'Idempotency-Key': 'keyed-1' })
         assert.equal(first.status, 202, first.text)
@@ -128,7 +128,7 @@ onAnyEngine(
         assert.equal(till.of('keyed-1').length, 1)
       })
 
-      test('no approval is asked for arguments that do not fit, or when no condition holds', async () => {
+      test('needs no approval if the arguments are invalid or no condition matches', async () => {
         const small = { approval: { when: [{ argument: 'amount', greater_than: 100 }] } }
         const agent = await newAgent(service(), refundingAgent(till, small, 99))
         assert.equal((await invoke(agent, 'small-1')).body.data.response, 'Said: refunded 99')
@@ -142,7 +142,7 @@ onAnyEngine(
     })
 
     describe('POST …/approvals/{call_id}', () => {
-      test('changed arguments reach the tool, and the receipt shows them', async () => {
+      test('the tool gets the changed arguments, and the receipt shows them', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval, request_id } = await startWaiting(service(), agent, 'changed-1')
         const bad = await decide(service(), approval, key, {
@@ -162,7 +162,7 @@ onAnyEngine(
         assert.deepEqual(receipt.steps[2].arguments, changed)
       })
 
-      test('the model gets a rejection with its note, and nothing is called', async () => {
+      test('the model gets a rejection with its note, and the tool is not called', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'rejected-1')
         const reply = await decide(service(), approval, key, { decision: 'reject', note: 'Ask me tomorrow' })
@@ -172,7 +172,7 @@ onAnyEngine(
         assert.deepEqual(till.of('rejected-1'), [])
       })
 
-      test('two deciders at once: one wins, the other is told so', async () => {
+      test('of two simultaneous decisions one succeeds, and the other is 409 with the decision', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'race-1')
         const other = await approver(service())
@@ -188,7 +188,7 @@ onAnyEngine(
         assert.equal(till.of('race-1').length, status === 'approved' ? 1 : 0)
       })
 
-      test('400 for an answer to no question, 404 for another call, 409 once it has ended', async () => {
+      test('400 for an answer without a question, 404 for another call, 409 once the run has ended', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'mistakes-1')
         const answer = await decide(service(), approval, key, { ...APPROVE, answer: 'yes' })
@@ -202,7 +202,7 @@ onAnyEngine(
         assert.deepEqual(till.of('mistakes-1'), [])
       })
 
-      test('it is audited', async () => {
+      test('a decision is in the audit log', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { approval } = await startWaiting(service(), agent, 'audited-1')
         const { id } = (await decide(service(), approval, key, { decision: 'reject', note: 'no' })).body.data
@@ -220,7 +220,7 @@ onAnyEngine(
         script: { rules: [{ call: { tool: 'ask_person', arguments: { question: 'Which {{message}}?' } } }] },
       }
 
-      test('the agent asks a question, and the answer is its result', async () => {
+      test("the agent asks a question, and the tool's result is the answer", async () => {
         const agent = await newAgent(service(), asking)
         const { path } = await startWaiting(service(), agent, 'colour')
         const approval = `${path}/approvals/call_1`
@@ -234,7 +234,7 @@ onAnyEngine(
         assert.equal((await untilStatus(service(), path, 'completed')).response, 'Blue')
       })
 
-      test('no one has to answer', async () => {
+      test('a person can reject the question instead of answering it', async () => {
         const agent = await newAgent(service(), asking)
         const { path } = await startWaiting(service(), agent, 'size')
         await decide(service(), `${path}/approvals/call_1`, key, { decision: 'reject' })
@@ -242,8 +242,8 @@ onAnyEngine(
       })
     })
 
-    describe('what a waiting run is', () => {
-      test('it expires as rejected, when no one has decided in time', async () => {
+    describe('a run waiting for approval', () => {
+      test('is rejected as expired if no one decides in time', async () => {
         const soon = { approval: { expires_after_seconds: 3600 } }
         const agent = await newAgent(service(), refundingAgent(till, soon))
         const { path, approval } = await startWaiting(service(), agent, 'expired-1')
@@ -262,7 +262,7 @@ onAnyEngine(
         }
       })
 
-      test('a pause of its agent cancels it, and no one can decide any more', async () => {
+      test('is cancelled when its agent is paused, and can no longer be decided', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { path, approval } = await startWaiting(service(), agent, 'paused-1')
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
@@ -272,7 +272,7 @@ onAnyEngine(
         assert.deepEqual(till.of('paused-1'), [])
       })
 
-      test('it goes with its agent', async () => {
+      test('is deleted with its agent', async () => {
         const agent = await newAgent(service(), refundingAgent(till))
         const { approval, request_id } = await startWaiting(service(), agent, 'deleted-1')
         await service().call('DELETE', `/v1/agents/${agent}`)
@@ -281,7 +281,7 @@ onAnyEngine(
         assert.equal(body.pagination.total, 0)
       })
 
-      test('it occupies no slot: an agent with one slot answers others meanwhile', async () => {
+      test('occupies no slot: an agent with one slot can run others at the same time', async () => {
         const agent = await newAgent(service(), { ...refundingAgent(till), limits: { max_concurrency: 1 } })
         const waiting = [
           await startWaiting(service(), agent, 'place-1'),
@@ -296,7 +296,7 @@ onAnyEngine(
   LOCAL_TOOLS,
 )
 
-// Every ten seconds a node looks for runs that it has forgotten. One that has just begun to wait is not among them.
+// Every ten seconds, a node looks for forgotten runs. Runs that have just started to wait are not among them.
 test('a run whose approval expires continues within moments', () =>
   inTime(5_000, async () => {
     let took = 0
