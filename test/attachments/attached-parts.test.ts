@@ -33,7 +33,7 @@ for (const engine of ANY_ENGINE) {
     })
     const shown = (at = 0) => providers.chat.requests[at]?.body.messages.at(-1)?.content
 
-    test('chat completions: image_url as a data URL and as an address, and a file', async () => {
+    test('chat completions: image_url as a data URL and as a web URL, and a file', async () => {
       providers.chat.reset()
       await openaiClient(service).chat.completions.create({
         model: 'gpt',
@@ -53,7 +53,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(shown(), [{ type: 'text', text }, SHOWN, SHOWN])
     })
 
-    test('the images of earlier turns are shown where they were', async () => {
+    test('images of earlier turns stay in their place', async () => {
       providers.chat.reset()
       await openaiClient(service).chat.completions.create({
         model: 'gpt',
@@ -69,7 +69,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('responses: input_image, input_file by id, and what a later response continues', async () => {
+    test('responses: input_image and input_file by ID, and a later response that continues them', async () => {
       providers.chat.reset()
       const client = openaiClient(service)
       const file_id = await uploaded(service, 'hello', { type: 'text/plain', query: '?name=a.txt' })
@@ -93,7 +93,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(shown(1), 'And?')
     })
 
-    test("responses: the image stays when a response continues after the caller's tool, and in what follows", async () => {
+    test('responses: an image is kept after a tool call of the client, and in later responses', async () => {
       providers.chat.reset()
       providers.chat.reply({ calls: [{ name: 'zoom', arguments: {} }] })
       const client = openaiClient(service)
@@ -146,7 +146,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(shown(), [{ type: 'text', text: 'Look' }, SHOWN])
     })
 
-    test('a part that is no image and no file is refused, and so is data that is not base64', async () => {
+    test('400 for a part that is neither an image nor a file, and for data that is not base64', async () => {
       const ask = (part: object) =>
         service.call('POST', '/v1/chat/completions', {
           body: { model: 'gpt', messages: [{ role: 'user', content: [part] }] },
@@ -160,7 +160,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('an error names the field that the client sent, in param and in words', async () => {
+    test("errors name the client's own field, both in param and in the message", async () => {
       const image = (url: string) => ({ type: 'image_url', image_url: { url } })
       const file = (fields: object) => ({ type: 'file', file: fields })
       const hidden = 'ftp://example.com/a.png'

@@ -192,7 +192,7 @@ for (const engine of ANY_ENGINE) {
         )
       }
       await withService(engine, story, { ...settings, MOORAGE_SERVER__REQUEST_TIMEOUT: '2s' })
-      // Four are read at a time. Had each a time of its own, the others would be asked too.
+      // Four are read at a time. If each had its own time limit, the others would be requested, too.
       assert.ok(trickles <= 4, `${trickles}`)
     })
 

@@ -31,7 +31,7 @@ for (const engine of STORY_ENGINES) {
     const receiptOf = async (agent: string, { body }: { body: { data: { request_id: string } } }) =>
       (await service.call('GET', `/v1/agents/${agent}/invocations/${body.data.request_id}`)).body.data
 
-    test('an image goes to Chat Completions as image_url with its bytes', async () => {
+    test('Chat Completions gets an image as image_url with its bytes', async () => {
       providers.chat.reset()
       const file_id = await uploaded(service, Buffer.from(PNG, 'base64'), { type: 'image/png', query: '?name=dot.png' })
       const reply = await invoke('gpt', [{ file_id }])
@@ -52,7 +52,7 @@ for (const engine of STORY_ENGINES) {
       ])
     })
 
-    test('and to Anthropic as a base64 source', async () => {
+    test('Anthropic gets an image as a base64 source', async () => {
       providers.anthropic.asked.length = 0
       const reply = await invoke('claude', [{ data: PNG, media_type: 'image/png', name: 'dot.png' }])
       assert.equal(reply.status, 200, reply.text)
@@ -81,7 +81,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(file.status, 200, file.text)
     })
 
-    test('text is quoted', async () => {
+    test('a text file is quoted', async () => {
       providers.chat.reset()
       const file_id = await uploaded(service, 'a,b\n1,</attachment>', { type: 'text/csv', query: '?name=t.csv' })
       const reply = await invoke('gpt', [{ file_id }])
@@ -92,7 +92,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await receiptOf('gpt', reply)).attachments[0].shown_as, 'text')
     })
 
-    test('a provider without vision gets a text that says there is an image', async () => {
+    test('a model without vision gets a text that says there is an image', async () => {
       providers.chat.reset()
       const reply = await invoke('blind', [{ data: PNG, media_type: 'image/png', name: 'dot.png' }])
       assert.equal(
@@ -103,7 +103,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([shown_as, note], ['omitted', 'blind/tiny does not accept images'])
     })
 
-    test('a text that does not fit is left out, and a smaller one after it is shown', async () => {
+    test('a text that does not fit is omitted, but a smaller one after it is sent', async () => {
       const text = (letter: string, size: number) => ({ data: Buffer.from(letter.repeat(size)).toString('base64') })
       const plain = { media_type: 'text/plain' }
       const files = ['a', 'b', 'c'].map((letter) => ({ ...plain, ...text(letter, 400_000), name: `${letter}.txt` }))
@@ -118,7 +118,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([shown[2], shown[3]], ['omitted', 'text'])
     })
 
-    test('a provider of a project says which of its models take images', async () => {
+    test("a project's provider can say which of its models support images", async () => {
       providers.chat.reset()
       const set = await service.call('PUT', '/v1/providers/mixed', {
         body: { base_url: providers.chat.url, vision: { sees: true, blind: false } },
@@ -140,7 +140,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(wrong.status, 400)
     })
 
-    test('a model that refuses all images is asked again without them, and this is remembered for a while', async () => {
+    test('a model that rejects all images is retried without them, and gets none for a while', async () => {
       providers.chat.reset()
       await createAgent(service, 'refuser', { model: 'local/refuser' })
       const message = 'Invalid content type. image_url is only supported by certain models.'
@@ -157,7 +157,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([shown_as, note], ['omitted', 'local/refuser refused the image'])
     })
 
-    test('a model that refuses one image is still shown the next one', async () => {
+    test('a model that rejects one image still gets the next one', async () => {
       const refusals = { 413: 'Request Entity Too Large', 400: 'Unsupported image format' }
       for (const [status, message] of Object.entries(refusals)) {
         providers.chat.reset()
@@ -244,7 +244,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await invoke('gpt', [{ file_id: 'file_none' }])).status, 404)
     })
 
-    test('a run in the background has them too', async () => {
+    test('a background run gets them, too', async () => {
       providers.chat.reset()
       const asked = providers.chat.nextRequest()
       const queued = await service.call('POST', '/v1/agents/gpt/invoke', {

@@ -11,9 +11,9 @@ import { createAgent, createKey } from '../support/slices/resources.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const WAV = Buffer.from('RIFF\u0024\0\0\0WAVEfmt \u0010\0\0\0\u0001\0\u0001\0', 'latin1').toString('base64')
-/** It is smaller than what the files of an answer may take, and in base64 it is larger. */
+/** Smaller than the limit for files in an answer, and larger once encoded as base64. */
 const LARGE = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(500 * 1024)]).toString('base64')
-/** One finds room in an answer, and two do not. */
+/** One of these fits in an answer, two do not. */
 const MEDIUM = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(300 * 1024)]).toString('base64')
 const SHOWN = { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }
 
@@ -74,7 +74,7 @@ for (const engine of ANY_ENGINE) {
     }
 
     for (const revision of REVISIONS) {
-      test(`MCP ${revision}: attachments of a call are shown, and an image that a tool made comes as one`, async (t) => {
+      test(`MCP ${revision}: the model sees a call's attachments, and an image from a tool is returned as an image`, async (t) => {
         const { secret } = await createKey(service, { role: 'caller' })
         const client = await connectMcp(t, service, revision, { key: secret })
         providers.chat.reset()
@@ -102,7 +102,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('MCP: audio comes as audio, text as an embedded resource, other and large files as links', async (t) => {
+    test('MCP: audio is returned as audio, text as an embedded resource, other and large files as links', async (t) => {
       const client = await connectMcp(t, service, '2026-07-28')
       const { content } = await client.callTool({ name: 'painter', arguments: { message: 'Paint' } })
       const blocks = content as { type: string; uri: string; mimeType?: string; data?: string; resource?: object }[]
@@ -128,7 +128,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('MCP: a file that is gone is a link in the reply to a repeated call', async (t) => {
+    test('MCP: a deleted file is a link in the reply to a repeated call', async (t) => {
       const client = await connectMcp(t, service, '2026-07-28')
       const headers = { 'Idempotency-Key': 'paint-once' }
       const paint = () => client.callTool({ name: 'painter', arguments: { message: 'Paint' } }, { headers })
@@ -138,7 +138,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(types, ['text', 'audio', 'resource_link', 'resource', 'resource_link', 'resource_link'])
     })
 
-    test('MCP: files are links when the project may ask for nothing more in this minute', async () => {
+    test('MCP: files are returned as links if the project has no requests left this minute', async () => {
       await service.call('POST', '/v1/projects', { body: { name: 'rated' } })
       const rated = inProject(service, 'rated')
       await createAgent(rated, 'painter', painter)
@@ -154,7 +154,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(types, ['text', ...Array.from({ length: 5 }, () => 'resource_link')])
     })
 
-    test('A2A: file parts with bytes and with an address are shown, and what tools made is an artifact', async () => {
+    test('A2A: the model sees file parts with bytes and URLs, and files from tools are returned as an artifact', async () => {
       const { secret } = await createKey(service, { role: 'caller' })
       const client = await connectA2a(service, 'gpt', { key: secret })
       const send = async (text: string, ...parts: Partial<Part>[]) => {

@@ -7,8 +7,8 @@ import { alterStore } from '../support/invariants/watch-invariants.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { createKey } from '../support/slices/resources.ts'
 
-onAnyEngine("/v1/files with OpenAI's own client", (service) => {
-  test('a file is made, retrieved, read, listed in pages and deleted', async () => {
+onAnyEngine("/v1/files with OpenAI's client", (service) => {
+  test('a file is created, retrieved, read, listed in pages and deleted', async () => {
     const client = openaiClient(service())
     const made = await client.files.create({ file: await toFile(Buffer.from('one'), 'a.txt'), purpose: 'user_data' })
     const { id, created_at } = made
@@ -44,13 +44,13 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
       assert.deepEqual([error.status, error.code], [404, 'not_found'])
       return true
     })
-    // Our own clients are answered as before.
+    // Requests without OpenAI's headers get the same reply as before.
     const own = await service().call('GET', `/v1/files?limit=1&sort=created_at`)
     assert.deepEqual(Object.keys(own.body), ['data', 'pagination'])
     assert.equal(own.body.data[0].name, 'two.txt')
   })
 
-  test('a file with a damaged row is left out, and hides no other', async () => {
+  test('a file with a damaged row is left out of the list, and all others are listed', async () => {
     const client = openaiClient(service())
     const made: string[] = []
     for (const name of ['whole.txt', 'damaged.txt']) {
@@ -59,7 +59,7 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
     const [whole = '', damaged = ''] = made
     const db = storeOf(service())
     alterStore(db)
-    // A year before the first one.
+    // A time before the year 0.
     await db.updateTable('files').set({ created_at: -70_000_000_000_000 }).where('id', '=', damaged).execute()
     const ids = new Set((await gathered(client.files.list())).map(({ id }) => id))
     assert.deepEqual([ids.has(whole), ids.has(damaged)], [true, false])
@@ -67,7 +67,7 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
     await db.deleteFrom('files').where('id', '=', damaged).execute()
   })
 
-  test('a key that may only invoke sees what it uploaded, and may not delete it', async () => {
+  test("a key with only invoke can see the files that it uploaded, and can't delete them", async () => {
     const { secret } = await createKey(service(), { role: 'caller' })
     const client = openaiClient({ url: service().url, admin: secret })
     const { id } = await client.files.create({ file: await toFile(Buffer.from('mine'), 'm.txt'), purpose: 'user_data' })
@@ -78,7 +78,7 @@ onAnyEngine("/v1/files with OpenAI's own client", (service) => {
     await assert.rejects(client.files.delete(id), { status: 403 })
   })
 
-  test('400 for a form with another field', async () => {
+  test('400 for a form with an unknown field', async () => {
     const file = await toFile(Buffer.from('x'), 'x.txt')
     const expires_after = { anchor: 'created_at' as const, seconds: 3600 }
     await assert.rejects(openaiClient(service()).files.create({ file, purpose: 'user_data', expires_after }), {

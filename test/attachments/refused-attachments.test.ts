@@ -12,7 +12,7 @@ const NOTE = Buffer.from('Berth 4 is closed').toString('base64')
 const ATTACHED = { attachments: [{ data: NOTE, media_type: 'text/plain', name: 'note.txt' }] }
 
 onAnyEngine(
-  'a run that is refused leaves no attachments',
+  'a run that is refused stores no attachments',
   (service) => {
     const invoke = (agent: string, more: object = ATTACHED) =>
       service().call('POST', `/v1/agents/${agent}/invoke`, {
@@ -31,7 +31,7 @@ onAnyEngine(
       await leavesNothing(await invoke(agent), 409)
     })
 
-    test('because its agent has as many runs as it may: the user may still attach files', async (t) => {
+    test('because its agent has no free slot; after that, the user can still attach files', async (t) => {
       const held = await holdRuns(t)
       const agent = await newAgent(service(), { ...held.agent, limits: { max_concurrency: 1 } })
       const first = invoke(agent, {})
@@ -46,7 +46,7 @@ onAnyEngine(
       await leavesNothing(erased, 200)
     })
 
-    test('because of what the caller of the OpenAI API wants besides', async () => {
+    test('because of another error in a request to the OpenAI API', async () => {
       const agent = await newAgent(service())
       const { name: model } = (await service().call('GET', `/v1/agents/${agent}`)).body.data
       const file_data = `data:text/plain;base64,${NOTE}`
