@@ -53,7 +53,7 @@ describe('the period of a budget', () => {
       'Australia/Lord_Howe',
       'Asia/Kathmandu',
     ]) {
-      // Each day and each month is met, at ever other hours.
+      // Covers each day and month at varying hours.
       for (const [per, step] of [
         ['day', 23 * HOUR_MS],
         ['month', 61 * HOUR_MS],

@@ -43,7 +43,7 @@ onBothEngines(
 
     test('simultaneous creations of budgets wait for each other, and never for their own connections', async () => {
       await newAgent(service(), { model: 'local/four' })
-      // What the project's models cost is forgotten with it, and has to be read again.
+      // Creating a price clears the cached model prices of the project, so they have to be read again.
       await call('PUT', '/v1/prices/local/four', { input: 1, output: 1 })
       const body = { ...PROJECT, limit: { cost_usd: 5 } }
       const made = await Promise.all(Array.from({ length: 30 }, () => call('POST', '/v1/budgets', body)))

@@ -62,7 +62,7 @@ onBothEngines('budgets', (service) => {
       })
     }
 
-    test('names the possible limits, and says what is wrong with the given one', async () => {
+    test('400 names the possible limits and says what is wrong with the given one', async () => {
       const one = { field: 'limit', error: 'specify exactly one of `cost_usd`, `tokens` and `runs`' }
       for (const limit of [{}, { tokens: 1, runs: 1 }]) {
         assert.deepEqual((await create({ ...MONTHLY, limit })).body.error.details, [one])
@@ -73,7 +73,7 @@ onBothEngines('budgets', (service) => {
       assert.deepEqual(nameless, { field: 'scope.id', error: "must be the agent's ID or name" })
     })
 
-    test('an actor in one project gets the same 400 for a key of all projects as for a missing key', async () => {
+    test('for a key limited to one project, a key with access to all projects gets the same 400 as a missing one', async () => {
       const { id } = await createKey(service(), { role: 'caller', all_projects: true })
       const { secret } = await createKey(inProject(service(), 'default'), { role: 'admin' })
       const ask = (key_id: string, by?: string) => create({ ...MONTHLY, scope: { type: 'key', id: key_id } }, by)
@@ -82,7 +82,7 @@ onBothEngines('budgets', (service) => {
       assert.equal((await ask(id)).status, 201)
     })
 
-    test('a budget of the service takes a key of all projects, and is hidden from others', async () => {
+    test('a service budget requires a key with access to all projects, and is hidden from other keys', async () => {
       const body = { ...MONTHLY, scope: { type: 'service' } }
       const { secret } = await createKey(inProject(service(), 'default'), { role: 'admin' })
       const refused = await create(body, secret)
@@ -99,7 +99,7 @@ onBothEngines('budgets', (service) => {
   })
 
   describe('PATCH /v1/budgets/{budget_id}', () => {
-    test('changes what is named', async () => {
+    test('changes the given fields and keeps the rest', async () => {
       const { id, ...before } = (await create(MONTHLY)).body.data
       const body = { limit: { cost_usd: 20 }, thresholds: [90, 10], action: 'notify' }
       const reply = await service().call('PATCH', `/v1/budgets/${id}`, { body })
@@ -107,7 +107,7 @@ onBothEngines('budgets', (service) => {
       assert.deepEqual(reply.body.data, { id, ...before, ...body, thresholds: [10, 90], updated_at })
     })
 
-    test('400 for a limit of another kind, because the spending was counted in the old one', async () => {
+    test('400 for another kind of limit, because spending was counted in the old one', async () => {
       const { id } = (await create(MONTHLY)).body.data
       const reply = await service().call('PATCH', `/v1/budgets/${id}`, { body: { limit: { runs: 5 } } })
       assert.equal(reply.status, 400, reply.text)

@@ -19,7 +19,7 @@ const USAGE = {
 }
 /** 600 of the input at $10, 400 cached at $1, 30 of the output at $100, 20 thought at $200, and one request. */
 const COST = 0.0144
-/** No tokenizer makes more tokens of it than the answers report. */
+/** No tokenizer produces more tokens for it than the replies report. */
 const MESSAGE = 'x'.repeat(1_000)
 
 for (const engine of STORY_ENGINES) {
@@ -49,7 +49,7 @@ for (const engine of STORY_ENGINES) {
       return { used, reserved }
     }
 
-    test('is spent to the cent, and refuses what may cost more than is left', async () => {
+    test('is spent to the cent, and refuses a call that could cost more than is left', async () => {
       const { agent, budget } = await furnish()
       const first = await invoke(agent)
       assert.equal(first.status, 200, first.text)
@@ -88,7 +88,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(await spentOf(budget), { used: 2 * COST, reserved: 0 })
     })
 
-    test('the answer is cut to the dollars that are left, if the agent says so', async () => {
+    test('the answer is cut to the dollars that are left if the agent has cut_to_budget', async () => {
       const { agent } = await furnish({ cut_to_budget: true })
       for (let i = 0; i < 3; i++) assert.equal((await invoke(agent)).status, 200)
       const asked = model.requests.map(({ body }) => Number(body['max_tokens']))
@@ -96,7 +96,7 @@ for (const engine of STORY_ENGINES) {
       assert.ok((asked[2] ?? 0) >= 16 && (asked[2] ?? 50) < 50, String(asked))
     })
 
-    test('a model whose price is not known is refused, with what to set; it costs nothing', async () => {
+    test('a model without a price is refused with a message that says how to set one, and costs nothing', async () => {
       const { agent, budget } = await furnish({}, 'local/unknown')
       const { status, body } = await invoke(agent)
       assert.deepEqual(
@@ -110,7 +110,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([model.requests.length, await spentOf(budget)], [0, { used: 0, reserved: 0 }])
     })
 
-    test('the event and the log entry at the end of a run say what it cost', async (t) => {
+    test('the event and the log entry at the end of a run contain its cost', async (t) => {
       const inbox = await openInbox(t)
       const { agent } = await furnish()
       await createWebhook(service, { agent_id: agent, url: inbox.url, events: ['agent.completed', 'agent.failed'] })

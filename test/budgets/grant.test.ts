@@ -15,7 +15,7 @@ function seeded(seed: number): (below: number) => number {
 
 const KINDS = ['cost_usd', 'tokens', 'runs'] as const
 
-describe('giving room in budgets', () => {
+describe('granting amounts from budgets', () => {
   test('used and reserved amounts never exceed a limit, and end up as the sum of all calls', () => {
     for (let seed = 1; seed <= 300; seed++) {
       const random = seeded(seed)
@@ -59,7 +59,7 @@ describe('giving room in budgets', () => {
     }
   })
 
-  test('a longer answer that fits is not cut, and one that does not is as long as it can be', () => {
+  test('an answer that fits is not cut, and a longer one is cut to what fits', () => {
     const room = {
       budget: { limit_kind: 'tokens' as const, amount: 1_000, action: 'refuse' as const },
       used: 500,
@@ -72,7 +72,7 @@ describe('giving room in budgets', () => {
     assert.deepEqual(grant({ ...estimate, output_tokens: 301, may_cut: false }, [room]), { lacking })
   })
 
-  test('a budget in dollars refuses what has no price', () => {
+  test('a budget in dollars refuses a call without a price', () => {
     const room = {
       budget: { limit_kind: 'cost_usd' as const, amount: 1, action: 'refuse' as const },
       used: 0,

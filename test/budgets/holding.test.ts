@@ -16,7 +16,7 @@ const ANSWER = { text: ['Calm.'], usage: USAGE }
 const PRICES = [{ model: MODEL, input: 1, output: 10, request: 0.001 }]
 
 for (const engine of STORY_ENGINES) {
-  describe(`what calls hold of budgets on ${engine}`, () => {
+  describe(`amounts that calls reserve in budgets, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let tool: LocalServer
@@ -43,7 +43,7 @@ for (const engine of STORY_ENGINES) {
       toolIsAsked = () => {}
       toolMayAnswer = Promise.resolve()
     })
-    /** The next call of the tool is answered when the test says so. */
+    /** Holds the tool's next reply until the test releases it. */
     const holdTool = () => {
       const seen = Promise.withResolvers<void>()
       const answered = Promise.withResolvers<void>()
@@ -71,7 +71,7 @@ for (const engine of STORY_ENGINES) {
       return rows.map(({ body }) => JSON.parse(body).type as string).filter((type) => type.startsWith('budget'))
     }
 
-    test('a run does not stand in its own way: what its earlier calls held is back before the next', async () => {
+    test('each call of a run releases its reservation before the next one', async () => {
       const tools = [{ type: 'http', name: 'look', url: tool.url, input_schema: { type: 'object' } }]
       const agent = await agentWith(1000, { tools })
       const id = await budget(agent, { tokens: 5000 })
@@ -87,7 +87,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(usage.body.data.totals.calls, 6)
     })
 
-    test('a call gives back what it reserved when it ends, while the tool that it called still works', async () => {
+    test('a call releases its reservation when the model has answered, while its tool is still running', async () => {
       const tools = [{ type: 'http', name: 'look', url: tool.url, input_schema: { type: 'object' } }]
       const agent = await agentWith(1000, { tools })
       const id = await budget(agent, { tokens: 5000 })
@@ -104,7 +104,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(usage.body.data.totals.calls, 2)
     })
 
-    test('a call waits for what others hold and may not use, and nothing is reported as exceeded', async () => {
+    test("a call waits while others' reservations could still be released, and no budget event is sent", async () => {
       const agent = await agentWith(1000)
       await service.call('POST', '/v1/webhooks', {
         body: { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold', 'budget.exceeded'] },
@@ -127,7 +127,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(await eventsOf(agent), [])
     })
 
-    test('a limit that was raised is announced again', async () => {
+    test('after a limit is raised, its events are sent again', async () => {
       const agent = await agentWith(1000)
       await service.call('POST', '/v1/webhooks', {
         body: { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold', 'budget.exceeded'] },
@@ -143,7 +143,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test("a run that waits for others' reserved amounts is cancelled immediately", async () => {
+    test("a run that waits for others' reservations can be cancelled immediately", async () => {
       const agent = await agentWith(1000)
       await budget(agent, { tokens: 2000 })
       const answered = Promise.withResolvers<void>()
@@ -163,7 +163,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await first).status, 200)
     })
 
-    test("the answer's schema is counted too: every byte sent to the provider is", async () => {
+    test("the reservation includes the answer's schema, like every byte sent to the provider", async () => {
       const agent = await agentWith(10)
       const id = await budget(agent, { tokens: 100_000 })
       const { name } = (await service.call('GET', `/v1/agents/${agent}`)).body.data
@@ -185,7 +185,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await asked).status, 200)
     })
 
-    test('an answer that its caller interrupted is counted as one request, with as much as a model can have written by then', async () => {
+    test('an interrupted call is counted as one request plus what a model can have written by then', async () => {
       const agent = await agentWith(1000)
       const id = await budget(agent, { cost_usd: 1 })
       const cost = async (wait_ms: number) => {
@@ -196,7 +196,7 @@ for (const engine of STORY_ENGINES) {
         const begun = await invoke(agent, { headers: { Prefer: 'respond-async' } })
         await seen
         await sleep(wait_ms)
-        // A clock that jumps is not time in which a model could have written.
+        // A jump of the clock must not count as time in which the model could have written.
         service.advance(60_000)
         const path = `/v1/agents/${agent}/invocations/${begun.body.data.request_id}`
         await service.call('POST', `${path}/cancel`)

@@ -12,7 +12,7 @@ import { writeMemory } from '../support/slices/memory.ts'
 const LATER_MS = 10_000
 
 for (const engine of ANY_ENGINE) {
-  describe(`what memories cost on ${engine}`, () => {
+  describe(`spending for memories, on ${engine}`, () => {
     let endpoint: EmbeddingServer
     let service: Service
     before(async () => {
@@ -30,7 +30,7 @@ for (const engine of ANY_ENGINE) {
     })
 
     const read = () => endpoint.requests.flatMap(({ body }) => body.input)
-    /** Moves the clock on until the embedder has read the text. */
+    /** Advances the clock until the embedder has received the text. */
     const isRead = (text: string) =>
       until(`the embedder reads ${text}`, () => {
         if (read().includes(text)) return true
@@ -39,7 +39,7 @@ for (const engine of ANY_ENGINE) {
         return false
       })
 
-    test('a budget of their agent delays them, and no other budget does; each line names the agent', async () => {
+    test("is limited only by their agent's budget, and each usage entry names the agent", async () => {
       const [limited, free] = [await newAgent(service), await newAgent(service)]
       const scope = { type: 'agent', id: limited }
       const body = { name: 'tiny', scope, limit: { tokens: 1 }, per: 'ever' }
@@ -66,7 +66,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(used > 0)
     })
 
-    test('a run that has searched its memory and then waits for room counts as a run when it continues', async () => {
+    test('a run that has searched its memory and then waits for its budget is counted as a run when it continues', async () => {
       const agent = await newAgent(service)
       const context = { user_id: 'ada' }
       await writeMemory(service, agent, [{ content: 'a boat', context }])

@@ -39,7 +39,7 @@ for (const engine of STORY_ENGINES) {
       const invoke = (agent: string, context = {}) =>
         service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the sea?', context } })
 
-      test('is recorded when a budget is full, and the next model call is refused', async () => {
+      test('is recorded even when the budget is full, and the next model call is refused', async () => {
         const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
         const id = await budget({ type: 'agent', id: agent }, { tokens: 100 })
         const runs = await budget({ type: 'agent', id: agent }, { runs: 1 })
@@ -60,7 +60,7 @@ for (const engine of STORY_ENGINES) {
         assert.equal(model.requests.length, 0)
       })
 
-      test('counts one run, whatever the agent asks for and reports at once', async () => {
+      test('counts as one run, even with several model calls at once', async () => {
         const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
         const refusing = await budget({ type: 'agent', id: agent }, { runs: 5 })
         const body = { name: 'told', per: 'ever', scope: { type: 'agent', id: agent }, limit: { runs: 5 } }
@@ -76,7 +76,7 @@ for (const engine of STORY_ENGINES) {
         assert.deepEqual(await spentOf(told.body.data.id), { used: 1, reserved: 0 })
       })
 
-      test('is shown, and stops no event of a budget, however much an agent reports', async () => {
+      test("is shown, and never prevents a budget's event, however large it is", async () => {
         const agent = await newRemoteAgent(service, remote.url)
         const path = '/v1/prices/dear/model'
         await service.call('PUT', path, { body: { input: 1_000_000, output: 0 } })
@@ -101,7 +101,7 @@ for (const engine of STORY_ENGINES) {
         for (const done of [`/v1/budgets/${id}`, path]) assert.equal((await service.call('DELETE', done)).status, 200)
       })
 
-      test('does not wait for what others hold', async () => {
+      test("does not wait for others' reservations", async () => {
         const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
         const user_id = `ada-${agent}`
         const id = await budget({ type: 'user', id: user_id }, { tokens: 10_000 })
@@ -122,7 +122,7 @@ for (const engine of STORY_ENGINES) {
         assert.equal((await slow).status, 200)
       })
 
-      test(`${countReported ? 'counts' : 'does not count'} for a budget of the service`, async () => {
+      test(`${countReported ? 'counts' : 'does not count'} toward a service budget`, async () => {
         const tokens = await budget({ type: 'service' }, { tokens: 1_000_000 })
         const runs = await budget({ type: 'service' }, { runs: 100 })
         const project = await budget({ type: 'project' }, { tokens: 1_000_000_000_000 })

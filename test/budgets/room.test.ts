@@ -16,7 +16,7 @@ const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens:
 const PATIENCE_MS = 30_000
 
 for (const engine of STORY_ENGINES) {
-  describe(`room in budgets on ${engine}`, () => {
+  describe(`calls that wait for a budget, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -50,7 +50,7 @@ for (const engine of STORY_ENGINES) {
         return body.pagination.total === count
       })
 
-    test("calls that many per-user budgets apply to get room, and other projects' calls get room at the same time", async () => {
+    test('calls with many per-user budgets are granted, and calls of other projects are granted at the same time', async () => {
       const storage = storageOf(service)
       const { now } = service
       const { spending, newId } = partsOf(service)
@@ -64,7 +64,7 @@ for (const engine of STORY_ENGINES) {
         const row = { name: 'test', amount: 1_000, timezone: 'UTC', thresholds: [], ...kind, ...whose, ...made }
         return storage.transaction((db) => budgets.insert(db, row))
       }
-      // Their counters are more than a statement has parameters, on both engines.
+      // Their counters need more parameters than one statement can have, on both engines.
       for (let made = 0; made < 120; made++) await insert('user', crowded)
       await insert('project', other)
 
@@ -84,7 +84,7 @@ for (const engine of STORY_ENGINES) {
       ['deleted', (id: string) => service.call('DELETE', `/v1/budgets/${id}`)],
       ['made to notify', (id: string) => service.call('PATCH', `/v1/budgets/${id}`, { body: { action: 'notify' } })],
     ] as const) {
-      test(`a call that waits for room is made as soon as the budget is ${what}`, async () => {
+      test(`a waiting call is made as soon as the budget is ${what}`, async () => {
         const agent = await agentWith(1000)
         const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 2000 } })
         const slow = await slowCall(agent)
@@ -97,7 +97,7 @@ for (const engine of STORY_ENGINES) {
       })
     }
 
-    test('of several budgets without room, the one with room last decides', async () => {
+    test('if several budgets are exhausted, the one that resets last determines retry_after', async () => {
       const [agent, other] = [await agentWith(1000), await agentWith(1000)]
       const user_id = `ada-${agent}`
       const held = await budget({ scope: { type: 'user', id: user_id }, limit: { tokens: 2000 } })
@@ -119,7 +119,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal((await slow.reply).status, 200)
     })
 
-    test('a call that is too large exceeds nothing: the event is reported when the budget is used up', async () => {
+    test('a call that is too large does not send budget.exceeded; the event is sent when the budget is used up', async () => {
       const agent = await agentWith(10)
       await service.call('POST', '/v1/webhooks', {
         body: { agent_id: agent, url: 'https://example.com/hook', events: ['budget.exceeded'] },
@@ -137,7 +137,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(await told(), [1050])
     })
 
-    test('a call that is refused is reported once in the log', async () => {
+    test('a refused call is logged once', async () => {
       const agent = await agentWith(10)
       await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 5 } })
       assert.equal((await invoke(agent)).status, 429)
@@ -149,7 +149,7 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
-    test('counters with nothing to report do not delay one that has reached a threshold', async () => {
+    test('counters with nothing to report do not delay a counter that has reached a threshold', async () => {
       const storage = storageOf(service)
       const { now } = service
       const id = await budget({ scope: { type: 'user' }, limit: { tokens: 100 }, thresholds: [50, 80] })
@@ -164,7 +164,7 @@ for (const engine of STORY_ENGINES) {
         kept: 1,
       })
       const counters = [counter('a', 60, 50), counter('b', 95, 80), counter('c', 85, 50), counter('d', 79, 0)]
-      // In one transaction: nobody else sees them, and tells.
+      // In one transaction, so that no one else sees the counters and reports them.
       await storage.transaction(async (db) => {
         const untold = async (limit: number) => (await listUntold(db, now(), limit)).map(({ subject }) => subject)
         await db.insertInto('budget_counters').values(counters).execute()
@@ -179,7 +179,7 @@ for (const engine of STORY_ENGINES) {
       await service.call('DELETE', `/v1/budgets/${id}`)
     })
 
-    test('no call reserves less than zero, whatever it requests', async () => {
+    test('a call never reserves less than zero, whatever it requests', async () => {
       const agent_id = await agentWith(10)
       const id = await budget({ scope: { type: 'agent', id: agent_id }, limit: { tokens: 1000 } })
       const { spending } = partsOf(service)

@@ -39,7 +39,7 @@ for (const engine of ENGINES) {
     const agentWith = (limits = {}) => newAgent(service, { model: MODEL, limits })
     const db = () => storeOf(service)
 
-    test('a run is counted, and 429 when no more may be made', async () => {
+    test('each run is counted, and 429 when none is left', async () => {
       const agent = await agentWith()
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 2 }, per: 'day' })
       assert.equal((await invoke(agent)).status, 200)
@@ -65,7 +65,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(receipt.body.data.error, { code, message, details, retry_after })
     })
 
-    test("a call's usage is counted, not the amount it reserved; its line says so", async () => {
+    test("a call's actual usage is counted, not its reservation, and its usage entry shows that", async () => {
       const agent = await agentWith({ max_output_tokens: 100 })
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 1000 } })
       model.reply(ANSWER)
@@ -86,14 +86,14 @@ for (const engine of ENGINES) {
       )
     })
 
-    test('the provider gets the longest answer as a limit, because the estimate relies on it', async () => {
+    test('the provider gets max_tokens for the longest answer, because the estimate relies on it', async () => {
       const agent = await agentWith()
       await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 100_000 } })
       await invoke(agent)
       assert.equal(model.requests[0]?.body['max_tokens'], 4096)
     })
 
-    test('an answer is cut to what is left if the agent says so', async () => {
+    test('an answer is cut to what is left if the agent has cut_to_budget', async () => {
       const agent = await agentWith({ cut_to_budget: true })
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 2000 } })
       model.reply(ANSWER)
@@ -103,7 +103,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await spentOf(id), { used: 15, reserved: 0 })
     })
 
-    test('a model without a price is refused by a budget in dollars, with what to set', async () => {
+    test('a budget in dollars refuses a model without a price, and says how to set one', async () => {
       const agent = await agentWith()
       await budget({ scope: { type: 'agent', id: agent }, limit: { cost_usd: 1 } })
       const reply = await invoke(agent)
@@ -112,7 +112,7 @@ for (const engine of ENGINES) {
       assert.equal(model.requests.length, 0)
     })
 
-    test('a budget of the service reveals to projects neither its name nor what all of them have spent', async () => {
+    test('a service budget does not reveal its name or total spending to projects', async () => {
       const agent = await agentWith()
       const id = await budget({ name: 'secret', scope: { type: 'service' }, limit: { runs: 1 } })
       assert.equal((await invoke(agent)).status, 200)
@@ -124,7 +124,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(details, [{ field: 'budget_id', error: id }])
     })
 
-    test('every door says in its words that there is no room', async () => {
+    test('every channel reports an exhausted budget with its own error code', async () => {
       const agent = await agentWith()
       await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 1 } })
       assert.equal((await invoke(agent)).status, 200)
@@ -147,7 +147,7 @@ for (const engine of ENGINES) {
       assert.match(streamed.text, /event: error\ndata: .*"code":"budget_exceeded"/)
     })
 
-    test('each user has the limit for itself; all budgets over a call must have room', async () => {
+    test('a per-user budget limits each user separately, and every budget that applies must have enough left', async () => {
       const agent = await agentWith()
       const each = await budget({ scope: { type: 'user' }, limit: { runs: 1 } })
       const all = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 2 } })
@@ -162,7 +162,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', `/v1/budgets/${each}`)
     })
 
-    test('a budget that only notifies counts, and refuses nothing', async () => {
+    test('a budget that only notifies counts, but refuses nothing', async () => {
       const agent = await agentWith()
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { tokens: 10 }, action: 'notify' })
       model.reply(ANSWER)
@@ -170,7 +170,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await spentOf(id), { used: 15, reserved: 0 })
     })
 
-    test('a budget in runs that only notifies counts a run once, also one that waited for a person', async () => {
+    test('a budget in runs that only notifies counts a run once, even if it waited for a person', async () => {
       const look = { type: 'http', name: 'look', url: NOWHERE, input_schema: { type: 'object' }, approval: 'always' }
       const agent = await newAgent(service, { model: MODEL, tools: [look] })
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 10 }, action: 'notify' })
@@ -183,7 +183,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await spentOf(id), { used: 1, reserved: 0 })
     })
 
-    test('a user erased while a call has reserved a part of a budget gets no more room than others', async () => {
+    test('a user erased during a call does not get a larger budget than others', async () => {
       const agent = await agentWith({ max_output_tokens: 100 })
       const each = await budget({ scope: { type: 'user' }, limit: { tokens: 1000 } })
       const ada = { user_id: 'ada' }
@@ -207,7 +207,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', `/v1/budgets/${each}`)
     })
 
-    test('of 200 simultaneous requests with a budget for 20, 20 are answered', async () => {
+    test('of 200 simultaneous requests with a budget of 20 runs, exactly 20 are answered', async () => {
       const agent = await agentWith()
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 20 } })
       const replies = await Promise.all(Array.from({ length: 200 }, () => invoke(agent)))
@@ -223,7 +223,7 @@ for (const engine of ENGINES) {
       return rows.map(({ body }) => JSON.parse(body)).filter(({ type }) => type.startsWith('budget'))
     }
 
-    test('events report thresholds and the limit, once each', async () => {
+    test('each threshold and the limit send one event', async () => {
       const agent = await agentWith()
       const id = await budget({ scope: { type: 'agent', id: agent }, limit: { runs: 4 }, thresholds: [50, 100] })
       const body = { agent_id: agent, url: 'https://example.com/hook', events: ['budget.threshold', 'budget.exceeded'] }
@@ -253,7 +253,7 @@ for (const engine of ENGINES) {
       })
     })
 
-    betweenNodes(engine)('two nodes that reach a threshold at once tell of it once', async () => {
+    betweenNodes(engine)('two nodes that reach a threshold at the same time send one event', async () => {
       const [agent, other] = [await agentWith(), await agentWith()]
       const limit = { scope: { type: 'agent', id: agent }, limit: { runs: 3 }, thresholds: [30, 100], action: 'notify' }
       const id = await budget(limit)
@@ -263,7 +263,7 @@ for (const engine of ENGINES) {
       try {
         const ask = (of: Service, name: string) =>
           of.call('POST', `/v1/agents/${name}/invoke`, { body: { message: 'Hi' } })
-        // Both nodes know the budgets by now, and need them again only to tell.
+        // Both nodes have cached the budgets by now, and need them again only to send events.
         for (const each of [service, node]) assert.equal((await ask(each, other)).status, 200)
         const both = [service, node].map((each) => () => ask(each, agent))
         const replies = await meanwhile(service, 'lock table budgets in access exclusive mode', ...both)

@@ -73,7 +73,7 @@ test("a dead node's reserved amounts are counted while another node writes to th
     spending
       .meter(spenderOf({ project_id: 'prj_default', purpose: 'test' }))
       .begin({ ...planned, mostInputTokens: () => 10 })
-  // The sums that the dead node's call adds to are there already.
+  // The sums that the dead node's call adds to already exist.
   const { end } = await begin()
   end('completed', { input_tokens: 1, output_tokens: 1 })
   await begin()

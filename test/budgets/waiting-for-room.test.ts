@@ -145,7 +145,7 @@ for (const engine of MANY_NODES) {
     })
 
     test('it continues when the period ends', async () => {
-      // An hour has begun: none ends before the run waits.
+      // At the start of an hour, so that it does not end before the run waits.
       service.advance(HOUR_MS - (service.now() % HOUR_MS))
       const { agent, resets_at } = await agentWithout('hour')
       const request_id = await begin(agent)

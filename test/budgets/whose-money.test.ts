@@ -6,7 +6,7 @@ import { inProject, type Service, STORY_ENGINES } from '../support/service/servi
 import { startWithModel } from '../support/service/with-model.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
 
-/** More than any budget of the service has. */
+/** More usage than any service budget allows. */
 const ABSURD = { text: ['Calm.'], usage: { prompt_tokens: 9e11, completion_tokens: 0 } }
 const USAGE = { text: ['Calm.'], usage: { prompt_tokens: 1_000, completion_tokens: 100 } }
 const RATES = { input: 1, output: 10 }
@@ -15,7 +15,7 @@ const FREE = { input: 0, output: 0 }
 const COST = 0.002
 
 for (const engine of STORY_ENGINES) {
-  describe(`who pays for calls on ${engine}`, () => {
+  describe(`who pays for model calls, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -70,7 +70,7 @@ for (const engine of STORY_ENGINES) {
       await remove(...ids)
     })
 
-    test('a service budget in dollars needs no prices for such a provider, and does not warn about missing ones', async () => {
+    test("a service budget in dollars needs no prices for a project's own provider, and does not warn about missing ones", async () => {
       await setProvider('unpriced', { key }, 'secret-of-alpha')
       await createAgent(alpha, 'unpriced', { model: 'unpriced/any' })
       const id = await budget('service', { cost_usd: 1 })
@@ -80,7 +80,7 @@ for (const engine of STORY_ENGINES) {
       await remove(id)
     })
 
-    test('a key that the operator gave through the API stays the operator’s until another one is given', async () => {
+    test('a key that the operator gave through the API is the operator’s until another key is set', async () => {
       await setProvider('given', {}, 'secret-of-the-operator')
       await createAgent(alpha, 'given', { model: 'given/any' })
       const id = await budget('service', { tokens: 1_000_000 })
@@ -98,7 +98,7 @@ for (const engine of STORY_ENGINES) {
       await remove(id)
     })
 
-    test('a project does not price what the operator pays for, and its budgets count what the operator says', async () => {
+    test("a project can't set prices for models that the operator pays for, and its budgets use the operator's prices", async () => {
       await createAgent(alpha, 'priced', { model: 'local/any', limits: { max_output_tokens: 100 } })
       for (const path of [
         '/v1/prices/local/any',
@@ -119,7 +119,7 @@ for (const engine of STORY_ENGINES) {
       await remove(...ids)
     })
 
-    test('a project prices its own provider, and that counts in its own budgets', async () => {
+    test("a project's price for its own provider counts in the project's budgets", async () => {
       await setProvider('dear', { key }, 'secret-of-alpha')
       await createAgent(alpha, 'dear', { model: 'dear/any', limits: { max_output_tokens: 100 } })
       assert.equal((await setPrice('/v1/prices/dear/*', { key }, { ...FREE, request: 5 })).status, 200)
@@ -138,7 +138,7 @@ for (const engine of STORY_ENGINES) {
       await remove(id)
     })
 
-    test('no project has a provider that is named like the embedder', async () => {
+    test("a project can't create a provider with the embedder's name", async () => {
       const body = { base_url: model.url, api_key: null }
       const reply = await alpha.call('PUT', '/v1/providers/embedder', { key, body })
       assert.equal(reply.status, 400, reply.text)
