@@ -14,7 +14,7 @@ type Data = Record<string, unknown>
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
 
 onAnyEngine(
-  'agents as tools',
+  'agents that are tools of other agents',
   (service) => {
     const invoke = (agent: string, body: object, headers: Record<string, string> = {}) =>
       service().call('POST', `/v1/agents/${agent}/invoke`, { body, headers })
@@ -39,7 +39,7 @@ onAnyEngine(
     after(() => till.close())
 
     describe('a call of another agent', () => {
-      test("its answer is the result, and its run is an ordinary run below its caller's", async () => {
+      test("the tool's result is the called agent's answer, and the receipt links the two runs", async () => {
         const clerk = await named(service(), 'clerk')
         const parent = await newAgent(service(), callerOf('clerk'))
         const context = { user_id: 'ann', session_id: 's1', order: 7 }
@@ -64,7 +64,7 @@ onAnyEngine(
         )
       })
 
-      test('the value of an agent that answers with one is the result', async () => {
+      test("the tool's result is the structured output, if the called agent has one", async () => {
         const schema = { type: 'object', properties: { kind: { type: 'string' } }, required: ['kind'] }
         const script = { rules: [{ output: { kind: 'complaint' } }] }
         await named(service(), 'sorter', { model: 'builtin/script', script, output: { schema } })
@@ -72,7 +72,7 @@ onAnyEngine(
         assert.equal((await answer(parent, 'My tea is cold')).response, 'Said: {"kind":"complaint"}')
       })
 
-      test('the model gets an error for an agent that fails, is paused or was deleted', async () => {
+      test('the model gets an error if the called agent fails, is paused or was deleted', async () => {
         const script = { rules: [{ fail: 'out of ink' }] }
         const clerk = await named(service(), 'failing', { model: 'builtin/script', script })
         const parent = await newAgent(service(), callerOf('failing'))
@@ -83,7 +83,7 @@ onAnyEngine(
         assert.match((await answer(parent, 'three')).response, /There is no agent "failing" in this project/)
       })
 
-      test('the version of the environment that the tool names answers', async () => {
+      test('the called agent answers with the version of the environment that the tool names', async () => {
         const clerk = await named(service(), 'two-faced', { model: 'builtin/script', script: { fallback: 'old' } })
         await service().call('POST', `/v1/agents/${clerk}/deployments`, {
           body: { environment: 'staging', version: 'v1' },
@@ -94,7 +94,7 @@ onAnyEngine(
         assert.equal((await answer(await newAgent(service(), callerOf(clerk)), 'Who?')).response, 'Said: new')
       })
 
-      test('agents call each other four deep, and not five', async () => {
+      test('agents can call each other four levels deep; the fifth level is refused', async () => {
         await named(service(), 'deep-5')
         for (const n of [4, 3, 2, 1]) await named(service(), `deep-${n}`, callerOf(`deep-${n + 1}`))
         const root = await newAgent(service(), callerOf('deep-1'))
@@ -123,7 +123,7 @@ onAnyEngine(
         const { tools } = callerOf('ring-c')
         assert.deepEqual(await refused('PATCH', `/v1/agents/${ring}`, { tools }), around)
 
-        // The version was made before the others led back to it.
+        // The version was created before the other agents led back to it.
         await named(service(), 'ring-d')
         await service().call('PATCH', `/v1/agents/${ring}`, { body: { tools: callerOf('ring-d').tools } })
         const deploy = { environment: 'production', version: 'v1' }
@@ -202,8 +202,8 @@ onAnyEngine(
       })
     })
 
-    describe('what the runs share', () => {
-      test('cancelling a run cancels the runs that it has called, at all levels', async () => {
+    describe('shared limits of runs', () => {
+      test('cancelling a run cancels the runs that it called, at all levels', async () => {
         await named(service(), 'slow-1', SLOW)
         await named(service(), 'slow-2', callerOf('slow-1'))
         const parent = await newAgent(service(), callerOf('slow-2'))
@@ -217,7 +217,7 @@ onAnyEngine(
         }
       })
 
-      test('deleting an agent cancels what its runs have called, also further down', async () => {
+      test('deleting an agent cancels the runs that its runs have called, at all levels', async () => {
         await named(service(), 'gone-1', SLOW)
         await named(service(), 'gone-2', callerOf('gone-1'))
         const parent = await newAgent(service(), callerOf('gone-2'))
@@ -230,7 +230,7 @@ onAnyEngine(
         }
       })
 
-      test('a run that is cancelled for itself is a failed call', async () => {
+      test('cancelling only the called run makes the call fail with that reason', async () => {
         await named(service(), 'slow-3', SLOW)
         const parent = await newAgent(service(), callerOf('slow-3'))
         const { request_id, path } = await start(parent)
@@ -240,7 +240,7 @@ onAnyEngine(
         assert.equal(receipt.response, 'Said: The run of agent slow-3 was cancelled.')
       })
 
-      test('a client that hangs up cancels them all', async () => {
+      test('all runs are cancelled when the client disconnects', async () => {
         await named(service(), 'slow-4', SLOW)
         const parent = await newAgent(service(), callerOf('slow-4'))
         const gone = new AbortController()
@@ -256,14 +256,14 @@ onAnyEngine(
         await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
       })
 
-      test("504 when the run's time is over, and the run that it called ends with it", async () => {
+      test("504 when the run's time is over, and the run that it called ends, too", async () => {
         await named(service(), 'slow-5', SLOW)
         const parent = await newAgent(service(), callerOf('slow-5', {}, { limits: { timeout_ms: 30_000 } }))
         const asked = invoke(parent, { message: 'Ahoy' })
         const list = `/v1/agents/${parent}/invocations`
         const first = await until('the run', async () => (await service().call('GET', list)).body.data[0])
         const run = await begunBy(first.request_id, 'running')
-        // The one that it called would answer after 60 s.
+        // The called agent would answer after 60 s.
         service().advance(30_000)
         const reply = await asked
         assert.equal(reply.status, 504, reply.text)
@@ -271,7 +271,7 @@ onAnyEngine(
         await untilStatus(service(), `/v1/agents/${run.agent_id}/invocations/${run.request_id}`, 'cancelled')
       })
 
-      test('slots: a run that waits for another occupies none, so one slot is enough for all', async () => {
+      test('slots: a run that waits for another one occupies none, so one slot is enough for all levels', async () => {
         const project = (await service().call('POST', '/v1/projects', { body: { name: 'narrow' } })).body.data.id
         await service().call('PATCH', `/v1/projects/${project}`, { body: { limits: { concurrent_runs: 1 } } })
         const narrow = inProject(service(), project)
@@ -284,7 +284,7 @@ onAnyEngine(
         assert.equal(reply.body.data.response, 'Said: Said: Ahoy')
       })
 
-      test("budgets: the called agent's budget applies, and its tokens are counted as its own", async () => {
+      test("budgets: the called agent's budget applies, and its tokens are counted for that agent", async () => {
         const clerk = await named(service(), 'thrifty')
         const parent = await newAgent(service(), callerOf('thrifty'))
         const first = await answer(parent, 'one two three')
@@ -305,7 +305,7 @@ onAnyEngine(
     })
 
     describe('the limits of a run', () => {
-      test('count what the runs have used that it has called, also further down', async () => {
+      test('include the usage of the runs that it called, at all levels', async () => {
         await named(service(), 'limit-1')
         await named(service(), 'limit-2', callerOf('limit-1'))
         const words = 'one two three four five six seven eight'
@@ -314,7 +314,7 @@ onAnyEngine(
         const [middle] = await childrenOf(service(), request_id)
         const [last] = await childrenOf(service(), middle.request_id)
         const all = own + middle.tokens_used + last.tokens_used
-        // Enough for all answers but the last of its own, and not for what is below it.
+        // Enough for the answers of the called runs, but not for its own last answer.
         const limited = (max_tokens_per_run: number) =>
           newAgent(service(), callerOf('limit-2', {}, { limits: { max_tokens_per_run } }))
         assert.equal((await answer(await limited(all + 1), words)).tokens_used, own)
@@ -324,8 +324,8 @@ onAnyEngine(
       })
     })
 
-    describe('a run that waits for a person', () => {
-      test('lets the one wait that called it; the client is told, and both continue when it is decided', async () => {
+    describe('a called run that waits for a person', () => {
+      test('makes its caller wait; the client gets 202, and both continue after the decision', async () => {
         const key = await approver(service())
         await named(service(), 'cashier', refundingAgent(till))
         const parent = await newAgent(service(), callerOf('cashier', {}, { limits: { timeout_ms: 60_000 } }))
@@ -336,7 +336,7 @@ onAnyEngine(
         const [{ child, call_id, tool }] = approvals
         assert.deepEqual([call_id, tool, child.agent], ['call_1', 'refund', 'cashier'])
         const path = `/v1/agents/${parent}/invocations/${request_id}`
-        // The time of the runs is over, and it does not count while a person decides.
+        // The runs' timeout has passed, but time in which a person decides is not counted.
         service().advance(60_000)
         const woken = await until('the next attempt', async () => {
           const { data } = (await service().call('GET', path)).body
@@ -370,7 +370,7 @@ onAnyEngine(
         ['none', []],
         ['shared', []],
       ] as const) {
-        test(`${memory}: what the agent that is called remembers`, async () => {
+        test(`${memory}: the called agent remembers in the right place`, async () => {
           const clerk = await named(service(), `memory-${memory}`)
           const parent = await newAgent(service(), callerOf(clerk, { memory }))
           await ask(parent, 'Ahoy')
@@ -379,7 +379,7 @@ onAnyEngine(
         })
       }
 
-      test('shared: it is reminded of what the agent remembers that called it, and none: of nothing', async () => {
+      test("shared: the called agent gets the caller's memories; none: it gets no memories", async () => {
         const clerk = await named(service(), 'reminded', { model: 'builtin/recall' })
         for (const [memory, knows] of [
           ['shared', true],
@@ -397,7 +397,7 @@ onAnyEngine(
       })
     })
 
-    test('moorage invocations get shows the runs that a run has called', async () => {
+    test('moorage invocations get shows the runs that a run called', async () => {
       await named(service(), 'shown')
       const parent = await newAgent(service(), callerOf('shown'))
       const { request_id } = await answer(parent, 'Ahoy')
@@ -412,7 +412,7 @@ onAnyEngine(
     })
 
     describe('streams', () => {
-      test('report the call and its result, which names the run, and nothing that the other agent says', async () => {
+      test("contain the call and its result with the run's ID, but not the called agent's text", async () => {
         await named(service(), 'speaker')
         const parent = await newAgent(service(), callerOf('speaker'))
         const response = await fetch(`${service().url}/v1/agents/${parent}/invoke`, {
@@ -438,7 +438,7 @@ onAnyEngine(
         assert.equal(said.join(''), 'Said: Ahoy')
       })
 
-      test('of the OpenAI door are as those of other agents', async () => {
+      test('for OpenAI clients look like those of other agents', async () => {
         await named(service(), 'chatter')
         await named(service(), 'chatting', callerOf('chatter'))
         const body = { model: 'chatting', messages: [{ role: 'user', content: 'Ahoy' }] }

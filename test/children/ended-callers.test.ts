@@ -53,14 +53,14 @@ for (const engine of STORY_ENGINES) {
         (await childrenOf(service, request_id)).find((run: Run) => run.status === status),
       )
 
-    describe('the end of one whose node dies before it has cancelled those below', () => {
-      /** Nothing but its end is stored. */
+    describe("after the caller's node dies before cancelling the runs it called", () => {
+      /** The run ends, and nothing else is stored. */
       const fail = ({ request_id }: { request_id: string }) => failRun(db(), request_id)
-      /** It has ended, and retention has removed it since. */
+      /** The run has ended, and retention has deleted it. */
       const remove = async ({ request_id }: { request_id: string }) => {
         await db().deleteFrom('runs').where('id', '=', request_id).execute()
       }
-      /** Every node searches at the same time. */
+      /** Makes every node search at the same time. */
       const search = async (t: TestContext) => {
         const other = engine === 'postgres' ? await service.beside() : undefined
         t.after(() => other?.stop())
@@ -73,7 +73,7 @@ for (const engine of STORY_ENGINES) {
       }
 
       for (const [way, end] of Object.entries({ stored: fail, removed: remove })) {
-        test(`${way}: all below are cancelled, and what they asked people takes no effect`, async (t) => {
+        test(`${way}: all runs below it are cancelled, and their approvals take no effect`, async (t) => {
           const key = await approver(service)
           await named(service, `cashier-${way}`, refundingAgent(till))
           await named(service, `middle-${way}`, callerOf(`cashier-${way}`))
@@ -95,7 +95,7 @@ for (const engine of STORY_ENGINES) {
         })
       }
 
-      test('one that runs is stopped', async (t) => {
+      test('a run that is active is stopped', async (t) => {
         await named(service, 'slow', SLOW)
         const root = await start(await newAgent(service, callerOf('slow')))
         const slow = await calledBy(root, 'running')
@@ -104,7 +104,7 @@ for (const engine of STORY_ENGINES) {
         await untilStatus(service, pathOf(slow), 'cancelled')
       })
 
-      test('a run that began to wait at the moment of its cancellation is cancelled', async (t) => {
+      test('a run that started to wait while it was being cancelled is cancelled', async (t) => {
         await named(service, 'cashier-late', refundingAgent(till))
         const root = await start(await newAgent(service, callerOf('cashier-late')))
         const cashier = await calledBy(root, 'waiting')
@@ -118,7 +118,7 @@ for (const engine of STORY_ENGINES) {
       })
     })
 
-    test('one that a client waited for and whose node died has failed with all that it did and spent', async () => {
+    test('a synchronous run whose node died fails, and its receipt keeps its steps and costs', async () => {
       await named(service, 'clerk')
       const agent_id = await newAgent(service, { model: 'local/priced', tools: callerOf('clerk').tools })
       const hook = await createWebhook(service, { url: NOWHERE, agent_id, events: ['agent.failed'] })
@@ -153,7 +153,7 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
-    test('a run whose node seemed dead, and that now waits for a person, is not changed', async () => {
+    test('a waiting run is not ended by a node that saw it as running and dead', async () => {
       const agent_id = await newAgent(service, refundingAgent(till))
       const run = await start(agent_id)
       await untilStatus(service, pathOf(run), 'waiting')
@@ -171,7 +171,7 @@ for (const engine of STORY_ENGINES) {
       ['the service', 49],
       ['the project', 25],
     ] as const) {
-      test(`retention of ${whose} leaves one that has ended while the one that called it waits, so nothing runs twice`, async () => {
+      test(`retention of ${whose} keeps a called run while its caller waits, so that nothing runs twice`, async () => {
         const key = await approver(service)
         const retention_days = whose === 'the project' ? 1 : null
         const limited = await service.call('PATCH', '/v1/projects/prj_default', {

@@ -10,7 +10,7 @@ const OUTSIDE = '203.0.113.5'
 const LISTED = { ipWhitelist: { enabled: true, addresses: [INSIDE] } }
 
 onAnyEngine(
-  'agents with a gate of their own, called by other agents',
+  'access restrictions of agents that are called by other agents',
   (service) => {
     const from = (address: string, code?: string) => ({
       'X-Forwarded-For': address,
@@ -29,7 +29,7 @@ onAnyEngine(
       return body.data.response as string
     }
 
-    test('a tool that names an agent hidden from the request is refused like one that names a missing agent', async () => {
+    test('a tool that names an agent hidden from the request gets the same error as for a missing agent', async () => {
       await named(service(), 'payroll', { security: { ...LISTED, callers: ['payroll-front', 'payroll-late'] } })
       const create = (name: string, agent: string, address: string) =>
         send('POST', '/v1/agents', { name, ...callerOf(agent) }, from(address))
@@ -40,7 +40,7 @@ onAnyEngine(
       assert.equal(closed.body.error.message, missing.body.error.message)
       assert.equal((await create('payroll-front', 'payroll', INSIDE)).status, 201)
 
-      // The same for whoever changes, deploys or rolls back what was saved by others.
+      // The same applies to changing, deploying and rolling back an agent that someone else saved.
       await named(service(), 'payroll-late')
       const path = '/v1/agents/payroll-late'
       const { tools } = callerOf('payroll')
@@ -57,7 +57,7 @@ onAnyEngine(
       assert.equal((await send('POST', rollback, {}, from(INSIDE))).status, 200)
     })
 
-    test('it answers only the callers that it lists', async () => {
+    test('the agent answers only the agents in security.callers', async () => {
       const vault = await named(service(), 'vault', { security: LISTED })
       await send('POST', '/v1/agents', { name: 'teller', ...callerOf('vault') }, from(INSIDE))
       await send('POST', '/v1/agents', { name: 'clerk', ...callerOf('vault') }, from(INSIDE))
@@ -72,7 +72,7 @@ onAnyEngine(
       assert.match(await answer('teller'), refused)
     })
 
-    test('a list of callers also applies without a gate, and any agent can call one that has neither', async () => {
+    test('security.callers also applies without other restrictions; without both, any agent can call', async () => {
       await named(service(), 'open', { security: { hsts: { enabled: true } } })
       await named(service(), 'choosy', { security: { callers: ['friend'] } })
       await named(service(), 'friend', callerOf('choosy'))
@@ -83,7 +83,7 @@ onAnyEngine(
       assert.match(await answer('stranger'), /can't be called by agent stranger/)
     })
 
-    test('a tool that names an agent which asks for a code to be invoked is saved with a code', async () => {
+    test('a tool that calls an agent with mfa for invoke can be saved only with a code', async () => {
       const { body } = await service().call('POST', '/v1/keys', { body: { name: 'dev', role: 'admin' } })
       const app = await enrol(service(), body.data.id)
       service().advance(600_000)
@@ -93,7 +93,7 @@ onAnyEngine(
       const create = (name: string, agent: string, code?: string) =>
         send('POST', '/v1/agents', { name, ...callerOf(agent) }, from(OUTSIDE, code), body.data.secret)
       assert.equal((await create('key-holder', 'locked')).body.error.code, 'mfa_required')
-      // What is asked for does not tell that it is there.
+      // Asking for a code must not reveal that the agent exists.
       assert.equal((await create('key-thief', 'closed-and-locked')).status, 400)
       assert.equal((await create('key-holder', 'locked', app.code())).status, 201)
       const deployment = { environment: 'production', version: 'v1' }
@@ -105,7 +105,7 @@ onAnyEngine(
       assert.match(await answer('key-holder'), /Agent locked can't be called by agent key-holder/)
     })
 
-    test('its own rate limit counts the calls of agents', async () => {
+    test("the called agent's own rate limit counts calls of other agents", async () => {
       const rateLimit = { enabled: true, requests: 1, window: '1h' }
       await named(service(), 'seldom', { security: { rateLimit } })
       await named(service(), 'eager', callerOf('seldom'))
