@@ -66,7 +66,7 @@ describe('the files in a backup', () => {
 
   test('a restore that fails halfway changes nothing', async () => {
     assert.equal((await backup('whole')).code, 0)
-    // Another service, whose files are on a disk that is not there now.
+    // Another service, whose files are on a disk that is not mounted.
     const data = at('unmounted')
     const other = await startService('sqlite', { MOORAGE_DATA: data })
     assert.equal((await other.call('POST', '/v1/agents', { body: { name: 'theirs' } })).status, 201)

@@ -46,14 +46,14 @@ describe('moorage chat in a terminal', () => {
     return { code, screen: screen.slice(screen.indexOf('›')) }
   }
 
-  test('/exit and /quit end it, and are not said to the agent', async () => {
+  test('/exit and /quit end it, and are not sent to the agent', async () => {
     for (const word of ['/exit', '/quit']) {
       const told = await chat({ when: /›/, send: 'hi\r' }, { when: /heard hi[^›]*›/, send: `${word}\r` })
       assert.deepEqual(told, { code: 0, screen: `› hi\nheard hi\n› ${word}\n` })
     }
   })
 
-  test('Ctrl-D and Ctrl-C at the prompt end it, on a new line', async () => {
+  test('Ctrl-D and Ctrl-C at the prompt end it on a new line', async () => {
     for (const send of [CTRL_D, CTRL_C]) assert.deepEqual(await chat({ when: /›/, send }), { code: 0, screen: '› \n' })
   })
 
@@ -62,7 +62,7 @@ describe('moorage chat in a terminal', () => {
     assert.deepEqual(told, { code: 0, screen: '› slow\nhere at last\n' })
   })
 
-  test('what is typed during an answer is kept: whole lines are sent in turn, the rest stays at the prompt', async () => {
+  test('text typed during an answer is kept: whole lines are sent in turn, the rest stays at the prompt', async () => {
     const told = await chat(
       { when: /›/, send: 'slow\r' },
       { when: /slow/, send: 'second\rthird\rfour' },
@@ -76,7 +76,7 @@ describe('moorage chat in a terminal', () => {
     )
   })
 
-  test('Ctrl-C stops the answer, and drops what was typed ahead', async () => {
+  test('Ctrl-C stops the answer and drops the text typed during it', async () => {
     const told = await chat(
       { when: /›/, send: 'endless\r' },
       { when: /endless/, send: `unsaid\r${CTRL_C}` },
@@ -95,7 +95,7 @@ describe('moorage chat in a terminal', () => {
     )
   })
 
-  test('in a script: lines in order, /exit ends it', async () => {
+  test('in a script, lines are sent in order and /exit ends it', async () => {
     const shell = newShell(service)
     const { code, stdout } = await shell.moorage(['chat', 'talker'], { stdin: 'one\n\ntwo\n/exit\nthree\n' })
     shell.remove()
@@ -121,7 +121,7 @@ describe('moorage chat in a terminal', () => {
     shell.remove()
   })
 
-  test('--attach takes the id of a file, which `files get` does not write over another', async () => {
+  test('--attach accepts a file ID, and `files get` does not overwrite an existing file', async () => {
     const shell = newShell(service)
     writeFileSync(join(folder, 'kept.txt'), 'kept')
     const { stdout: id } = await shell.moorage(['files', 'put', 'kept.txt'], { cwd: folder })
@@ -137,7 +137,7 @@ describe('moorage chat in a terminal', () => {
     assert.deepEqual([get.code, get.stderr], [1, 'error: kept.txt already exists.\n'])
   })
 
-  test('`files get -o` leaves no part of a file whose connection broke, and the next try has all of it', async () => {
+  test('`files get -o` leaves no partial file if the connection breaks, and the next try gets all of it', async () => {
     const bytes = Buffer.alloc(300_000, 'whole')
     const id = await uploaded(service, bytes)
     let breaks = true

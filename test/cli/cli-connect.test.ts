@@ -8,10 +8,10 @@ import { type Authenticator, enrol } from '../support/clients/mfa.ts'
 import { built } from '../support/service/built.ts'
 import { startChild } from '../support/service/child.ts'
 
-describe('moorage and which service it works on', () => {
+describe('which service moorage uses', () => {
   const { service, shell } = shellOfNobody()
 
-  test('a service that is named without a key for it is exit code 4, never the store that lies here', async () => {
+  test('exit code 4 if a service is named but has no key; the local data is not used instead', async () => {
     const here = { MOORAGE_DATA: service().data }
     const ways: [string[], Record<string, string>][] = [
       [['keys', 'list'], { ...here, MOORAGE_URL: 'http://127.0.0.1:9' }],
@@ -27,7 +27,7 @@ describe('moorage and which service it works on', () => {
     }
   })
 
-  test('--local says what it does, not that there is no key', async () => {
+  test('--local prints that it uses the local data, and no warning about a missing key', async () => {
     const told = async (...args: string[]) =>
       (await shell().moorage(['keys', 'list', ...args], { env: { MOORAGE_DATA: service().data } })).stderr.split(
         '\n',
@@ -39,7 +39,7 @@ describe('moorage and which service it works on', () => {
     assert.equal(await told('--local'), `Using the local data directly (${join(service().data, 'moorage.db')})`)
   })
 
-  test('a list is the same list with commas, with spaces and repeated', async () => {
+  test('a list can be written with commas, with spaces or as repeated options', async () => {
     const ways = [
       ['--permissions', 'read,write'],
       ['--permissions', 'read', 'write'],
@@ -55,14 +55,14 @@ describe('moorage and which service it works on', () => {
     assert.equal((await shell().moorage(nameless)).code, 2)
   })
 
-  test('a query goes out as it is given: the service learns of a parameter that is repeated', async () => {
+  test('api sends a query unchanged, so the service refuses a repeated parameter', async () => {
     const env = { MOORAGE_URL: service().url, MOORAGE_API_KEY: service().admin }
     const { code, stderr } = await shell().moorage(['api', 'GET', '/v1/agents?limit=1&limit=2'], { env })
     assert.equal(code, 2)
     assert.match(stderr, /limit: /)
   })
 
-  test("through npm, file names are relative to the person's folder", async () => {
+  test('through npm, file names are relative to the folder in which npm was called', async () => {
     const person = join(shell().folder, 'person')
     const clone = join(shell().folder, 'clone')
     for (const folder of [person, clone]) mkdirSync(folder)
@@ -73,7 +73,7 @@ describe('moorage and which service it works on', () => {
   })
 })
 
-describe('moorage deploy where every step wants a one-time code', () => {
+describe('moorage deploy if each step requires a one-time code', () => {
   const { service, shell } = shellOfAdmin()
   let app: Authenticator
   before(async () => {
@@ -88,7 +88,7 @@ describe('moorage deploy where every step wants a one-time code', () => {
   }
   const described = async () => (await service().call('GET', '/v1/agents/vault')).body.data.description
 
-  test('without a code nothing is changed', async () => {
+  test('changes nothing without a code', async () => {
     const { code, stderr } = await deploy('v0')
     assert.equal(code, 4)
     assert.match(stderr, /with --otp/)
@@ -96,13 +96,13 @@ describe('moorage deploy where every step wants a one-time code', () => {
     assert.equal(await described(), null)
   })
 
-  test('two codes: one for each step', async () => {
+  test('needs two codes, one for each step', async () => {
     const { code, stderr } = await deploy('v1', '--otp', `${app.code()},${app.code(1)}`)
     assert.equal(code, 0, stderr)
     assert.match(stderr, /Updated vault: description\n.*production serves v1 of vault/)
   })
 
-  test('with one code, it says what was changed and what was not; the next deploy needs only one code', async () => {
+  test('with one code, says what was changed and what was not; the next deploy needs only one code', async () => {
     service().advance(90_000)
     const half = await deploy('v2', '--otp', app.code())
     assert.equal(half.code, 4)

@@ -109,7 +109,7 @@ describe('moorage and its exit codes', () => {
 describe('moorage login', () => {
   const { service, shell } = shellOfNobody()
 
-  test('keeps url and key where only their owner can read them, and never prints the key', async () => {
+  test('stores url and key in a file that only its owner can read, and never prints the key', async () => {
     const { code, stdout, stderr } = await shell().moorage(['login', service().url], { stdin: `${service().admin}\n` })
     assert.equal(code, 0, stderr)
     const file = join(shell().folder, 'home/.config/moorage/config.json')
@@ -126,7 +126,7 @@ describe('moorage login', () => {
     assert.equal((await shell().moorage(['agents', 'list'])).code, 0)
   })
 
-  test('a file of logins that is damaged is named, and nothing that is in it is shown', async () => {
+  test('a damaged login file is named, and its content is not printed', async () => {
     const file = join(shell().folder, 'home/.config/moorage/config.json')
     const whole = readFileSync(file, 'utf8')
     writeFileSync(file, service().admin)
@@ -136,13 +136,13 @@ describe('moorage login', () => {
     assert.equal(stderr, `error: ${file} cannot be read: SyntaxError\n  Delete it and log in again\n`)
   })
 
-  test('a key that does not work is not kept', async () => {
+  test('a key that does not work is not stored', async () => {
     const { code } = await shell().moorage(['login', service().url, '--profile', 'bad'], { stdin: 'mrg_wrong\n' })
     assert.equal(code, 4)
     assert.ok(!(await shell().moorage(['profile'])).stdout.includes('bad'))
   })
 
-  test("a profile's key goes to the profile's own service only", async () => {
+  test("a profile's key is sent only to the profile's own service", async () => {
     const keys: unknown[] = []
     const other = await startLocalServer((request, response) => {
       keys.push(request.headers.authorization)
@@ -155,7 +155,7 @@ describe('moorage login', () => {
     await other.close()
   })
 
-  test('several logins, one current; logout forgets', async () => {
+  test('there can be several logins, one of them current; logout removes one', async () => {
     await shell().moorage(['login', service().url, '--profile', 'second'], { stdin: service().admin })
     assert.match((await shell().moorage(['profile'])).stdout, /\* +second/)
     assert.equal((await shell().moorage(['profile', 'use', 'default'])).code, 0)

@@ -7,7 +7,7 @@ import { newShell, type Shell } from '../support/clients/cli.ts'
 import { startLocalServer } from '../support/outside/local-server.ts'
 import { onAnyEngine, type Service } from '../support/service/service.ts'
 
-/** Passes everything on to the service, but lets somebody else act before the first request that fits. */
+/** Forwards everything to the service, but runs `act` before the first matching request. */
 async function startBusyNeighbour(
   service: Service,
   fits: (request: IncomingMessage) => boolean,
@@ -36,7 +36,7 @@ onAnyEngine('moorage deploy', (service) => {
     (await service().call('GET', `/v1/agents/${name}/deployments`)).body.data as { version: string; digest: string }[]
   const change = (name: string, body: object) => service().call('PATCH', `/v1/agents/${name}`, { body })
 
-  test('without a file it names the command that writes one', async () => {
+  test('without a file, it names the command that writes one', async () => {
     const shell = newShell(service())
     const { code, stderr } = await shell.moorage(['deploy'])
     assert.equal(code, 2)
@@ -47,7 +47,7 @@ onAnyEngine('moorage deploy', (service) => {
     shell.remove()
   })
 
-  /** Deploys the file while somebody else acts before the first request of this method. */
+  /** Deploys the file while another client acts before the first request with this method. */
   async function deployBeside(
     name: string,
     method: string,
@@ -69,7 +69,7 @@ onAnyEngine('moorage deploy', (service) => {
     return { told, again }
   }
 
-  test('warns of a secret that a tool names and no one has set, once for each deployment', async () => {
+  test('warns about a secret that a tool uses and that is not configured, on each deployment', async () => {
     const shell = newShell(service())
     const tool = '{type: http, name: ask, url: https://api.example.com/, headers: {x-key: "{{secret.NOBODYS}}"}}'
     writeFileSync(join(shell.folder, 'agent.yaml'), `name: warned\ntools: [${tool}]\n`)
@@ -82,7 +82,7 @@ onAnyEngine('moorage deploy', (service) => {
     }
   })
 
-  test('what someone else writes before the snapshot does not get under our label', async () => {
+  test('a change by another client before the snapshot does not end up under our label', async () => {
     const { told, again } = await deployBeside('raced', 'POST', /\/deployments/, () =>
       change('raced', { instructions: 'theirs' }),
     )
@@ -95,7 +95,7 @@ onAnyEngine('moorage deploy', (service) => {
     assert.equal(instructions, 'ours')
   })
 
-  test('what someone else writes between our look and our update is noticed', async () => {
+  test('a change by another client between reading and updating is detected', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'mixed' } })
     const { told, again } = await deployBeside(
       'mixed',
@@ -115,7 +115,7 @@ onAnyEngine('moorage deploy', (service) => {
     )
   })
 
-  test('a label that someone else takes at the last moment is refused', async () => {
+  test('a label that another client creates at the last moment is refused', async () => {
     const take = async () => {
       const ours = await agentOf('taken')
       await change('taken', { instructions: 'theirs' })
@@ -129,7 +129,7 @@ onAnyEngine('moorage deploy', (service) => {
     assert.match(told.stderr, /Version "v1" already exists/)
   })
 
-  test('a deploy refused because of its label does not change the draft', async () => {
+  test('a deploy that is refused because of its label does not change the draft', async () => {
     const shell = newShell(service())
     write(shell, 'kept', 'one')
     assert.equal((await shell.moorage(['deploy', 'v1'])).code, 0)
@@ -143,7 +143,7 @@ onAnyEngine('moorage deploy', (service) => {
     assert.deepEqual(await agentOf('kept'), before)
   })
 
-  test('a content label that someone else bound to something else is refused, not served', async () => {
+  test('a content label that another client used for other content is refused, not served', async () => {
     const shell = newShell(service())
     write(shell, 'squatted', 'ours')
     const { stdout } = await shell.moorage(['deploy', '-e', 'elsewhere', '--json'])

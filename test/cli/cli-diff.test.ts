@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { shellOfAdmin } from '../support/clients/cli.ts'
 
-describe('shows what a deploy would change, line by line', () => {
+describe('moorage diff shows what a deploy would change, line by line', () => {
   const { service, shell } = shellOfAdmin()
   const moorage = async (...args: string[]) => {
     const told = await shell().moorage(args)
@@ -21,7 +21,7 @@ model: builtin/echo
 `
   const second = first.replace('Line two.', 'Line 2.').concat('temperature: 0.5\n')
 
-  test('of an agent that is not there yet: all of it, and that it would be created', async () => {
+  test("shows the whole definition of an agent that doesn't exist yet, and that it would be created", async () => {
     write(first)
     const { stdout, stderr } = await moorage('diff')
     assert.match(stderr, /Agent "poet" doesn't exist yet. Deploying creates it/)
@@ -38,7 +38,7 @@ model: builtin/echo
     assert.equal((await service().call('GET', '/v1/agents/poet')).status, 404)
   })
 
-  test('against what the environment serves, also with deploy --dry-run; nothing is changed by looking', async () => {
+  test('compares with what the environment serves, as does deploy --dry-run, and changes nothing', async () => {
     await moorage('deploy', 'v1')
     assert.match((await moorage('diff')).stderr, /No changes: production already serves what is in agent\.yaml/)
     write(second)
@@ -60,13 +60,13 @@ model: builtin/echo
     assert.match((await moorage('diff', '-e', 'staging')).stdout, /^--- staging \(the draft\)\n/)
   })
 
-  test('deploy --dry-run refuses a label that is taken, as deploy would', async () => {
+  test('deploy --dry-run refuses an existing label, as deploy would', async () => {
     const told = await shell().moorage(['deploy', 'v1', '--dry-run'])
     assert.equal(told.code, 1)
     assert.match(told.stderr, /Version v1 of poet already exists/)
   })
 
-  test('--json is the fields that change', async () => {
+  test('--json prints the fields that change', async () => {
     const changes = JSON.parse((await moorage('diff', '--json')).stdout)
     assert.deepEqual(changes[0], { field: 'temperature', from: null, to: 0.5 })
     assert.deepEqual(
@@ -75,13 +75,13 @@ model: builtin/echo
     )
   })
 
-  test('compares with the version that is served, whatever the draft contains', async () => {
+  test('compares with the deployed version, not with the draft', async () => {
     await moorage('deploy', 'v2')
     await moorage('agents', 'update', 'poet', '--temperature', '1')
     assert.match((await moorage('diff')).stderr, /already serves what is in agent\.yaml/)
   })
 
-  test('access is compared only if the file speaks of it; the order of keys means nothing', async () => {
+  test('compares security and auth only if the file contains them, and ignores the order of keys', async () => {
     await moorage('agents', 'update', 'poet', '--temperature', '0.5')
     write(`${second}security:\n  enforceHttps: true\n`)
     const { stdout } = await moorage('diff')
@@ -90,14 +90,14 @@ model: builtin/echo
     assert.match((await moorage('diff')).stderr, /No changes: production already serves/)
   })
 
-  test('rollback --dry-run shows lines too', async () => {
+  test('rollback --dry-run shows the lines, too', async () => {
     const { stdout, stderr } = await moorage('rollback', 'poet', '--dry-run')
     assert.match(stderr, /Dry run: nothing was changed/)
     assert.match(stdout, /^--- now \(v2\)\n\+\+\+ then \(v1\)\n/)
     assert.match(stdout, /^- {2}Line 2\.\n\+ {2}Line two\.$/m)
   })
 
-  test('two texts that have nothing in common do not take long', async () => {
+  test('two texts of 5,000 lines without a common line can be compared', async () => {
     const lines = (word: string) => Array.from({ length: 5_000 }, (_, i) => `  ${word} ${i}\n`).join('')
     write(`name: long\ninstructions: |\n${lines('old')}`)
     await moorage('deploy')
@@ -106,7 +106,7 @@ model: builtin/echo
     assert.equal(stdout.match(/^\+ {2}new/gm)?.length, 5_000)
   })
 
-  test('a mistake in the file is reported as deploy reports it', async () => {
+  test('an error in the file is reported as deploy reports it', async () => {
     write('name: poet\nmodle: x\n')
     const told = await shell().moorage(['diff'])
     assert.equal(told.code, 2)

@@ -6,7 +6,7 @@ import { buildProgram } from '../../src/cli/commands.ts'
 import type { World } from '../../src/cli/world.ts'
 import { shellOfAdmin } from '../support/clients/cli.ts'
 
-/** Nothing is run: only what commands declare is looked at. */
+/** No command is run: only the declarations are read. */
 const world = { stdout: process.stdout, stderr: process.stderr } as unknown as World
 
 /** Every command that does something, with its options. */
@@ -19,12 +19,12 @@ async function everyCommand(): Promise<[string, Option[]][]> {
   return program.commands.flatMap((command) => walk(command, command.name()))
 }
 
-/** The options that mean the same wherever they stand. */
+/** Options that have the same meaning in every command. */
 const COMMON = [...takesStore(new Command()).addOption(yesOption()).options]
 
 const namesOf = ({ long, short }: Option) => [long, short].filter((name) => name !== undefined)
 
-/** Everything in a command that takes the name of a common option for something else. */
+/** Options of a command that use the name of a common option for something else. */
 function takenNames(path: string, options: Option[]): string[] {
   return options.flatMap((option) => {
     const common = COMMON.find((known) => namesOf(known).some((name) => namesOf(option).includes(name)))
@@ -34,7 +34,7 @@ function takenNames(path: string, options: Option[]): string[] {
   })
 }
 
-/** These say what becomes of the login, or of the project: it is still the one that --profile or --project names. */
+/** Here the option is about the login or the project itself, which is still the one that --profile or --project names. */
 const isLogin = (path: string, { long = '' }: Option) =>
   ['login', 'logout', 'export'].includes(path) && ['--profile', '--project'].includes(long)
 

@@ -34,7 +34,7 @@ describe('--help', () => {
   })
 
   for (const group of new Set(COMMANDS.map((command) => command.group))) {
-    test(`of the commands of ${group}`, async (t) => {
+    test(`describes the commands of ${group}`, async (t) => {
       const program = await buildProgram(world, () => true)
       const names = COMMANDS.filter((command) => command.group === group).map(({ name }) => name)
       const commands = program.commands.filter((command) => names.includes(command.name()))

@@ -12,7 +12,7 @@ describe('errors of commands with --json', () => {
     return body
   }
 
-  test("prints the service's error unchanged, with the request ID", async () => {
+  test("print the service's error unchanged, with the request ID", async () => {
     const { request_id, ...missing } = await failing('agents', 'get', 'nobody-at-all')
     assert.match(request_id, /^req_/)
     assert.deepEqual(missing, {
@@ -28,7 +28,7 @@ describe('errors of commands with --json', () => {
     )
   })
 
-  test("prints the command's own errors", async () => {
+  test("are printed for the command's own errors", async () => {
     assert.deepEqual(await failing('agents', 'delete', 'hello'), {
       success: false,
       error: {
@@ -46,7 +46,7 @@ describe('errors of commands with --json', () => {
     assert.match(error.hint, /moorage login/)
   })
 
-  test('commands and flags that do not exist', async () => {
+  test('are printed for unknown commands and flags', async () => {
     for (const args of [['nonsense'], ['agents', 'list', '--nonsense'], ['agents', 'get'], ['agents']]) {
       const { error, exit_code } = await failing(...args)
       assert.deepEqual([error.code, exit_code], ['usage', 2], args.join(' '))
@@ -54,7 +54,7 @@ describe('errors of commands with --json', () => {
     }
   })
 
-  test('messages besides the data are one JSON object per line', async () => {
+  test('other messages are printed as one JSON object per line', async () => {
     const { code, stdout, stderr } = await shell().moorage([
       'keys',
       'list',
@@ -68,7 +68,7 @@ describe('errors of commands with --json', () => {
     assert.match(JSON.parse(stderr).note, /^Using the local data directly/)
   })
 
-  test('a message that only speaks of --json changes nothing', async () => {
+  test("are not printed if --json is only the message's text", async () => {
     const { code, stdout, stderr } = await shell().moorage(['invoke', 'hello', '--', '--json'])
     assert.deepEqual([code, stdout], [0, '--json\n'])
     assert.match(stderr, /^req_/)

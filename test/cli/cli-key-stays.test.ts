@@ -6,7 +6,7 @@ import { type LocalServer, startLocalServer } from '../support/outside/local-ser
 
 const OWN_KEY = 'mrg_of_the_service_at_home'
 
-/** Somewhere else: takes whatever comes and says yes to it. */
+/** Another server, which accepts every request. */
 async function startStranger(answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const heard: { url: string | undefined; key: string | undefined }[] = []
   const server = await startLocalServer((request, response) => {
@@ -19,7 +19,7 @@ async function startStranger(answer: (request: IncomingMessage, response: Server
 const sayYes = (_request: IncomingMessage, response: ServerResponse) =>
   response.writeHead(200, { 'content-type': 'application/json' }).end('{"success":true,"data":{"id":"whk_1"}}')
 
-describe('the key of a service', () => {
+describe('a configured key is sent only to its service', () => {
   const { service, shell } = shellOfAdmin()
   let stranger: Awaited<ReturnType<typeof startStranger>>
   before(async () => {
@@ -27,7 +27,7 @@ describe('the key of a service', () => {
   })
   after(() => stranger.close())
 
-  test("webhooks update --url: the flag is the service's address, and whoever is there gets no key", async () => {
+  test("webhooks update --url means the service's URL, and that service gets no key", async () => {
     const { body } = await service().call('POST', '/v1/webhooks', {
       body: { url: 'https://example.com/hook', events: ['*'] },
     })
@@ -43,13 +43,13 @@ describe('the key of a service', () => {
     assert.equal(status, 'enabled')
   })
 
-  test('--url of the same service, however it is written, gets it', async () => {
+  test('--url of the same service gets the key, however the URL is written', async () => {
     for (const url of [service().url, `${service().url}/`, service().url.replace('http:', 'HTTP:')]) {
       assert.equal((await shell().moorage(['whoami', '--url', url])).code, 0, url)
     }
   })
 
-  test('what --url names finds its own login', async () => {
+  test('--url selects the login of that service', async () => {
     const home = newShell()
     await home.moorage(['login', service().url, '--profile', 'harbour'], { stdin: service().admin })
     const env = { MOORAGE_URL: stranger.url, MOORAGE_API_KEY: OWN_KEY }

@@ -15,7 +15,7 @@ describe('moorage shows agents by name', () => {
     return told.stdout
   }
 
-  test('in the lists of keys and webhooks and in the audit log; --json has the ids', async () => {
+  test('in lists of keys and webhooks and in the audit log; --json prints the IDs', async () => {
     const id = await createAgent(service(), 'front-desk')
     const { id: keyId } = await createKey(service(), { role: 'viewer', agent_id: id })
     await moorage('webhooks', 'create', 'https://example.com/hook', '--events', 'ping', '--agent', 'front-desk')
@@ -33,14 +33,14 @@ describe('moorage shows agents by name', () => {
     assert.equal(keys.find((key: { id: string }) => key.id === keyId).agent_id, id)
   })
 
-  test('the audit log is found by name too, and shows one that is gone by its id', async () => {
+  test('audit list --agent accepts a name, and shows a deleted agent by its ID', async () => {
     const id = await createAgent(service(), 'short-lived')
     assert.match(await moorage('audit', 'list', '--agent', 'short-lived'), /createAgent/)
     await service().call('DELETE', `/v1/agents/${id}`)
     assert.match(await moorage('audit', 'list', '--agent', id), new RegExp(id))
   })
 
-  test('many are asked for by the page; a key that may not read agents sees ids', async () => {
+  test("many agents are looked up page by page; a key that can't read agents sees IDs", async () => {
     const ids = await Promise.all(Array.from({ length: 12 }, (_, i) => createAgent(service(), `many-${i}`)))
     for (const agent_id of ids) await createKey(service(), { role: 'viewer', agent_id })
     assert.match(await moorage('keys', 'list', '--limit', '100'), /many-11/)
@@ -49,7 +49,7 @@ describe('moorage shows agents by name', () => {
     assert.match(told.stdout, /agt_/)
   })
 
-  test('a schedule at a time from now, one that is paused, and when it is said in two ways', async () => {
+  test('schedules accept a time from now, show that they are paused, and refuse two kinds of times', async () => {
     const id = (await moorage('schedules', 'create', 'hello', 'Is the tide in?', '--at', '30m')).trim()
     const { at } = JSON.parse(await moorage('schedules', 'get', 'hello', id, '--json'))
     assert.ok(Math.abs(Date.parse(at) - Date.now() - DAY_MS / 48) < 60_000, at)
@@ -60,19 +60,19 @@ describe('moorage shows agents by name', () => {
     assert.match(told.stderr, /exactly one of/)
   })
 
-  test('Tab completes names: as an argument, as an option, after options', async () => {
+  test('Tab completes agent names as arguments and as option values', async () => {
     const complete = async (...words: string[]) => (await moorage('__complete', ...words)).split('\n').filter(Boolean)
     assert.deepEqual(await complete('invoke', 'front'), ['front-desk'])
     assert.deepEqual(await complete('agents', 'get', 'he'), ['hello'])
     assert.deepEqual(await complete('keys', 'create', 'x', '--agent', 'he'), ['hello'])
     assert.deepEqual(await complete('logs', '--level', 'info', 'he'), ['hello'])
-    // The message is anything, a key's id is no agent, and an option is an option.
+    // A message is free text, a key's ID is not an agent, and an option is completed as an option.
     assert.deepEqual(await complete('invoke', 'hello', 'he'), [])
     assert.deepEqual(await complete('keys', 'get', 'he'), [])
     assert.deepEqual(await complete('agents', 'get', '--jso'), ['--json'])
   })
 
-  test('a service that lies about names, or does not answer, completes nothing and says nothing', async () => {
+  test("Tab offers no unsafe names, and nothing at all if the service doesn't answer", async () => {
     const liar = await startLocalServer((_request, response) => {
       const data = ['$(touch pwned)', 'good', 'a b', '`id`'].map((name) => ({ id: 'agt_1', name }))
       const pagination = { limit: 100, offset: 0, total: 4, has_more: false }

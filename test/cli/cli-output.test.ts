@@ -9,7 +9,7 @@ const head = [
 ]
 
 describe('a table', () => {
-  test('columns as wide as they must be', () => {
+  test('makes columns as wide as their longest value', () => {
     const rows = [
       ['a', 'short'],
       ['abc', 'a\nb'],
@@ -17,7 +17,7 @@ describe('a table', () => {
     assert.deepEqual(renderTable(head, rows), ['ID   TEXT', 'a    short', 'abc  a b'])
   })
 
-  test('texts are cut first, then ids in the middle', () => {
+  test('cuts texts first, then the middle of IDs', () => {
     const rows = [['key_0123456789', 'a very long text that does not fit']]
     assert.deepEqual(renderTable(head, rows, 30), ['ID              TEXT', 'key_0123456789  a very long t…'])
     assert.deepEqual(renderTable(head, rows, 27), ['ID             TEXT', 'key_01…456789  a very long…'])
@@ -27,7 +27,7 @@ describe('a table', () => {
     assert.equal(named, `港港…港港港   ${'x'.repeat(12)}`)
   })
 
-  test('on a narrow terminal short words stay whole', () => {
+  test('keeps short words whole on a narrow terminal', () => {
     const titles = ['REQUEST', 'STATUS', 'MS', 'MESSAGE']
     const columns = titles.map((title) => ({ title, isCopied: title === 'REQUEST' }))
     const row = ['req_01M7QKC79M0002ENRNC6TTMGWK', 'completed', '1204', 'Which berth is free tonight?']
@@ -38,7 +38,7 @@ describe('a table', () => {
     ])
   })
 
-  test('wide characters take two places', () => {
+  test('counts wide characters as two columns', () => {
     const rows = [
       ['港', 'x'],
       ['⚓️🚢', 'y'],
@@ -49,13 +49,13 @@ describe('a table', () => {
 })
 
 describe('a sparkline', () => {
-  test('from zero to the highest', () => {
+  test('goes from zero to the highest value', () => {
     assert.equal(sparkline([0, 1, 2, 3, 4, 5, 6, 7], 20), '▁▂▃▄▅▆▇█')
     assert.equal(sparkline([0, 0], 20), '▁▁')
     assert.equal(sparkline([5], 20), '█')
   })
 
-  test('more values than places: the highest of each', () => {
+  test('shows the highest of each group if there are more values than columns', () => {
     assert.equal(sparkline([0, 7, 0, 0, 0, 0, 0, 7], 4), '█▁▁█')
   })
 })

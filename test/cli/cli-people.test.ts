@@ -74,7 +74,7 @@ test('people are named by address, projects by name, and the keys that people lo
   })
 })
 
-test('the audit log names who acted, and a move the keys that it ended', async (t) => {
+test('the audit log names the person, and a move lists the keys that it ended', async (t) => {
   const issuer = await issuerOf(t)
   issuer.accounts.set('ada', ada)
   await withIssuers('sqlite', [{ issuer, entry: { roles } }], async (service) => {

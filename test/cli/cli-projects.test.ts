@@ -11,7 +11,7 @@ onAnyEngine('moorage projects', (service) => {
 
   const limits = async () => (await service().call('GET', '/v1/projects/shop')).body.data.limits
 
-  test('sets each limit, leaves the others as they are, and takes one away', async () => {
+  test('sets each limit, keeps the others unchanged, and removes one', async () => {
     const made = await shell.moorage(['projects', 'create', 'shop', '--retention-days', '30'])
     assert.equal(made.code, 0, made.stderr)
     assert.deepEqual(await limits(), {
@@ -36,7 +36,7 @@ onAnyEngine('moorage projects', (service) => {
     assert.deepEqual(nothing, { code: 2, stdout: '', stderr: 'error: Specify what to change, such as --name\n' })
   })
 
-  test('whoami and the usage by project name the project beside its id', async () => {
+  test("whoami and usage by project show the project's name next to its ID", async () => {
     const id = (await service().call('GET', '/v1/projects/shop')).body.data.id
     const env = { MOORAGE_PROJECT: 'shop' }
     assert.match((await shell.moorage(['whoami'], { env })).stdout, new RegExp(`^project_id +${id} \\(shop\\)$`, 'm'))
@@ -45,7 +45,7 @@ onAnyEngine('moorage projects', (service) => {
     await shell.moorage(['invoke', 'clerk', 'Hello'], { env })
     const { stdout } = await shell.moorage(['usage', '--by', 'project', '--all-projects'])
     assert.match(stdout, new RegExp(`^${id} \\(shop\\) +1 `, 'm'))
-    // A key that may not list projects does not know the name.
+    // A key that can't list projects does not see the name.
     const { secret } = await createKey(inProject(service(), 'shop'), { role: 'caller' })
     const told = await shell.moorage(['whoami'], { env: { MOORAGE_API_KEY: secret } })
     assert.match(told.stdout, new RegExp(`^project_id +${id}$`, 'm'))

@@ -140,7 +140,7 @@ describe('moorage backup and restore', () => {
   })
   const moorage = (...args: string[]) => shell().moorage([...args])
 
-  test('a backup of a service at work starts elsewhere with everything in it', async (t) => {
+  test('a backup of a busy service starts elsewhere with all its data', async (t) => {
     const writing = Promise.all(
       Array.from({ length: 40 }, (_, i) => service().call('POST', '/v1/agents', { body: { name: `busy-${i}` } })),
     )
@@ -169,7 +169,7 @@ describe('moorage backup and restore', () => {
     assert.equal(bytes.toString(), 'bytes of a client')
   })
 
-  test('the bytes of files that were deleted before it are not in a backup', async () => {
+  test('a backup does not include files that were deleted before it', async () => {
     const gone = await uploaded(service(), 'gone before')
     await service().call('DELETE', `/v1/files/${gone}`)
     const made = await moorage('backup', 'two', '--data', service().data)
@@ -177,14 +177,14 @@ describe('moorage backup and restore', () => {
     assert.equal(readdirSync(join(shell().folder, 'two/files')).length, 1)
   })
 
-  test('a store that is in use is not replaced', async () => {
+  test('a restore is refused while a service uses the data', async () => {
     const { code, stderr } = await moorage('restore', 'one', '--data', service().data, '--yes')
     assert.equal(code, 1)
     assert.match(stderr, /is in use\. Stop the service first\./)
     assert.equal((await service().call('GET', '/v1/agents/kept')).status, 200)
   })
 
-  test('restoring over a store asks first, and keeps what was there', async () => {
+  test('a restore over existing data asks first, and keeps a copy of it', async () => {
     assert.equal((await moorage('restore', 'one', '--data', 'elsewhere')).code, 2)
     const { code, stderr } = await moorage('restore', 'one', '--data', 'elsewhere', '--yes')
     assert.equal(code, 0, stderr)
@@ -192,7 +192,7 @@ describe('moorage backup and restore', () => {
     assert.ok(existsSync(kept))
   })
 
-  describe('restores over what a kill -9 and a bad disk left behind', () => {
+  describe('a restore over data damaged by a crash or a bad disk', () => {
     const garbage = Buffer.alloc(8192, 'not a database ')
     const leftovers: Record<string, string[]> = {
       'a damaged store': ['moorage.db'],
@@ -200,10 +200,10 @@ describe('moorage backup and restore', () => {
       'the log of a store that is gone': ['moorage.db-wal', 'moorage.db-shm'],
     }
     for (const [what, files] of Object.entries(leftovers)) {
-      test(`${what} is moved aside, and nothing of it gets into the backup`, async () => {
+      test(`moves ${what} aside, and restores nothing from it`, async () => {
         const folder = join(shell().folder, what.replaceAll(' ', '-'))
         mkdirSync(folder)
-        // Of a service at work: as they would lie there had it been killed.
+        // Copied from a running service, as a crash would leave them.
         for (const file of files) copyFileSync(join(service().data, file), join(folder, file))
         if (files.includes('moorage.db')) writeFileSync(join(folder, 'moorage.db'), garbage)
 
@@ -223,7 +223,7 @@ describe('moorage backup and restore', () => {
     }
   })
 
-  test('without the right master key nothing is touched', async () => {
+  test('a restore without the right master key changes nothing', async () => {
     await moorage('backup', 'keyless', '--data', service().data)
     assert.equal(existsSync(join(shell().folder, 'keyless/master.key')), false)
     const { code, stderr } = await moorage('restore', 'keyless', '--data', 'empty')
@@ -232,7 +232,7 @@ describe('moorage backup and restore', () => {
     assert.equal(existsSync(join(shell().folder, 'empty')), false)
   })
 
-  test('a copy is paused until it is resumed: it runs nothing, and sends nothing that waits', async (t) => {
+  test('a restored copy is paused until it is resumed: it runs nothing and sends nothing', async (t) => {
     const inbox = await openInbox(t, (_arrival, _request, response) => response.writeHead(500).end())
     await withService(
       'sqlite',
@@ -262,7 +262,7 @@ describe('moorage backup and restore', () => {
     )
   })
 
-  test('a service may start paused, whatever was restored', async () => {
+  test('a service can start paused without a restore', async () => {
     await withService(
       'sqlite',
       async (paused) => {
@@ -274,7 +274,7 @@ describe('moorage backup and restore', () => {
     )
   })
 
-  test('a backup that was changed, and one with links among its files, are refused', async () => {
+  test('a changed backup, or one with links among its files, is refused', async () => {
     const folder = join(shell().folder, 'forged')
     assert.equal((await moorage('backup', 'forged', '--data', service().data, '--include-master-key')).code, 0)
     const link = join(folder, 'files', 'blob_link')
@@ -293,7 +293,7 @@ describe('moorage backup and restore', () => {
     assert.equal(existsSync(join(shell().folder, 'nowhere')), false)
   })
 
-  test('a store of another version is not backed up, and no folder is left', async () => {
+  test('data of an unsupported version is not backed up, and no folder is created', async () => {
     const folder = join(shell().folder, 'older')
     mkdirSync(folder)
     const store = new DatabaseSync(join(folder, 'moorage.db'))
@@ -312,7 +312,7 @@ describe('moorage backup and restore', () => {
     assert.equal((await moorage('restore', 'nothing', '--data', 'empty')).code, 3)
   })
 
-  test('PostgreSQL has tools of its own', async () => {
+  test("for PostgreSQL, backup and restore name PostgreSQL's own tools", async () => {
     const env = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
     for (const [command, tool] of [
       [['backup'], /pg_dump/],

@@ -10,7 +10,7 @@ const IN_A_CELL = SHOWN.replace('\t', ' ')
 const CLEAR_LINE = '\r\u001b[K'
 const STEERS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u
 
-describe('what strangers wrote, in a terminal', () => {
+describe('untrusted text in a terminal', () => {
   const { service, shell } = shellOfAdmin()
   let request_id: string
   before(async () => {
@@ -19,7 +19,7 @@ describe('what strangers wrote, in a terminal', () => {
     const { body } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: EVIL } })
     request_id = body.data.request_id
   })
-  // Without colours of our own, nothing may be left that steers.
+  // Without our own colors, no control characters may remain.
   const seen = async (...args: string[]) => {
     const { stdout, stderr } = await shell().moorage(args, { isTTY: true, env: { NO_COLOR: '1' } })
     const text = (stdout + stderr).replaceAll(CLEAR_LINE, '')
@@ -27,13 +27,13 @@ describe('what strangers wrote, in a terminal', () => {
     return text
   }
 
-  test('answers, streamed or whole', async () => {
+  test('control characters are shown as text in answers, streamed or whole', async () => {
     for (const how of [[], ['--no-stream']]) {
       assert.ok((await seen('invoke', 'hello', EVIL, ...how)).startsWith(`${SHOWN}\n`))
     }
   })
 
-  test('tables, records, logs and errors', async () => {
+  test('in tables, records, logs and errors', async () => {
     assert.ok((await seen('invocations', 'list', 'hello')).includes(IN_A_CELL))
     assert.ok((await seen('invocations', 'get', 'hello', request_id)).includes(SHOWN))
     assert.ok((await seen('invoke', 'failing', 'hi', '--no-stream')).includes('error'))
@@ -41,7 +41,7 @@ describe('what strangers wrote, in a terminal', () => {
     assert.ok((await seen('agents', 'get', EVIL)).includes('before'))
   })
 
-  test('logs that are followed, conversations, what tools are asked, questions', async () => {
+  test('in followed logs, conversations, tool calls and questions', async () => {
     const stopWhen = (stdout: string) => stdout.includes('owned')
     const { stdout } = await shell().moorage(['logs', 'failing', '-f'], {
       isTTY: true,
@@ -59,7 +59,7 @@ describe('what strangers wrote, in a terminal', () => {
     assert.ok((await seen('invoke', 'caller', 'call')).includes('owned'))
   })
 
-  test('no entry of a log can be forged by what another one says', async () => {
+  test("a log message can't look like another log entry", async () => {
     const forged = 'first\n2026-01-01T00:00:00.000Z error forged'
     const script = { rules: [{ fail: forged }] }
     await service().call('POST', '/v1/agents', { body: { name: 'forger', model: 'builtin/script', script } })
@@ -71,7 +71,7 @@ describe('what strangers wrote, in a terminal', () => {
     }
   })
 
-  test('stderr and the text of logs are harmless in a file, too', async () => {
+  test('stderr and logs are safe in a file, too', async () => {
     for (const args of [
       ['agents', 'get', EVIL],
       ['logs', 'failing'],
@@ -81,12 +81,12 @@ describe('what strangers wrote, in a terminal', () => {
     }
   })
 
-  test('JSON is still the same JSON', async () => {
+  test('--json prints the original text', async () => {
     const receipt = JSON.parse(await seen('invocations', 'get', 'hello', request_id, '--json'))
     assert.equal(receipt.message, EVIL)
   })
 
-  test('a program gets every byte of an answer; a table shows them whoever reads it', async () => {
+  test('an answer is printed unchanged to a pipe, but a table never is', async () => {
     assert.equal((await shell().moorage(['invoke', 'hello', EVIL])).stdout, `${EVIL}\n`)
     assert.ok((await shell().moorage(['invocations', 'list', 'hello'])).stdout.includes(IN_A_CELL))
   })

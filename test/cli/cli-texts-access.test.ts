@@ -12,13 +12,13 @@ import { localProvider } from '../support/service/with-model.ts'
 import { makePerson } from '../support/slices/people.ts'
 
 const HINT = [/mrg_\w+…\w+/g, 'hint'] as const
-/** That a key was used is written down at times that differ. */
+/** Keys' last uses are saved at varying times. */
 const USED = [/(?<="last_used_at": )(null|"[^"]*")|(?<=mrg_\w+…\w+  )\S+$/gm, 'when'] as const
 
 /** What a project stores is measured in the background. */
 const STORED = [/(?<="stored_bytes": )(null|\d+)(?=,\n +"is_default)|(?<=^stored_bytes {2})\S+/gm, 'bytes'] as const
 
-describe('what the commands of access print', () => {
+describe('output of the commands for access', () => {
   let model: ModelServer
   let service: Service
   let shell: Shell
@@ -222,7 +222,7 @@ describe('what the commands of access print', () => {
     )
   })
 
-  test('who is signed in to the console', async (t) => {
+  test('console sessions', async (t) => {
     const { run, both, text } = transcriptOf(() => shell)
     const tab = new ConsoleTab(() => service)
     await tab.signIn(service.admin)

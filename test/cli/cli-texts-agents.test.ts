@@ -6,7 +6,7 @@ import { startClock, stopClock, transcriptOf } from '../support/clients/transcri
 import { approve } from '../support/running/approved.ts'
 import { type Service, startService } from '../support/service/service.ts'
 
-describe('what the commands of agents print', () => {
+describe('output of the commands for agents', () => {
   let service: Service
   let shell: Shell
   before(async () => {

@@ -11,7 +11,7 @@ import { type Service, startService } from '../support/service/service.ts'
 
 const EXPORTS = resolve(import.meta.dirname, '../fixtures/import')
 
-describe('what the commands of memory, users, files and schedules print', () => {
+describe('output of the commands for memory, users, files and schedules', () => {
   let service: Service
   let shell: Shell
   before(async () => {

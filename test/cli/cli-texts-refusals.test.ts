@@ -5,7 +5,7 @@ import { startLocalServer } from '../support/outside/local-server.ts'
 import { approve } from '../support/running/approved.ts'
 import { type Service, startService } from '../support/service/service.ts'
 
-describe('what commands print when they fail', () => {
+describe('output of commands that fail', () => {
   let service: Service
   let shell: Shell
   let viewer: string
@@ -109,7 +109,7 @@ describe('what commands print when they fail', () => {
     approve(t, 'cli/refusals.txt', text(more))
   })
 
-  test('tables and records in a terminal, with its width and in colours', async (t) => {
+  test('tables and records in a terminal, with its width and colors', async (t) => {
     const { run, text } = transcriptOf(() => shell)
     const env = { MOORAGE_URL: service.url, MOORAGE_API_KEY: service.admin }
     const description = 'A description that is longer than what a line of a narrow terminal has room for'

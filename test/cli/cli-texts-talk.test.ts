@@ -22,7 +22,7 @@ const USAGE = {
   completion_tokens_details: { reasoning_tokens: 7 },
 }
 
-describe('what the commands that talk to agents print', () => {
+describe('output of the commands that talk to agents', () => {
   let model: ModelServer
   let till: LocalServer
   let service: Service

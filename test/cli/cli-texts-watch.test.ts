@@ -14,7 +14,7 @@ const PRICES = [
   { model: 'builtin/*', input: 0, output: 0 },
 ]
 
-describe('what the commands that watch print', () => {
+describe('output of the commands for monitoring', () => {
   let model: ModelServer
   let receiver: LocalServer
   let service: Service

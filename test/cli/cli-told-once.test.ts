@@ -6,7 +6,7 @@ describe('a secret is shown once, on stdout', () => {
   const { service, shell } = shellOfAdmin()
   const local = () => ['--local', '--data', service().data]
 
-  /** Wherever else it stood, it would end up in somebody's log. */
+  /** Anywhere else, the secret would end up in a log. */
   const toldOnce = ({ code, stdout, stderr }: CliRun, secret: RegExp) => {
     assert.equal(code, 0, stderr)
     assert.equal(stdout.match(new RegExp(secret, 'g'))?.length, 1, stdout)

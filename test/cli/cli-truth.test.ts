@@ -12,10 +12,10 @@ import { startWithModel } from '../support/service/with-model.ts'
 import { refundingAgent, startTill, startWaiting } from '../support/slices/approvals.ts'
 import { searchMemory } from '../support/slices/memory.ts'
 
-describe('commands say what was done', () => {
+describe('messages of commands', () => {
   const { service, shell } = shellOfAdmin()
 
-  test('memory import: the same file again is written only with --again', async () => {
+  test('memory import: the same file is imported again only with --again', async () => {
     const agent = await newAgent(service())
     const file = join(shell().folder, 'mem0.json')
     writeFileSync(file, JSON.stringify([{ id: 'a', memory: 'Likes the sea' }]))
@@ -53,7 +53,7 @@ describe('commands say what was done', () => {
     assert.deepEqual(await contextAfter('--context', '{}'), {})
   })
 
-  test('hints name the project and the profile of the command that printed them', async () => {
+  test('hints contain the project and the profile of the command that printed them', async () => {
     const project = { body: { name: 'shop' } }
     const { body } = await service().call('POST', '/v1/projects', project)
     const headers = { 'moorage-project': body.data.id }
@@ -71,7 +71,7 @@ describe('commands say what was done', () => {
     assert.match(begun.stderr, /moorage invocations follow teller req_\w+ --project shop\n/)
   })
 
-  test('api prints a reply that is not JSON as it is', async () => {
+  test('api prints a reply that is not JSON unchanged', async () => {
     const { code, stdout, stderr } = await shell().moorage([
       'api',
       'GET',
@@ -83,7 +83,7 @@ describe('commands say what was done', () => {
     assert.match(stdout, /^\w+(,\w+)+\r\n/)
   })
 
-  test('a misspelt role is named, with the one that was probably meant', async () => {
+  test('a misspelled role is quoted, with the role that was probably meant', async () => {
     const { code, stderr } = await shell().moorage(['keys', 'create', 'ci', '--role', 'develper'])
     assert.equal(code, 2)
     assert.match(stderr, /There is no role develper\. Did you mean developer\? The roles are admin, /)
@@ -227,7 +227,7 @@ describe('a run that waits for something other than a person', () => {
 describe('moorage providers set', () => {
   const { shell } = shellOfAdmin()
 
-  test('keeps what is stored of images unless --vision is given', async () => {
+  test('keeps the stored image support unless --vision is given', async () => {
     const set = async (...more: string[]) => {
       const url = 'https://llm.example.com/v1'
       const args = ['providers', 'set', 'gateway', '--base-url', url, '--no-key', '--json', ...more]
@@ -269,8 +269,8 @@ describe('errors for clients of OpenAI and MCP', () => {
   })
 })
 
-describe('another API at the address', () => {
-  test('its errors are not taken for ours', async () => {
+describe('another API at the URL', () => {
+  test('its errors are not shown as errors of Moorage', async () => {
     const server = await startLocalServer((_request, response) => {
       const error = { code: 'invalid_api_key', message: 'Incorrect API key provided' }
       response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
@@ -287,7 +287,7 @@ describe('another API at the address', () => {
     }
   })
 
-  test('login --sso where nothing listens ends with exit code 7 and says why', async () => {
+  test('login --sso with an unreachable URL ends with exit code 7 and says why', async () => {
     const service = await startService('sqlite')
     const { url } = service
     await service.stop()
@@ -303,7 +303,7 @@ describe('another API at the address', () => {
   })
 })
 
-test('runs that are listed while others begin come once', async () => {
+test('a run is listed once, even if new runs start during the listing', async () => {
   const service = await startService('sqlite')
   try {
     const invoke = () => service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } })

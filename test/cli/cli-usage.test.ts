@@ -28,7 +28,7 @@ for (const engine of ANY_ENGINE) {
       await stop()
     })
 
-    test('reports sums, of an agent by its name too, and as CSV', async () => {
+    test("usage prints sums, can be filtered by an agent's name, and can be CSV", async () => {
       const shown = await shell.moorage(['usage', '--by', 'model', '--agent', 'teller'])
       assert.equal(shown.code, 0, shown.stderr)
       assert.match(
@@ -45,7 +45,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([none.code, none.stdout], [3, ''])
     })
 
-    test('a price that is set later is applied to the past, and one that is lowered says less', async () => {
+    test('usage reprice applies a new price to past usage, even if it is lower', async () => {
       const url = databaseUrl(service)
       const reprice = async (input: number) => {
         const env = {
@@ -67,7 +67,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(await reprice(1), /0 of 1 calls have a new cost, 0 had no price before: USD 0\.000000 more/)
     })
 
-    test('prices are set, listed and deleted; a budget in dollars warns where one is missing', async () => {
+    test('prices can be set, listed and deleted; a budget in dollars warns about a missing price', async () => {
       const meta = await newAgent(service, { name: 'meta', model: 'local/meta/llama' })
       const create = (name: string) =>
         shell.moorage(['budgets', 'create', name, '--usd', '5', '--scope', 'agent', '--for', meta])
@@ -87,7 +87,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await shell.moorage(['prices', 'set', 'llama', '--input', '1', '--output', '1'])).code, 2)
     })
 
-    test('a budget has one limit, which is a number; a list says whose it is', async () => {
+    test('a budget has exactly one limit, which is a number; the list shows its scope', async () => {
       const create = (...args: string[]) => shell.moorage(['budgets', 'create', 'small', ...args])
       const two = await create('--usd', '1', '--tokens', '2')
       assert.deepEqual([two.code, two.stderr.includes('Specify only one of --usd, --tokens or --runs.')], [2, true])
@@ -97,7 +97,7 @@ for (const engine of ANY_ENGINE) {
       assert.match((await shell.moorage(['budgets', 'list'])).stdout, /small +each user +USD 25 +month +0 +0/)
     })
 
-    test('a budget is named by its id or its name, unless several have it', async () => {
+    test('a budget can be named by its ID, or by its name if that is unique', async () => {
       const { id } = JSON.parse((await shell.moorage(['budgets', 'get', 'small', '--json'])).stdout)
       assert.match((await shell.moorage(['budgets', 'get', id])).stdout, /^name +small$/m)
       const none = await shell.moorage(['budgets', 'get', 'smaller'])
@@ -112,13 +112,13 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await shell.moorage(['budgets', 'create', 'small', '--usd', '25', '--scope', 'user'])).code, 0)
     })
 
-    test('a pause of all projects says how it ends', async () => {
+    test('pause --all-projects prints the command that resumes', async () => {
       const paused = await shell.moorage(['pause', 'a loop', '--all-projects'])
       assert.match(paused.stderr + paused.stdout, /nothing runs until `moorage resume --all-projects`/)
       assert.equal((await shell.moorage(['resume', '--all-projects'])).code, 0)
     })
 
-    test('a background run waits for a budget if requested', async () => {
+    test('invoke can wait for a budget in a background run', async () => {
       const made = await shell.moorage(['invoke', 'teller', 'Go', '--background', '--on-budget', 'wait'])
       assert.equal(made.code, 0, made.stderr)
       const refused = await shell.moorage(['invoke', 'teller', 'Go', '--on-budget', 'wait'])

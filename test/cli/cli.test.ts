@@ -53,7 +53,7 @@ describe('moorage, from an empty folder', () => {
     )
   })
 
-  test('deploying the same again changes nothing; a label that is something else is refused', async () => {
+  test('deploying the same content again changes nothing; a label with other content is refused', async () => {
     await ok('init', 'again', '-f', 'again.yaml')
     const first = JSON.parse((await ok('deploy', '--file', 'again.yaml', '--json')).stdout)
     assert.match(first.version, /^[0-9a-f]{12}$/)
@@ -77,7 +77,7 @@ describe('moorage, from an empty folder', () => {
     assert.deepEqual([description, temperature], [null, null])
   })
 
-  test('mistakes in the file: all of them, each with its place, exit code 2', async () => {
+  test('all errors in the file are reported with line and column, exit code 2', async () => {
     writeFileSync(join(shell().folder, 'bad.yaml'), 'name: Bad Name\ntemprature: 1\nlimits:\n  max_steps: many\n')
     const { code, stderr } = await shell().moorage(['deploy', '--file', 'bad.yaml'])
     assert.equal(code, 2)
@@ -86,7 +86,7 @@ describe('moorage, from an empty folder', () => {
     assert.match(stderr, /bad\.yaml:4:14: limits\.max_steps: /)
   })
 
-  test('a key: the secret alone on stdout; rotate, revoke', async () => {
+  test('keys create prints only the secret on stdout; rotate and revoke work', async () => {
     const created = await ok('keys', 'create', 'ci', '--role', 'developer')
     assert.match(created.stdout, /^mrg_\w{49}\n$/)
     const [key] = JSON.parse((await ok('keys', 'list', '--json')).stdout)
@@ -127,7 +127,7 @@ describe('moorage, from an empty folder', () => {
       stopWhen: (stdout) => linesOf(stdout).length === 3,
     })
     await ok('invoke', 'noisy', 'during')
-    // A look later: what was printed by then is not printed again.
+    // One poll later, entries that were already printed must not be printed again.
     await new Promise((resolve) => setTimeout(resolve, 1500))
     await ok('invoke', 'noisy', 'at last')
     const { code, stdout } = await following
@@ -139,13 +139,13 @@ describe('moorage, from an empty folder', () => {
     )
   })
 
-  test('logs -f prints an entry once that is stored between its first two looks', async (t) => {
+  test('logs -f prints an entry once, even if it is stored between the first two requests', async (t) => {
     await ok('agents', 'create', 'sudden')
     const seen = new AbortController()
     let looks = 0
     const between = await startLocalServer(async ({ url = '', headers }, response) => {
       if (/\/logs\?/.test(url)) looks += 1
-      // It has seen where the log ends. This entry is after that, and among the latest that it reads now.
+      // The client has read where the log ends. This entry is after that, and among the latest entries that it reads next.
       if (looks === 2) await ok('invoke', 'sudden', 'between')
       if (looks === 4) seen.abort()
       const reply = await fetch(service().url + url, { headers: { Authorization: headers.authorization ?? '' } })
@@ -166,7 +166,7 @@ describe('moorage, from an empty folder', () => {
     )
   })
 
-  test('dev deploys on every save, says what is wrong with the file, and prints what happens', async () => {
+  test('dev deploys on every save, reports errors in the file, and prints what happens', async () => {
     const file = join(shell().folder, 'dev.yaml')
     const write = (reply: string) =>
       writeFileSync(file, `name: draft\nmodel: builtin/script\nscript: { rules: [{ reply: "${reply}" }] }\n`)
@@ -191,7 +191,7 @@ describe('moorage, from an empty folder', () => {
     assert.match(said, /dev serves [0-9a-f]{12} of draft[\s\S]*dev serves [0-9a-f]{12} of draft/)
   })
 
-  test('a message from stdin, a background run, a conversation', async () => {
+  test('invoke reads a message from stdin, starts a background run, and continues a conversation', async () => {
     assert.equal((await shell().moorage(['invoke', 'hello'], { stdin: 'piped\n' })).stdout, 'piped\n')
     const { stdout } = await ok('invoke', 'hello', 'later', '--background')
     assert.match(stdout, /^req_\w{26}\n$/)
@@ -200,7 +200,7 @@ describe('moorage, from an empty folder', () => {
     assert.deepEqual([talk.code, talk.stdout], [0, 'first\nsecond\n'])
   })
 
-  test('any request; the body of an error in words, its status as exit code', async () => {
+  test('api sends any request; an error is printed as text, with an exit code for its status', async () => {
     assert.equal(JSON.parse((await ok('api', 'GET', '/v1/agents?limit=1')).stdout).pagination.limit, 1)
     const posted = await shell().moorage(['api', 'post', '/v1/agents', '-d', '-'], { stdin: '{"name":"raw"}' })
     assert.equal(JSON.parse(posted.stdout).data.name, 'raw')
