@@ -11,14 +11,14 @@ import { onAnyEngine, type Service, startService } from '../support/service/serv
 import { createAgent, createKey, later } from '../support/slices/resources.ts'
 
 const MINUTE = 60_000
-/** What a page of another site can make a browser send without being asked first. */
+/** What a page of another site can send without a preflight. */
 const SIMPLE_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', undefined]
 const ELSEWHERE = ['cross-site', 'same-site', 'none', 'SAME-ORIGIN', 'same-origin, cross-site', '']
 
 const newSecret = () => randomBytes(32).toString('base64url')
 
 onAnyEngine(
-  'the console under attack',
+  'the console against attacks',
   (service, engine) => {
     const origin = () => new URL(service().url).origin
     const signedIn = async (body: object = { role: 'admin', tier: 'enterprise' }) => {
@@ -34,7 +34,7 @@ onAnyEngine(
     const useLink = (link_token: string) =>
       new ConsoleTab(service).ask('POST', '/console/session', { body: { link_token } })
 
-    test('fixation: a secret that someone else chose is never adopted', async () => {
+    test('fixation: a session secret that someone else chose is never accepted', async () => {
       const tab = new ConsoleTab(service)
       const planted = `moorage-${new URL(service().url).port}=${newSecret()}`
       tab.cookie = planted
@@ -46,7 +46,7 @@ onAnyEngine(
       )
     })
 
-    test('fixation: a session that the attacker signed in stays the attacker’s own after the victim signs in', async () => {
+    test("fixation: signing in over an attacker's session ends that session", async () => {
       const attacker = await signedIn({ role: 'viewer' })
       const victim = new ConsoleTab(service)
       victim.cookie = attacker.tab.cookie
@@ -56,7 +56,7 @@ onAnyEngine(
       assert.equal((await attacker.tab.ask('GET', '/v1/keys/self')).status, 401)
     })
 
-    test('a cookie that is sent twice is ignored, whichever comes first', async () => {
+    test('a request with two session cookies is refused, whichever comes first', async () => {
       const { tab } = await signedIn()
       const name = tab.cookie.split('=')[0]
       for (const Cookie of [`${tab.cookie}; ${name}=${newSecret()}`, `${name}=${newSecret()}; ${tab.cookie}`]) {
@@ -66,7 +66,7 @@ onAnyEngine(
       assert.equal((await tab.ask('GET', '/v1/agents', { headers: { Cookie } })).status, 200, 'others do not matter')
     })
 
-    test('CSRF: no method and no content type gets in from another site', async () => {
+    test("CSRF: another site can't send any method or content type", async () => {
       const { tab } = await signedIn()
       const agent = await createAgent(service(), `wanted-${engine}`)
       const foreign = [
@@ -95,7 +95,7 @@ onAnyEngine(
       assert.equal((await service().call('GET', `/v1/agents/${agent}`)).status, 200, 'it is still there')
     })
 
-    test('CSRF: what changes something needs the header, even from our own origin', async () => {
+    test('CSRF: changes require the header X-Moorage-Console, even from the same origin', async () => {
       const { tab } = await signedIn()
       const agent = await createAgent(service(), `kept-${engine}`)
       for (const header of [undefined, '0', 'true', '1, 1']) {
@@ -108,7 +108,7 @@ onAnyEngine(
       }
     })
 
-    test('CSRF: from our own page only JSON is a body', async () => {
+    test('CSRF: from the same origin, a body must be JSON', async () => {
       const { tab } = await signedIn()
       for (const type of SIMPLE_TYPES.filter((name) => name !== undefined)) {
         const reply = await tab.ask('POST', '/v1/agents/hello/invoke', {
@@ -119,7 +119,7 @@ onAnyEngine(
       }
     })
 
-    test('an equal Origin is enough for a browser that says nothing of sites; without either the header is', async () => {
+    test('if the browser sends no Sec-Fetch-Site, a matching Origin or the header X-Moorage-Console is required', async () => {
       const { tab } = await signedIn()
       const ask = (headers: Record<string, string | undefined>) =>
         tab.ask('GET', '/v1/agents', { headers: { 'Sec-Fetch-Site': undefined, ...headers } })
@@ -129,7 +129,7 @@ onAnyEngine(
       assert.equal((await ask({ Origin: origin().replace('http', 'https') })).status, 401)
     })
 
-    test('no page of another origin may send the header: the preflight says no', async () => {
+    test("other origins can't send the header, because their preflight is refused", async () => {
       const preflight = {
         Origin: 'https://evil.example',
         'Access-Control-Request-Method': 'POST',
@@ -142,7 +142,7 @@ onAnyEngine(
       }
     })
 
-    test('login CSRF: no one is signed in, or out, by another site', async () => {
+    test("login CSRF: another site can't sign a browser in or out", async () => {
       const { tab, key } = await signedIn()
       const body = { key: key.secret }
       for (const headers of [
@@ -164,7 +164,7 @@ onAnyEngine(
       assert.equal(shown.status, 403)
     })
 
-    test('DNS rebinding: neither cookie nor sign-in under a name that is not ours', async () => {
+    test('DNS rebinding: under an unknown host name, neither cookie nor sign-in work', async () => {
       const { tab, key } = await signedIn()
       const port = new URL(service().url).port
       for (const host of [
@@ -199,7 +199,7 @@ onAnyEngine(
       )
     })
 
-    test('plain http: refused under any name but that of this machine, however it is spelled', async () => {
+    test("plain HTTP works only under this machine's own names", async () => {
       const { tab, key } = await signedIn()
       const port = new URL(service().url).port
       const refused = [
@@ -226,7 +226,7 @@ onAnyEngine(
       assert.equal((await useLink(token)).status, 401)
     })
 
-    test('of many that use a link at the same moment one gets in', async () => {
+    test('of simultaneous uses of a link one succeeds', async () => {
       const { id } = await createKey(service(), { role: 'viewer' })
       const token = await newLink(id)
       const replies = await Promise.all(Array.from({ length: 8 }, () => useLink(token)))
@@ -235,7 +235,7 @@ onAnyEngine(
       assert.equal(body.pagination.total, 1)
     })
 
-    test('a link ends after ten minutes, and with its key', async () => {
+    test('a link expires after ten minutes, or with its key', async () => {
       const { id } = await createKey(service(), { role: 'viewer' })
       const token = await newLink(id)
       assert.equal((await later(service(), 11 * MINUTE, () => useLink(token))).status, 401)
@@ -247,7 +247,7 @@ onAnyEngine(
       for (const dead of [revoked, fresh]) assert.equal((await useLink(dead)).status, 401)
     })
 
-    test('a link is for the key that asks: not for others, and not from a session', async () => {
+    test("a key can create a link only for itself, and a session can't create one", async () => {
       const { tab, key } = await signedIn()
       const other = await createKey(service(), { role: 'viewer' })
       const create = (body: object, asking: string) =>
@@ -259,7 +259,7 @@ onAnyEngine(
       assert.equal((await tab.ask('POST', '/v1/console-links')).status, 403, 'or it would never end')
     })
 
-    test('403 for a link with a secret that was replaced: its session would outlive the secret', async () => {
+    test('403 for creating a link with a replaced secret, because the session would outlive it', async () => {
       const { id, secret } = await createKey(service(), { role: 'viewer' })
       const { body } = await service().call('POST', `/v1/keys/${id}/rotate`, { body: { grace_period_seconds: 60 } })
       const create = (key: string) => service().call('POST', '/v1/console-links', { body: {}, key })
@@ -268,7 +268,7 @@ onAnyEngine(
       assert.equal((await create(body.data.secret)).status, 201)
     })
 
-    test('the secret of a session is no key, and the id of one is no secret', async () => {
+    test("a session's secret can't be used as a key, and its ID can't be used as a secret", async () => {
       const { tab, key } = await signedIn()
       const [name, secret] = tab.cookie.split('=')
       const { body } = await service().call('GET', `/v1/console-sessions?key_id=${key.id}`)
@@ -284,14 +284,14 @@ onAnyEngine(
       }
     })
 
-    test('a browser that is signed in gets no more than 20 sessions; the oldest ends', async () => {
+    test('a key has at most 20 sessions; the oldest one ends', async () => {
       const { key, tab } = await signedIn({ role: 'viewer', tier: 'enterprise' })
       for (let i = 0; i < 20; i++) await new ConsoleTab(service).signIn(key.secret)
       assert.equal((await service().call('GET', `/v1/console-sessions?key_id=${key.id}`)).body.pagination.total, 20)
       assert.equal(await tab.isIn(), false)
     })
 
-    test('stored text of a browser cannot be used to flood: what it says of itself is cut', async () => {
+    test("a session's browser name is cut to 200 characters", async () => {
       const key = await createKey(service(), { role: 'viewer' })
       const tab = new ConsoleTab(service, { 'User-Agent': `<script>${'x'.repeat(5_000)}` })
       await tab.signIn(key.secret)
@@ -305,7 +305,7 @@ onAnyEngine(
 describe('the console: guessing', () => {
   let service: Service
   before(async () => {
-    // Its clock stands still: time gives no tries back meanwhile.
+    // The clock is held, so no tries become available meanwhile.
     const time = Date.now()
     service = await startService('sqlite', {}, {}, { now: () => time })
   })
@@ -372,7 +372,7 @@ describe('the console over TLS', () => {
   })
 })
 
-describe('the console behind a proxy that has TLS', () => {
+describe('the console behind a TLS proxy', () => {
   let service: Service
   before(async () => {
     service = await startService('sqlite', {
@@ -383,7 +383,7 @@ describe('the console behind a proxy that has TLS', () => {
   after(() => service.stop())
   const proxied = { Host: 'agents.example.com', 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'https' }
 
-  test('its public name is accepted, and so is its header for TLS', async () => {
+  test("accepts its public host name and the proxy's TLS header", async () => {
     const tab = new ConsoleTab(() => service, proxied)
     await tab.signIn(service.admin)
     assert.match(tab.setCookie, /^__Host-moorage=.*; Secure$/)
@@ -392,7 +392,7 @@ describe('the console behind a proxy that has TLS', () => {
     assert.equal(body.data[0].address, '203.0.113.9')
   })
 
-  test('a session that began over TLS does not continue in plain text', async () => {
+  test('refuses a session that started over TLS in plain HTTP', async () => {
     const tab = new ConsoleTab(() => service, proxied)
     await tab.signIn(service.admin)
     const { host, port } = new URL(service.url)
@@ -402,7 +402,7 @@ describe('the console behind a proxy that has TLS', () => {
     assert.equal(await tab.isIn(), true)
   })
 
-  test('without TLS, or under another name, it refuses', async () => {
+  test('403 without TLS or under another host name', async () => {
     for (const headers of [
       { ...proxied, 'X-Forwarded-Proto': 'http' },
       { ...proxied, Host: 'other.example.com' },
@@ -414,7 +414,7 @@ describe('the console behind a proxy that has TLS', () => {
 })
 
 describe('console.allowInsecure', () => {
-  test('lets people sign in over plain http, where the operator wants it', async () => {
+  test('allows sign-in over plain HTTP', async () => {
     const service = await startService('sqlite', { MOORAGE_CONSOLE__ALLOW_INSECURE: 'true' })
     try {
       const tab = new ConsoleTab(() => service, { Host: '192.168.7.7:8787' })

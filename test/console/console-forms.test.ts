@@ -10,8 +10,8 @@ import { Tools } from '../../src/runtime/spec.ts'
 
 const LIMITS = { max_steps: 8, max_cost_per_run: null as number | null, max_tool_calls: null as number | null }
 
-describe('what the reader of a form has changed', () => {
-  test('is put onto the record as it is now, value by value', () => {
+describe('changes in a form', () => {
+  test('are merged into the current record, field by field', () => {
     const began = { limits: LIMITS, tools: ['a'], description: 'old' }
     const wanted = { ...began, limits: { ...LIMITS, max_tool_calls: 4 } }
     const now = { limits: { ...LIMITS, max_steps: 2, max_cost_per_run: 0.1 }, tools: [], description: 'new' }
@@ -21,7 +21,7 @@ describe('what the reader of a form has changed', () => {
     assert.deepEqual(changedFields(now, value), { limits: value.limits })
   })
 
-  test('that someone else has changed too is a clash once; the reader has seen it then', () => {
+  test('conflict once if someone else changed the same field, and can then be saved', () => {
     const began = { a: 1, list: [1], inside: { x: 1, y: 1 } as object | null }
     const wanted = { a: 2, list: [1, 2], inside: { x: 1, y: 2 } }
     const now = { a: 3, list: [1, 3], inside: null }
@@ -35,12 +35,12 @@ describe('what the reader of a form has changed', () => {
     assert.deepEqual([second.clashes, second.value], [[], wanted])
   })
 
-  test('by both in the same way is none; fields that were removed are removed', () => {
+  test('do not conflict if both made the same change, and removed fields stay removed', () => {
     const { value, clashes } = mergeChanges<object>({ a: { x: 1, y: 1 } }, { a: { y: 2 } }, { a: { x: 1, y: 2, z: 3 } })
     assert.deepEqual([value, clashes], [{ a: { y: 2, z: 3 } }, []])
   })
 
-  test('and no one else, is exactly what is wanted; what no one touched stays as it is now', () => {
+  test('are saved exactly if no one else changed the record, and change nothing else', () => {
     const record = fc.jsonValue({ maxDepth: 3 })
     fc.assert(
       fc.property(record, record, (began, other) => {
@@ -57,8 +57,8 @@ test('a number is read as it is written; other text is left to the service', () 
   for (const text of ['0.7.5', '.', '1..2', 'few', '0x1f', '1e999', '1,000']) assert.equal(numberIn(text), text)
 })
 
-describe('the definition in YAML', () => {
-  test('wants what is left out as a new agent has it', () => {
+describe("an agent's definition in YAML", () => {
+  test('gets the defaults of a new agent for missing fields', () => {
     assert.deepEqual(DEFAULTS, { ...DefinitionFields.parse({}), security: null })
     const { limits, ...others } = withDefaults({ limits: { max_steps: 3 } })
     assert.deepEqual(limits, { ...DEFAULTS.limits, max_steps: 3 })
@@ -66,7 +66,7 @@ describe('the definition in YAML', () => {
     assert.deepEqual(others, defaults)
   })
 
-  test('shows a tool with the defaults that the service has', () => {
+  test("shows a tool with the service's defaults", () => {
     const needed = { http: { name: 'a', url: 'https://a.test/' }, mcp: { url: 'https://a.test/' } }
     for (const { type } of KINDS) {
       const said = { type, ...(type === 'agent' ? { name: 'a', agent: 'b' } : needed[type as 'http']) }
@@ -75,7 +75,7 @@ describe('the definition in YAML', () => {
   })
 })
 
-describe('the parameters of a tool in rows', () => {
+describe("a tool's parameters as rows", () => {
   const type = fc.constantFrom('string', 'integer')
   const description = fc.constantFrom('', 'Description')
   const property = fc.oneof(
@@ -92,7 +92,7 @@ describe('the parameters of a tool in rows', () => {
     { requiredKeys: ['type'], noNullPrototype: true },
   )
 
-  test('are shown only if rows can say all of it, and then nothing is lost', () => {
+  test('are only shown as rows if that loses nothing', () => {
     let shown = 0
     fc.assert(
       fc.property(schema, (given) => {
@@ -106,7 +106,7 @@ describe('the parameters of a tool in rows', () => {
     assert.ok(shown > 20, `${shown}`)
   })
 
-  test('changing one part keeps the rest of the schema', () => {
+  test('keep the rest of the schema when one row changes', () => {
     const given = {
       type: 'object' as const,
       properties: { q: { type: 'string' }, n: { type: 'integer', description: 'How many' } },

@@ -16,7 +16,7 @@ import { type Service, startService } from '../support/service/service.ts'
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// Nothing here touches the store, so one engine stands for both.
+// None of this uses the database, so one engine is enough.
 describe('the console is served', () => {
   let service: Service
   before(async () => {
@@ -26,7 +26,7 @@ describe('the console is served', () => {
   const browser = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'Sec-Fetch-Site': 'none' }
   const open = (path: string, headers: Record<string, string> = browser) => fetch(service.url + path, { headers })
 
-  test('is served at / and on every path of its own, and can run only its own files', async () => {
+  test('at / and on each of its own paths, and can run only its own files', async () => {
     const paths = ['/', '/agents/hello', '/agents/hello/logs', '/activity', '/activity/req_1', '/approvals']
     for (const path of [...paths, '/webhooks/whk_1/dlv_1', '/keys', '/system?tab=audit']) {
       const reply = await open(path)
@@ -40,7 +40,7 @@ describe('the console is served', () => {
     }
   })
 
-  test('its links lead to its files, from any depth', async () => {
+  test('its links work at any depth', async () => {
     for (const path of ['/', '/keys', '/agents/hello/logs', '/webhooks/whk_1/dlv_1']) {
       const html = await (await open(path)).text()
       const links = Array.from(html.matchAll(/\s(?:src|href)="([^"]+)"/g), ([, link = '']) => link)
@@ -58,7 +58,7 @@ describe('the console is served', () => {
     }
   })
 
-  test('a client of the API that forgot /v1 is still told so', async () => {
+  test('an API client that forgot /v1 still gets a 404 that names it', async () => {
     for (const path of ['/agents', '/agents/hello', '/keys', '/webhooks']) {
       const { status, body } = await service.call('GET', path)
       assert.equal(status, 404)
@@ -68,7 +68,7 @@ describe('the console is served', () => {
     assert.equal((await open('/nothing')).status, 401, 'no page of the console')
   })
 
-  test('no file but its own: 404', async () => {
+  test('404 for other files', async () => {
     for (const name of [
       'missing.js',
       '..%2Findex.html',
@@ -126,8 +126,8 @@ describe('the files of the console', () => {
   })
 })
 
-describe('without the console', () => {
-  test('with console.enabled: false, only the API is served', async () => {
+describe('a service without the console', () => {
+  test('serves only the API with console.enabled: false', async () => {
     const service = await startService('sqlite', { MOORAGE_CONSOLE__ENABLED: 'false' })
     try {
       const tab = new ConsoleTab(() => service)
@@ -144,7 +144,7 @@ describe('without the console', () => {
     }
   })
 
-  test('a service whose console is not built says how to build it', async () => {
+  test('says how to build the console if it is not built', async () => {
     const service = await startService('sqlite', {}, {}, { consoleFolder: '/nowhere' })
     try {
       const reply = await fetch(service.url)
@@ -156,8 +156,8 @@ describe('without the console', () => {
   })
 })
 
-describe('the link that a start prints', () => {
-  test('signs in once, and is shown on a terminal', async (t) => {
+describe('the sign-in link printed at startup', () => {
+  test('is printed on a terminal, and signs in once', async (t) => {
     const { env, home } = newHome(t)
     const child = startChild('script', ['-qefc', `exec '${process.execPath}' '${built('main')}'`, '/dev/null'], {
       cwd: home,
@@ -181,7 +181,7 @@ describe('the link that a start prints', () => {
   })
 
   for (const host of ['127.0.0.1', '0.0.0.0']) {
-    test(`is in no output that is collected (${host}); it names the command that makes one`, async (t) => {
+    test(`is not printed to a file or pipe (${host}); the command for one is printed instead`, async (t) => {
       const child = await startChildService(t, 'sqlite', { HOST: host })
       assert.match(child.output(), /Open {3}npm run -s moorage -- open .*prints a sign-in link/)
       assert.doesNotMatch(child.output(), /#link=/)

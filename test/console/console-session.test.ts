@@ -11,7 +11,7 @@ import { createAgent, createKey, later } from '../support/slices/resources.ts'
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-onManyNodes('the console: sign-in', (service, engine) => {
+onManyNodes('console sign-in', (service, engine) => {
   const newTab = (headers?: Record<string, string>) => new ConsoleTab(service, headers)
   const signedIn = async (body: object = { role: 'admin', tier: 'enterprise' }) => {
     const key = await createKey(service(), body)
@@ -20,7 +20,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     return { key, tab }
   }
 
-  test('with a key: 201, a cookie for scripts to neither read nor send elsewhere, and what the key may do', async () => {
+  test('with a key: 201, an HttpOnly and SameSite cookie, and what the key has access to', async () => {
     const agent_id = await createAgent(service(), 'seen')
     const key = await createKey(service(), { name: 'of the console', role: 'viewer', agent_id })
     const tab = newTab()
@@ -53,7 +53,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.deepEqual(again.body.data, body.data)
   })
 
-  test('a key with access to all projects sees them, the default one first, if it may read', async () => {
+  test('a key with access to all projects gets the list, the default project first, if it can read', async () => {
     const { body } = await service().call('POST', '/v1/projects', { body: { name: 'annex' } })
     const sessionOf = async (permissions: string[]) => {
       const { tab } = await signedIn({ permissions, all_projects: true })
@@ -68,13 +68,13 @@ onManyNodes('the console: sign-in', (service, engine) => {
     await service().call('DELETE', '/v1/projects/annex?name=annex')
   })
 
-  test('no one is signed in: 200 that says so', async () => {
+  test('200 with signed_in: false if no one is signed in', async () => {
     const { status, body } = await newTab().ask('GET', '/console/session')
     assert.equal(status, 200)
     assert.equal(body.data.signed_in, false)
   })
 
-  test('401 for a wrong key, in the same words as for a link that no one made; no cookie', async () => {
+  test('401 without a cookie for a wrong key and for a wrong link, with the same message', async () => {
     const tab = newTab()
     const replies = [
       await tab.ask('POST', '/console/session', { body: { key: 'mrg_wrong' } }),
@@ -87,14 +87,14 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(tab.cookie, '')
   })
 
-  test('400 for neither, both, and unknown fields', async () => {
+  test('400 for neither key nor link, both, and unknown fields', async () => {
     for (const body of [{}, { key: 'a', link_token: 'b' }, { key: 1 }, { key: 'a', more: 1 }, [], 'no JSON']) {
       const { status } = await newTab().ask('POST', '/console/session', { body })
       assert.equal(status, 400, JSON.stringify(body))
     }
   })
 
-  test('the cookie lets in to the API with the rights of the key, its limits and its scope', async () => {
+  test("the cookie gives access to the API with the key's permissions, limits and scope", async () => {
     const { tab } = await signedIn({ role: 'viewer', tier: 'free' })
     const listed = await tab.ask('GET', '/v1/agents')
     assert.equal(listed.status, 200)
@@ -113,7 +113,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     )
   })
 
-  test('streams come by cookie too', async () => {
+  test('the cookie also works for streams', async () => {
     const { tab } = await signedIn()
     const { status, text } = await tab.ask('POST', '/v1/agents/hello/invoke', {
       body: { message: 'ahoy' },
@@ -123,7 +123,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.match(text, /event: done/)
   })
 
-  test('changes made in the console are audited as such, with the key that made them', async () => {
+  test('changes made in the console are in the audit log, with the session and its key', async () => {
     const { key, tab } = await signedIn()
     const made = await tab.ask('POST', '/v1/agents', { body: { name: `by-console-${engine}` } })
     assert.equal(made.status, 201, made.text)
@@ -142,7 +142,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(body.data[0].target, body.data[2].target)
   })
 
-  test('a one-time code is asked for where policy wants one, and taken', async () => {
+  test('a one-time code is required and accepted if a policy requires one', async () => {
     const { key, tab } = await signedIn()
     const app = await enrol(service(), key.id)
     assert.equal((await tab.ask('GET', '/console/session')).body.data.mfa.enrolled, true)
@@ -156,7 +156,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(status, 200)
   })
 
-  test('a key that is sent wins over the cookie, right or wrong', async () => {
+  test('a key in the header has priority over the cookie, whether or not it is valid', async () => {
     const { tab, key } = await signedIn()
     const other = await createKey(service(), { role: 'viewer' })
     const self = await tab.ask('GET', '/v1/keys/self', { headers: { Authorization: `Bearer ${other.secret}` } })
@@ -167,7 +167,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     }
   })
 
-  test('signing out ends the session, not only the cookie', async () => {
+  test('signing out ends the session on the server, and not only the cookie', async () => {
     const { tab } = await signedIn()
     const { cookie } = tab
     const { status, body } = await tab.ask('DELETE', '/console/session')
@@ -177,7 +177,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal((await tab.ask('DELETE', '/console/session')).status, 200, 'again is no error')
   })
 
-  test('it ends after an hour without use, and after twelve in any case', async () => {
+  test('a session ends after an hour without use, and after twelve hours in any case', async () => {
     const { tab } = await signedIn()
     assert.equal(await later(service(), 59 * MINUTE, () => tab.isIn()), true)
     assert.equal(await later(service(), 120 * MINUTE, () => tab.isIn()), false, 'unused since 61 minutes')
@@ -188,7 +188,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(await later(service(), 12 * HOUR, () => used.isIn()), false)
   })
 
-  test('its secret is replaced every quarter of an hour; the one before counts for a minute more, then it ends the session', async () => {
+  test("a session's secret is replaced every 15 minutes; the old one works for a minute, and later use ends the session", async () => {
     const { tab, key } = await signedIn()
     const first = tab.cookie
     const status = async (cookie: string) => {
@@ -211,7 +211,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(body.data.length, 1)
   })
 
-  test('a reply with the new secret that never arrived signs no one out', async () => {
+  test('a session continues with the old secret if the reply with the new one was lost', async () => {
     const { tab } = await signedIn()
     const first = tab.cookie
     const withFirst = async () => {
@@ -231,7 +231,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     })
   })
 
-  test('revoking, rotating and the end of the key end its sessions at once', async () => {
+  test('revoking or rotating the key, or its expiry, ends its sessions immediately', async () => {
     const revoked = await signedIn()
     assert.equal((await service().call('DELETE', `/v1/keys/${revoked.key.id}`)).status, 200)
     assert.equal((await revoked.tab.ask('GET', '/v1/agents')).status, 401)
@@ -244,7 +244,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(await later(service(), 11 * MINUTE, () => expiring.tab.isIn()), false)
   })
 
-  test('a sign-in with the old secret of a rotated key ends with its grace period', async () => {
+  test("a session started with a rotated key's old secret ends with its grace period", async () => {
     const key = await createKey(service(), { role: 'viewer' })
     await service().call('POST', `/v1/keys/${key.id}/rotate`, { body: { grace_period_seconds: 600 } })
     const tab = newTab()
@@ -255,7 +255,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal((await later(service(), 11 * MINUTE, late)).status, 401)
   })
 
-  test('a browser has a new session after every sign-in, and the one before is over', async () => {
+  test("each sign-in starts a new session and ends the browser's earlier one", async () => {
     const { key, tab } = await signedIn()
     const first = tab.cookie
     await tab.signIn(key.secret)
@@ -264,7 +264,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(await tab.isIn(), true)
   })
 
-  test('sessions are listed and ended: all of them by manage, otherwise those of the same key', async () => {
+  test('a key with manage can list and end all sessions, other keys only their own', async () => {
     const { key, tab } = await signedIn({ role: 'viewer' })
     const list = async (asking: ConsoleTab) => (await asking.ask('GET', '/v1/console-sessions')).body.data
     const [own, ...others] = await list(tab)
@@ -293,7 +293,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(await another.tab.isIn(), false)
   })
 
-  test('a session does not get the answer that its key got under an Idempotency-Key', async () => {
+  test('a session does not get the reply stored for its key and the same Idempotency-Key', async () => {
     const { tab, key } = await signedIn()
     const headers = { 'Idempotency-Key': 'a-link' }
     const made = await service().call('POST', '/v1/console-links', { key: key.secret, body: {}, headers })
@@ -302,7 +302,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.equal(status, 403, JSON.stringify(body))
   })
 
-  test('no secret is stored, logged or listed', async () => {
+  test('session secrets are never stored, logged or listed', async () => {
     const { tab, key } = await signedIn()
     const link = await asHost(service(), 'POST', '/v1/console-links', { key_id: key.id })
     const secret = tab.cookie.split('=')[1] as string
@@ -318,7 +318,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     }
   })
 
-  betweenNodes(engine)('signed in here, in on another node; ended there, out here at once', async () => {
+  betweenNodes(engine)('a session works on every node, and ends on every node immediately', async () => {
     const other = await service().beside()
     try {
       const { tab, key } = await signedIn()
@@ -334,7 +334,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     }
   })
 
-  test('sessions and links that have ended are removed from the store, and no others', async () => {
+  test('only ended sessions and expired links are deleted from the database', async () => {
     const { tab, key } = await signedIn({ role: 'viewer' })
     await asHost(service(), 'POST', '/v1/console-links', { key_id: key.id })
     const storage = storageOf(service())
@@ -356,7 +356,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     assert.deepEqual(await left(), [0, 0])
   })
 
-  test('a sign-in and what the console asks for are uses of the key', async () => {
+  test("signing in and requests of the console update the key's last_used_at", async () => {
     await withService(engine, async (own) => {
       const { id, secret } = await createKey(own, { role: 'viewer' })
       const lastUsed = async () => (await own.call('GET', `/v1/keys/${id}`)).body.data.last_used_at
@@ -373,7 +373,7 @@ onManyNodes('the console: sign-in', (service, engine) => {
     })
   })
 
-  test('a restart signs no one out', async () => {
+  test('sessions survive a restart', async () => {
     await withService(engine, async (own) => {
       const tab = new ConsoleTab(() => own, { Host: '127.0.0.1:8787' })
       await tab.signIn(own.admin)

@@ -75,7 +75,7 @@ const BROWSERS = [
   null,
 ]
 
-/** What the form of an agent shows and changes. The two differ in everything but `cut_to_budget`, which it does not have. */
+/** What the agent form shows and changes. The two differ in every field but `cut_to_budget`, which the form does not have. */
 const FULL = {
   kind: 'model',
   description: 'Writes down the tides',
@@ -125,16 +125,16 @@ const definition = (of: object) =>
 
 const TYPED = ['app', 'his', 'limits: { max', 'type: http', 'X-Till: 4', '# comment']
 
-test('what the form of an agent shows is what it saves', () => {
+test('the agent form saves what it shows', () => {
   assert.deepEqual(wantedOf(definition(BARE), valuesOf(definition(FULL))), definition(FULL))
   assert.deepEqual(wantedOf(definition(FULL), valuesOf(definition(BARE))), definition(BARE))
-  // What was not typed stays exactly as it is, also where the form would write it otherwise.
+  // Fields that were not edited stay unchanged, even if the form would write them differently.
   const odd = definition({ description: '', memory: { ...FULL.memory, summarize: true } })
   assert.deepEqual(wantedOf(odd, valuesOf(odd)), odd)
 })
 
-describe('what the console makes of values', () => {
-  test('is as approved', (t) => {
+describe('values formatted by the console', () => {
+  test('are as approved', (t) => {
     const numbers = [0, 1, 999, 1_000, 12_345, 1_234_567]
     const texts = [
       tableOf(

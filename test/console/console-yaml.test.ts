@@ -46,7 +46,7 @@ describe('YAML in the console', () => {
     'a block below its name, and an escaped line break': 'a:\n  |\n  x\nb: "x\\\n  y"\nc: {x}\na#b: 1\n',
   }
   for (const [what, text] of Object.entries(TEXTS)) {
-    test(`reads as others do: ${what}`, () => assert.deepEqual(readYaml(text).value, parse(text)))
+    test(`reads like the yaml package: ${what}`, () => assert.deepEqual(readYaml(text).value, parse(text)))
   }
 
   test('knows the line of each value', () => {
@@ -76,7 +76,7 @@ describe('YAML in the console', () => {
     ['an unknown tag', 'a: !x 1', 1, /tag/],
   ]
   for (const [what, text, line, message] of MISTAKES) {
-    test(`says in which line the mistake is: ${what}`, () => {
+    test(`reports the line of an error: ${what}`, () => {
       assert.throws(
         () => readYaml(text),
         (error) => error instanceof YamlError && error.line === line && message.test(error.message),
