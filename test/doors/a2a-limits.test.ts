@@ -35,11 +35,11 @@ onAnyEngine(
     before(async () => {
       await createAgent(service(), 'pilot')
       await createAgent(service(), 'harbour', ASKING)
-      // No further request becomes possible while a test continues.
+      // The clock is held, so no requests become available during a test.
       service().holdClock()
     })
 
-    /** A client, and what uses up its requests until that many are left. */
+    /** A client, and a function that uses up its requests until this many are left. */
     const connect = async (agent: string) => {
       const { secret: key } = await createKey(service(), { role: 'admin', tier: 'small' })
       const left = async () => {

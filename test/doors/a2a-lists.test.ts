@@ -21,7 +21,7 @@ onBothEngines('ListTasks', (service) => {
     })
     return request_id as string
   }
-  /** The tasks of an agent that are listed with a state, the states that they show, and how many there are. */
+  /** The listed tasks of an agent with a state, the states that they show, and their number. */
   const listedOf = async (agent: string, status: TaskState) => {
     const client = await connectA2a(service(), agent)
     const { tasks, totalSize } = await client.listTasks({ ...LISTED, status, pageSize: 1 })
@@ -29,7 +29,7 @@ onBothEngines('ListTasks', (service) => {
     return { ids: tasks.map(({ id }) => id), shown: [...tasks, ...shown].map((task) => task.status?.state), totalSize }
   }
 
-  test('finds a task under the state that it shows: one that waits for a budget works, one that asks needs input', async () => {
+  test('the status filter finds tasks by the state they show: one that waits for a budget is working, one that asks needs input', async () => {
     const script = { rules: [{ call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'ok' }] }
     const asker = { model: 'builtin/script', script, tools: [{ type: 'ask_person' }] }
     await createAgent(service(), 'asker', asker)

@@ -7,8 +7,8 @@ const VERSION = { 'A2A-Version': '1.0' }
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo'
 
-// What clients read off the wire. No query decides it.
-onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
+// The format of replies, which does not depend on the database.
+onOneEngine('A2A replies conform to the protocol', (service) => {
   const rpc = async (method: string, params: object) => {
     const body = { jsonrpc: '2.0', id: 7, method, params }
     const reply = await service().call('POST', '/v1/agents/pilot/a2a', { headers: VERSION, body })
@@ -30,7 +30,7 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
     ['DeleteTaskPushNotificationConfig', { taskId: 'req_none', id: 'none' }],
     ['CreateTaskPushNotificationConfig', { taskId: 'req_none', url: 'https://example.com/told' }],
   ] as const) {
-    test(`${method} of an unknown task is -32001, with the reason and the domain of the protocol`, async () => {
+    test(`${method} of an unknown task is -32001, with the protocol's reason and domain`, async () => {
       const { status, error, headers } = await rpc(method, params)
       assert.deepEqual([status, error?.code], [200, -32_001])
       assert.deepEqual(error.data, [
@@ -44,7 +44,7 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
     })
   }
 
-  test('an error that the protocol does not know keeps our reason and domain', async () => {
+  test('an error that the protocol does not define has our reason and domain', async () => {
     const { error, headers } = await rpc('SendMessage', said({ parts: [{ text: '' }] }))
     const { details, ...rest } = error.data[0].metadata
     assert.deepEqual([error.code, error.data[0].reason, error.data[0].domain], [-32_602, 'INVALID_REQUEST', 'moorage'])
@@ -57,7 +57,7 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
     )
   })
 
-  test('a part with data, and a body that is no JSON by its type, are of a type that is not supported', async () => {
+  test('CONTENT_TYPE_NOT_SUPPORTED for a data part, and for a body that is not declared as JSON', async () => {
     const raw = await rpc('SendMessage', said({ parts: [{ data: { tick: 1 }, mediaType: 'application/json' }] }))
     assert.deepEqual([raw.error.code, raw.error.data[0].reason], [-32_005, 'CONTENT_TYPE_NOT_SUPPORTED'])
     const headers = { ...VERSION, 'Content-Type': 'text/plain' }
@@ -69,7 +69,7 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
     )
   })
 
-  test('every status says since when', async () => {
+  test('every status has a timestamp', async () => {
     const { body: sent } = await rpc('SendMessage', said())
     assert.match(sent.result.task.status.timestamp, TIME)
     const { body: read } = await rpc('GetTask', { id: sent.result.task.id })
@@ -84,7 +84,7 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
   })
 
   for (const path of ['/v1/agents/pilot/a2a', '/v1/mcp', '/v1/agents/pilot/mcp']) {
-    test(`broken JSON is -32700 on ${path}, and anything that is not a request -32600`, async () => {
+    test(`broken JSON is -32700 on ${path}, and a body that is not a request is -32600`, async () => {
       const headers = { ...VERSION, Accept: 'application/json, text/event-stream' }
       for (const body of ['{"jsonrpc": "2.0", "id": 1, ', 'ahoy', '"\xff']) {
         const reply = await service().call('POST', path, { headers, body })
@@ -97,7 +97,7 @@ onOneEngine('the A2A door keeps to the letter of the protocol', (service) => {
     })
   }
 
-  test('a card that is public may be kept for a while, and is not sent again unless it has changed', async () => {
+  test('a public card can be cached for a while, and is sent again only after a change', async () => {
     await createAgent(service(), 'beacon', { description: 'Shines', security: { publicCard: true } })
     const path = '/v1/agents/beacon/.well-known/agent-card.json'
     const ask = (headers = {}, key: string | null = null) => service().call('GET', path, { key, headers })

@@ -40,7 +40,7 @@ onAnyEngine(
       await createAgent(service(), 'pilot', { model: 'builtin/script', script: { rules: RULES } })
     })
 
-    test("a message brings its configuration: its end is reported, with the client's token and credentials", async (t) => {
+    test("a message can include a configuration: the end of its task is sent with the client's token and credentials", async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       assert.equal((await client.getAgentCard()).capabilities?.pushNotifications, true)
@@ -65,7 +65,7 @@ onAnyEngine(
       assert.doesNotMatch(await everythingStored(service()), /for-you|open sesame/)
     })
 
-    test('a key that may write webhooks gets no credentials of a callback: it is not pointed elsewhere, tested or signed again', async (t) => {
+    test('403 for a key that can write webhooks if it redirects, tests or re-signs a callback, which would reveal its credentials', async (t) => {
       const inbox = await openInbox(t)
       const headers = { Prefer: 'respond-async' }
       const callback = { url: `${inbox.url}hook`, authorization: 'Bearer of-the-caller', format: 'a2a' }
@@ -90,7 +90,7 @@ onAnyEngine(
       assert.equal(found.body.data.body, arrival?.body, 'to the byte')
     })
 
-    test('a run has ten callbacks at most, also when twenty are made at once', async () => {
+    test('a run has at most ten callbacks, even if twenty are created at once', async () => {
       const headers = { Prefer: 'respond-async' }
       const run = await service().call('POST', '/v1/agents/pilot/invoke', { headers, body: { message: 'wait' } })
       const path = `/v1/agents/pilot/invocations/${run.body.data.request_id}/callbacks`
@@ -104,7 +104,7 @@ onAnyEngine(
       await service().call('POST', `${path.replace('/callbacks', '')}/cancel`)
     })
 
-    test('the callbacks of a run are listed with the newest first, or the oldest, in pages', async () => {
+    test("a run's callbacks are listed in pages, sorted by creation time in either order", async () => {
       const headers = { Prefer: 'respond-async' }
       const run = await service().call('POST', '/v1/agents/pilot/invoke', { headers, body: { message: 'wait' } })
       const path = `/v1/agents/pilot/invocations/${run.body.data.request_id}/callbacks`
@@ -128,7 +128,7 @@ onAnyEngine(
       await service().call('POST', `${path.replace('/callbacks', '')}/cancel`)
     })
 
-    test('a stream and a background task report their end too, and a failure its reason', async (t) => {
+    test('the end of a streamed or background task is sent, too, and a failure with its reason', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const kinds: unknown[] = []
@@ -145,7 +145,7 @@ onAnyEngine(
       assert.match(String(last?.status?.message?.parts[0]?.content?.value), /The engine is cold/)
     })
 
-    test('a response that is cut in events is left out of the artifacts, and the task has it whole', async (t) => {
+    test('a response that is too long for an event is left out of the artifacts, and the task contains all of it', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const task = (await client.sendMessage(saying('much', { push: pushTo(inbox.url) }))) as Task
@@ -155,7 +155,7 @@ onAnyEngine(
       assert.deepEqual([told?.status?.state, told?.artifacts], [TaskState.TASK_STATE_COMPLETED, []])
     })
 
-    test('configurations of a task are set, read, listed, replaced and deleted; what they send is never shown', async (t) => {
+    test("a task's configurations can be set, read, listed, replaced and deleted; their secrets are never returned", async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: taskId } = (await client.sendMessage(saying('wait', { returnImmediately: true }))) as Task
@@ -179,7 +179,7 @@ onAnyEngine(
       await client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id: third.id })
       await client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id: other.id })
       await assert.rejects(client.getTaskPushNotificationConfig({ tenant: '', taskId, id: other.id }), /not found|No /i)
-      // A client that does not know whether the first one arrived deletes it again.
+      // A client that does not know whether its first request arrived deletes it again.
       await client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id: other.id })
       await client.cancelTask({ tenant: '', id: taskId, metadata: undefined })
       const [arrival] = await inbox.first(1)
@@ -191,12 +191,12 @@ onAnyEngine(
       assert.deepEqual(body.data, [], 'a callback is no webhook of the service')
     })
 
-    test('a configuration set after the task has ended is notified immediately, and is deleted with the task', async (t) => {
+    test('a configuration set after the task has ended is notified immediately, and deleted with the task', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: taskId } = (await client.sendMessage(saying('ahoy'))) as Task
       await client.createTaskPushNotificationConfig(pushTo(inbox.url, { taskId, id: 'late' }))
-      // Its delivery is stored with it. Until the next look around for those that were missed, ten seconds may pass.
+      // Its delivery is stored with it. Otherwise it could take ten seconds until a sweep finds it.
       const { body: made } = await service().call('GET', `/v1/agents/pilot/invocations/${taskId}/callbacks`)
       const { body: sent } = await service().call('GET', `/v1/webhooks/${made.data[0].id}/deliveries`)
       assert.deepEqual(
@@ -215,7 +215,7 @@ onAnyEngine(
       assert.deepEqual(configs, [])
     })
 
-    test('a configuration created at the moment in which its task ends is notified once, by the next sweep', async (t) => {
+    test('a configuration set at the moment when the task ends is notified once, by the next sweep', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: request_id } = (await client.sendMessage(saying('ahoy'))) as Task
@@ -231,7 +231,7 @@ onAnyEngine(
       assert.equal(sent.body.pagination.total, 1)
     })
 
-    test('one whose task is not kept any more goes too', async () => {
+    test('a configuration is deleted if its task no longer exists', async () => {
       const { body } = await service().call('GET', '/v1/agents/pilot')
       const parts = partsOf(service())
       const run = { project_id: 'prj_default', agent_id: body.data.id, request_id: 'req_that_is_gone' }
@@ -242,7 +242,7 @@ onAnyEngine(
       assert.deepEqual(await callbacks.listOfRequest(parts.storage.db, run.request_id), [])
     })
 
-    test('addresses are guarded, values are headers, and no one sets one for the task of another', async (t) => {
+    test("URLs and header values are checked, and a client can't set a configuration for another client's task", async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')
       const { id: taskId } = (await client.sendMessage(saying('wait', { returnImmediately: true }))) as Task

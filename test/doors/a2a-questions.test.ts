@@ -34,14 +34,14 @@ async function statesOf(stream: AsyncIterable<StreamResponse>) {
 }
 
 onAnyEngine(
-  'a task of A2A that asks',
+  'an A2A task that asks a question',
   (service) => {
     before(async () => {
       await createAgent(service(), 'harbour', { ...ASKING, approvals: { self: true } })
       await createAgent(service(), 'strict', ASKING)
     })
 
-    test('reports its question, and a message to it is the answer', async () => {
+    test('reports the question, and accepts a message as the answer', async () => {
       const client = await connectA2a(service(), 'harbour')
       const task = (await client.sendMessage(saying('ahoy'))) as Task
       assert.deepEqual(told(task), WAITING)
@@ -63,7 +63,7 @@ onAnyEngine(
       })
     })
 
-    test('has failed if its run fails after the answer, and says why', async () => {
+    test('fails with the reason if its run fails after the answer', async () => {
       const [rule] = ASKING.script.rules
       const script = { rules: [{ call: rule?.call, fail: 'The quay is flooded' }] }
       await createAgent(service(), 'flooded', { ...ASKING, script, approvals: { self: true } })
@@ -74,7 +74,7 @@ onAnyEngine(
       assert.match(String(told(failed).words), /The quay is flooded/)
     })
 
-    test('reports the rest as a stream, or later', async () => {
+    test('reports the rest in a stream, or to a later request', async () => {
       const client = await connectA2a(service(), 'harbour')
       const streamed = await statesOf(client.sendMessageStream(saying('ahoy', { contextId: 'quay' })))
       assert.deepEqual(streamed, [TASK_STATE_WORKING, TASK_STATE_INPUT_REQUIRED])
@@ -91,7 +91,7 @@ onAnyEngine(
       assert.deepEqual(told(await client.getTask({ tenant: '', id })), DONE)
     })
 
-    test('sends every follower the same, with the same times', async () => {
+    test('sends the same events with the same times to every follower', async () => {
       const client = await connectA2a(service(), 'harbour')
       const { id } = (await client.sendMessage(saying('ahoy'))) as Task
       const follow = async () => {
@@ -104,7 +104,7 @@ onAnyEngine(
       assert.equal(one?.length, 2)
     })
 
-    test('an answer may bring a configuration and an Idempotency-Key; one that is refused leaves no configuration', async () => {
+    test('accepts a configuration and an Idempotency-Key with the answer; a refused answer sets no configuration', async () => {
       const { secret: caller } = await createKey(service(), { permissions: ['invoke', 'approve'] })
       const send = async (agent: string, message: object, more: object = {}) => {
         const params = { message: { messageId: '1', role: 'ROLE_USER', ...message }, ...more }
@@ -127,7 +127,7 @@ onAnyEngine(
         })
         assert.equal(listed.body.data.length, callbacks, listed.text)
         if (agent === 'strict') continue
-        // The reply of the first one may be lost.
+        // The client might have lost the first reply.
         const again = await send(agent, { taskId, parts: [{ text: 'seven' }] }, { configuration })
         assert.equal(again.result?.task?.id, taskId, JSON.stringify(again))
         const other = await send(agent, { taskId, parts: [{ text: 'eight' }] }, { configuration })
@@ -135,14 +135,14 @@ onAnyEngine(
       }
     })
 
-    test('an answer in another context is refused', async () => {
+    test('refuses an answer in another context', async () => {
       const client = await connectA2a(service(), 'harbour')
       const task = (await client.sendMessage(saying('ahoy'))) as Task
       const elsewhere = saying('seven', { taskId: task.id, contextId: 'elsewhere' })
       await assert.rejects(client.sendMessage(elsewhere), { name: /RequestMalformed/, message: /contextId/ })
     })
 
-    test('the client needs the rights of a person who decides', async () => {
+    test('accepts answers only from a client that can decide on approvals', async () => {
       const began = await connectA2a(service(), 'strict')
       const task = (await began.sendMessage(saying('ahoy'))) as Task
       const answer = saying('seven', { taskId: task.id })
@@ -158,7 +158,7 @@ onAnyEngine(
       assert.deepEqual(told((await decider.sendMessage(answer)) as Task), DONE)
     })
 
-    test('a message approves no call of a tool', async (t) => {
+    test('does not take a message as approval of a tool call', async (t) => {
       const shop = await startLocalServer((_request, response) => response.end('paid'))
       t.after(() => shop.close())
       const tools = [{ type: 'http', name: 'pay', url: shop.url, approval: 'always' }]

@@ -41,14 +41,14 @@ async function gather(stream: AsyncIterable<StreamResponse>, hears?: (text: stri
 }
 
 onAnyEngine(
-  'the A2A door',
+  'A2A clients',
   (service) => {
     before(async () => {
       const script = { model: 'builtin/script', script: { rules: RULES } }
       await createAgent(service(), 'pilot', { ...script, description: 'Brings ships into the harbour' })
     })
 
-    test('a message that is sent again with its Idempotency-Key gets the task of the first one, also as a stream', async () => {
+    test("a message repeated with its Idempotency-Key gets the first one's task, including in a stream", async () => {
       const send = async (method: string, key: string) => {
         const params = { message: { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'ahoy' }] } }
         const headers = { 'A2A-Version': '1.0', 'Idempotency-Key': key }
@@ -64,7 +64,7 @@ onAnyEngine(
       }
     })
 
-    test("the card contains the agent's description and URL; without a key it does not exist", async () => {
+    test("the card contains the agent's description and URL; without a key, it is 401 for any agent", async () => {
       const client = await connectA2a(service(), 'pilot')
       const card = await client.getAgentCard()
       const { body: pilot } = await service().call('GET', '/v1/agents/pilot')
@@ -76,7 +76,7 @@ onAnyEngine(
       }
     })
 
-    test('an agent can make its card public, and nothing else', async () => {
+    test('an agent can make its card public, and only the card', async () => {
       const addresses = ['192.0.2.1']
       await createAgent(service(), 'beacon', { security: { publicCard: true } })
       await createAgent(service(), 'walled', {
@@ -93,7 +93,7 @@ onAnyEngine(
       assert.equal(wrong.status, 401)
     })
 
-    test("reading a public card does not use up the callers' limit", async () => {
+    test("reading a public card does not count toward the callers' rate limit", async () => {
       const rateLimit = { enabled: true, requests: 2, window: '1h' }
       await createAgent(service(), 'busy', { security: { publicCard: true, rateLimit } })
       const path = '/v1/agents/busy/.well-known/agent-card.json'
@@ -106,7 +106,7 @@ onAnyEngine(
       assert.ok(statuses.includes(429), 'nothing limits a stranger')
     })
 
-    test("a request that cannot be read gets a plain error, not the runtime's message", async () => {
+    test("an invalid request gets a plain error, not the runtime's message", async () => {
       for (const parts of [[null], [5], ['text']]) {
         const message = { messageId: '1', role: 'ROLE_USER', parts }
         for (const method of ['SendMessage', 'SendStreamingMessage']) {
@@ -120,7 +120,7 @@ onAnyEngine(
       }
     })
 
-    test('400 for an id of many characters: it would come back with every event', async () => {
+    test('400 for a very long id, because each event would repeat it', async () => {
       const message = { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'one two three' }] }
       const ask = (id: string) =>
         service().call('POST', '/v1/agents/pilot/a2a', {
@@ -131,7 +131,7 @@ onAnyEngine(
       assert.equal((await ask('x'.repeat(257))).status, 400)
     })
 
-    test('a message is an invocation, its receipt is a task, and its context is the session', async () => {
+    test('a message starts an invocation, its receipt is the task, and its context is the session', async () => {
       const client = await connectA2a(service(), 'pilot')
       const task = (await client.sendMessage(saying('ahoy', { contextId: 'trip' }))) as Task
       assert.deepEqual(
@@ -153,14 +153,14 @@ onAnyEngine(
       assert.equal(alone.contextId, alone.id)
     })
 
-    test('a stream sends the task, the answer piece by piece, and the end', async () => {
+    test('a stream contains the task, the answer in chunks, and the end', async () => {
       const client = await connectA2a(service(), 'pilot')
       const { states, text } = await gather(client.sendMessageStream(saying('slowly')))
       assert.deepEqual(states, [TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_COMPLETED])
       assert.equal(text, 'one two three')
     })
 
-    test('an agent that fails leaves a task that failed', async () => {
+    test('a failed run is a failed task', async () => {
       const client = await connectA2a(service(), 'pilot')
       const task = (await client.sendMessage(saying('fail'))) as Task
       assert.equal(task.status?.state, TaskState.TASK_STATE_FAILED)
@@ -169,7 +169,7 @@ onAnyEngine(
       assert.deepEqual(states, [TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_FAILED])
     })
 
-    test('a task in the background is listed, followed and cancelled', async () => {
+    test('a background task can be listed, followed and cancelled', async () => {
       const client = await connectA2a(service(), 'pilot')
       const task = (await client.sendMessage(saying('wait', { returnImmediately: true }))) as Task
       assert.equal(task.status?.state, TaskState.TASK_STATE_SUBMITTED)
@@ -193,7 +193,7 @@ onAnyEngine(
       })
     })
 
-    test('a task that waits for a person says so to every client, and its follower gets the rest', async () => {
+    test('a task that waits for a person shows that to every client, and followers get the rest', async () => {
       const rule = { call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Berth {{result}}' }
       const tools = [{ type: 'ask_person' }]
       await createAgent(service(), 'harbour', { model: 'builtin/script', script: { rules: [rule] }, tools })
@@ -221,7 +221,7 @@ onAnyEngine(
       assert.deepEqual([states.at(-1), text], [TaskState.TASK_STATE_COMPLETED, 'Berth seven'])
     })
 
-    test('a task continues when its client hangs up, and is taken up again', async (t) => {
+    test('a task continues after its client disconnects, and can be followed again', async (t) => {
       const held = await holdRuns(t, 'one two three')
       await createAgent(service(), 'held', held.agent)
       const client = await connectA2a(service(), 'held')
@@ -237,7 +237,7 @@ onAnyEngine(
       assert.equal(text, 'one two three')
     })
 
-    test("a run that begins again sends its text again: the dead attempt's text is replaced", async (t) => {
+    test('a run that is attempted again replaces the text of the first attempt', async (t) => {
       const model = await startSpeakingModel()
       t.after(model.close)
       const provider = await service().call('PUT', '/v1/providers/spoken', { body: { base_url: model.url } })
@@ -258,7 +258,7 @@ onAnyEngine(
       assert.deepEqual([text, states.at(-1)], ['Clear sky', TaskState.TASK_STATE_COMPLETED])
     })
 
-    test('what is not there is refused by the errors of the protocol', async () => {
+    test("unknown tasks and invalid requests get the protocol's errors", async () => {
       const client = await connectA2a(service(), 'pilot')
       await assert.rejects(client.getTask({ tenant: '', id: 'req_none' }), { name: /TaskNotFound/ })
       await assert.rejects(client.sendMessage(saying('more', { taskId: 'req_none' })), { name: /TaskNotFound/ })
@@ -269,7 +269,7 @@ onAnyEngine(
       assert.equal(old.body.error.code, -32_009)
     })
 
-    test('a caller sees the tasks that it began, and no others', async () => {
+    test('a caller sees only the tasks that it started', async () => {
       const [one, other] = await Promise.all([1, 2].map(() => createKey(service(), { role: 'caller' })))
       const mine = await connectA2a(service(), 'pilot', { key: one?.secret ?? '' })
       const theirs = await connectA2a(service(), 'pilot', { key: other?.secret ?? '' })
@@ -283,9 +283,9 @@ onAnyEngine(
 )
 
 onAnyEngine(
-  'the card of a service that has a public address',
+  'the card of a service with a public URL',
   (service) => {
-    test('names that address, whatever the request was sent to', async () => {
+    test('contains that URL, whatever host the request was sent to', async () => {
       const path = '/v1/agents/hello/.well-known/agent-card.json'
       const { body: card } = await service().call('GET', path, { headers: { Host: 'elsewhere.example' } })
       const { body: hello } = await service().call('GET', '/v1/agents/hello')

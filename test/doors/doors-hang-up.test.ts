@@ -26,7 +26,7 @@ function countFollowers(service: Service, request_id: string): () => number {
 
 const JSON_RPC = { 'A2A-Version': '1.0', 'MCP-Protocol-Version': '2025-11-25' }
 
-onAnyEngine('a client that hangs up', (service) => {
+onAnyEngine('a client that disconnects', (service) => {
   before(async () => {
     await createAgent(service(), 'pilot', { model: 'builtin/script', script: { rules: RULES } })
   })
@@ -52,7 +52,7 @@ onAnyEngine('a client that hangs up', (service) => {
   }
 
   for (const [what, way] of Object.entries(ways)) {
-    test(`follows ${what} no longer, and the run continues`, async (t) => {
+    test(`stops following ${what}, and the run continues`, async (t) => {
       const asked = { headers: { Prefer: 'respond-async' }, body: { message: 'ahoy' } }
       const { body: queued } = await service().call('POST', '/v1/agents/pilot/invoke', asked)
       const { request_id } = queued.data

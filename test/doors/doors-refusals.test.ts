@@ -105,12 +105,12 @@ const CASES: Record<string, Case> = {
 }
 
 onAnyEngine(
-  'every door refuses alike',
+  'refusals on every channel',
   (service) => {
     let number = 0
     const auditOf = async (key_id: string | undefined, address: string | undefined) => {
       const { body } = await service().call('GET', '/v1/audit-log?limit=100', {
-        // An agent that lists addresses shows its entries to those only.
+        // An agent with an IP allowlist shows its entries only to those addresses.
         headers: { 'X-Forwarded-For': '198.51.100.1' },
       })
       return (body.data as { actor: string | null; address: string; action: string; code: string; outcome: string }[])

@@ -14,7 +14,7 @@ const ELSEWHERE = 'https://elsewhere.example'
 
 const grantOf = ({ headers }: Reply) => headers.get('access-control-allow-origin')
 
-onOneEngine("an agent's own tokens and pages, through every door", (service) => {
+onOneEngine("an agent's own tokens and web pages, on every channel", (service) => {
   let token: string
   before(async () => {
     await createAgent(service(), 'shop', {
@@ -25,7 +25,7 @@ onOneEngine("an agent's own tokens and pages, through every door", (service) => 
   })
 
   for (const [door, invoke] of Object.entries(DOORS)) {
-    test(`${door}: accepts them for that agent, and reveals to no one whether another exists`, async () => {
+    test(`${door}: accepts tokens for that agent, and does not reveal whether other agents exist`, async () => {
       const ask = (agent: string, key: string) => invoke(service(), { agent, message: 'ahoy', key })
       assert.deepEqual(await ask('shop', token), { response: 'ahoy' })
       const forged = await signJwt({ permissions: ['invoke'] }, { secret: 'another secret that is just as long' })
@@ -36,7 +36,7 @@ onOneEngine("an agent's own tokens and pages, through every door", (service) => 
     })
   }
 
-  test('a response is read again with them, and by no other agent’s', async () => {
+  test("a token can read its agent's responses, and no others", async () => {
     const asked = { model: 'shop', input: 'ahoy' }
     const { body } = await service().call('POST', '/v1/responses', { key: token, body: asked })
     assert.equal((await service().call('GET', `/v1/responses/${body.id}`, { key: token })).status, 200)
@@ -44,7 +44,7 @@ onOneEngine("an agent's own tokens and pages, through every door", (service) => 
     assert.equal((await service().call('GET', `/v1/responses/${other.body.id}`, { key: token })).status, 401)
   })
 
-  test('a body that cannot be read, or is too large, names no one', async () => {
+  test('401 for a body that is invalid or too large, because it names no agent', async () => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
     for (const body of [
       '{"model": "shop"',
@@ -60,7 +60,7 @@ onOneEngine("an agent's own tokens and pages, through every door", (service) => 
     }
   })
 
-  test('pages that the agent lists read its answers, and no other’s', async () => {
+  test("pages of an allowed origin can read the agent's answers, and no other's", async () => {
     const preflight = (path: string, Origin: string) =>
       service().call('OPTIONS', path, { key: null, headers: { Origin, 'Access-Control-Request-Method': 'POST' } })
     for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/mcp']) {
@@ -93,11 +93,11 @@ function unfinished(token: string): string {
 }
 
 onOneEngine(
-  'bodies of clients that no one knows',
+  'request bodies from unknown clients',
   (service) => {
     const statusOf = async (token: string) => (await sendRaw(service().url, unfinished(token)))[0]?.status
 
-    test('are not waited for while no agent accepts such a token, and count as failures', async () => {
+    test('401 without waiting for the body if no agent accepts such a token; the requests count as failed', async () => {
       assert.equal(await statusOf(await signJwt()), 401)
       await createAgent(service(), 'shop', { auth: { type: 'jwt', secret: SECRET } })
       assert.deepEqual([await statusOf('abc'), await statusOf('abc'), await statusOf('abc')], [401, 401, 429])
@@ -107,9 +107,9 @@ onOneEngine(
 )
 
 onOneEngine(
-  'many bodies of clients that no one knows',
+  'many request bodies from unknown clients',
   (service) => {
-    test('only a few are read at the same time: 503 for more, until those have ended', async () => {
+    test('only a few are read at the same time; others get 503 until one has ended', async () => {
       await createAgent(service(), 'shop', { auth: { type: 'jwt', secret: SECRET } })
       const forged = await signJwt({}, { secret: 'another secret that is just as long' })
       const { hostname, port } = new URL(service().url)

@@ -16,7 +16,7 @@ const OWN = new Set([
   'began_at',
   'finished_at',
   'duration_ms',
-  // A door may make a session of its own.
+  // A channel can create its own session.
   'context',
 ])
 
@@ -50,13 +50,13 @@ async function tracesOf(t: TestContext, service: Service, door: string, agent: s
 }
 
 onAnyEngine(
-  'an answer through any door',
+  'an invocation on any channel',
   (service) => {
     let number = 0
     const agent = () => `traced-${++number}`
 
     for (const door of Object.keys(DOORS)) {
-      test(`${door}: leaves the receipt, the log entry, the metric and the event of an invocation`, async (t) => {
+      test(`${door}: writes the same receipt, log entry, metric and event as the API`, async (t) => {
         const [kind = ''] = door.split(' ')
         const api = await tracesOf(t, service(), 'api', agent())
         const other = await tracesOf(t, service(), door, agent())

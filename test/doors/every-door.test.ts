@@ -252,7 +252,7 @@ describe('every operation', () => {
     await service.stop()
   })
 
-  test('is named here only if there is one', () => {
+  test('is named in this file only if it exists', () => {
     assert.deepEqual(
       Object.keys(NAMED).filter((id) => DOORS[id] === undefined),
       [],
@@ -287,7 +287,7 @@ describe('every operation', () => {
     })
   }
 
-  test('has a section in docs/api.md, with its description and a curl', () => {
+  test('has a section in docs/api.md, with its description and a curl example', () => {
     const api = readDoc('docs/api.md')
     for (const { id, method, path, summary, description, access } of operations) {
       const { permission, ownPermission, forPeople, ofRuns } = access
@@ -305,7 +305,7 @@ describe('every operation', () => {
     }
   })
 
-  test('has an article with a curl at /docs, and a line in /llms.txt', async () => {
+  test('has an article with a curl example in /docs, and a line in /llms.txt', async () => {
     const page = await referencePage(document, { hasConsole: true })
     const text = llmsText(document)
     for (const { operationId, method, path } of described) {
@@ -314,7 +314,7 @@ describe('every operation', () => {
     }
   })
 
-  test('is shown with samples that are in order', () => {
+  test('has valid samples', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true })
     addFormats.default(ajv)
     ajv.addSchema(document, 'api')
@@ -400,7 +400,7 @@ async function settle(result: ReturnType<Call>): Promise<void> {
     if ('then' in result) await result
     else for await (const _ of result) break
   } catch {
-    // Nothing is where the ids point: the request is all that is asked for.
+    // The IDs name nothing that exists: only the request is tested.
   }
 }
 

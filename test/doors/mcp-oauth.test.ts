@@ -70,7 +70,7 @@ describe('MCP where the service takes tokens of a provider', () => {
   })
 })
 
-test('without a provider there is no such document, and clients use their key', async () => {
+test('without a provider, the document is 404, and clients use a key', async () => {
   const service = await startService('sqlite')
   try {
     const refused = await service.call('POST', '/v1/mcp', { key: null, body: {} })

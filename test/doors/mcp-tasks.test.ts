@@ -48,7 +48,7 @@ async function callAsTask(client: Client, name: string, message: string): Promis
   return told
 }
 
-/** One that is used up soon, and filled slowly. */
+/** A tier that is used up soon and refilled slowly. */
 const SMALL_TIER = { MOORAGE_LIMITS__TIERS: '{"small":{"requestsPerMinute":20,"burst":20}}' }
 
 onAnyEngine(

@@ -21,13 +21,13 @@ async function invocations(service: Service, agent: string) {
   return body.data as { request_id: string; status: string; created_by: string }[]
 }
 
-onAnyEngine('the MCP door', (service) => {
+onAnyEngine('MCP clients', (service) => {
   before(async () => {
     const script = { model: 'builtin/script', script: { rules: RULES } }
     await createAgent(service(), 'pilot', { ...script, description: 'Brings ships into the harbour' })
   })
 
-  test('400 for an id or a progress token of many characters: it would come back with every event', async () => {
+  test('400 for a very long id or progress token, because each event would repeat it', async () => {
     const ask = (id: string, progressToken: string) =>
       service().call('POST', '/v1/mcp', {
         headers: { Accept: 'application/json, text/event-stream' },
@@ -44,7 +44,7 @@ onAnyEngine('the MCP door', (service) => {
   })
 
   for (const revision of REVISIONS) {
-    test(`${revision}: agents are tools, and a call is an invocation`, async (t) => {
+    test(`${revision}: agents are tools, and a call starts an invocation`, async (t) => {
       const client = await connectMcp(t, service(), revision)
       const { tools } = await client.listTools()
       const pilot = tools.find(({ name }) => name === 'pilot')
@@ -60,7 +60,7 @@ onAnyEngine('the MCP door', (service) => {
       assert.deepEqual([body.data.status, body.data.message, body.data.door], ['completed', 'ahoy', 'mcp'])
     })
 
-    test(`${revision}: the path of an agent has that agent, and its memory for keys that may read`, async (t) => {
+    test(`${revision}: an agent's path offers only that agent, and memory search for keys that can read`, async (t) => {
       const path = '/v1/agents/pilot/mcp'
       const client = await connectMcp(t, service(), revision, { path })
       const names = async () => (await client.listTools()).tools.map(({ name }) => name)
@@ -81,7 +81,7 @@ onAnyEngine('the MCP door', (service) => {
       await assert.rejects(search, { code: -32_000, message: /doesn't have the permission "read"/ })
     })
 
-    test(`${revision}: progress while it answers`, async (t) => {
+    test(`${revision}: progress is sent during the answer`, async (t) => {
       const client = await connectMcp(t, service(), revision)
       const heard: { progress: number; message?: string | undefined }[] = []
       const result = await client.callTool(
@@ -97,7 +97,7 @@ onAnyEngine('the MCP door', (service) => {
       assert.ok('one two three four'.startsWith(heard.map(({ message }) => message).join('')))
     })
 
-    test(`${revision}: a cancelled call stops the run, and no other`, async (t) => {
+    test(`${revision}: cancelling a call stops its run, and no other`, async (t) => {
       const { secret, id } = await createKey(service(), { role: 'developer' })
       const [client, other] = await Promise.all([1, 2].map(() => connectMcp(t, service(), revision, { key: secret })))
       assert.ok(client && other)
@@ -136,7 +136,7 @@ onAnyEngine('the MCP door', (service) => {
       })
     })
 
-    test(`${revision}: an Idempotency-Key runs a call once`, async (t) => {
+    test(`${revision}: calls with the same Idempotency-Key run once`, async (t) => {
       const headers = { 'Idempotency-Key': `once-${revision}` }
       const client = await connectMcp(t, service(), revision)
       const call = () => client.callTool({ name: 'pilot', arguments: { message: 'once' } }, { headers })
@@ -147,7 +147,7 @@ onAnyEngine('the MCP door', (service) => {
     })
   }
 
-  test('2025-11-25: a call is cancelled by the key that made it, and by no other that knows its session', async () => {
+  test('2025-11-25: only the key that made a call can cancel it, even if another key knows its session', async () => {
     const [mine, other] = await Promise.all([1, 2].map(() => createKey(service(), { role: 'developer' })))
     assert.ok(mine && other)
     const send = (key: string, message: object, session?: string) =>
@@ -177,7 +177,7 @@ onAnyEngine('the MCP door', (service) => {
     const cancel = { method: 'notifications/cancelled', params: { requestId: 2 } }
     assert.equal((await send(other.secret, cancel, session)).status, 202)
     assert.equal((await send(mine.secret, cancel, 'another session')).status, 202)
-    // A run that ends after these is stored after what they have set off.
+    // A run that ends after these requests is stored after their effects.
     await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'ahoy' } })
     assert.equal(await status(), 'running')
     assert.equal((await send(mine.secret, cancel, session)).status, 202)
@@ -185,7 +185,7 @@ onAnyEngine('the MCP door', (service) => {
     await until('it is cancelled', async () => (await status()) === 'cancelled')
   })
 
-  test('a model sees what it did wrong, and why an agent has failed', async (t) => {
+  test('the model gets an error that says what was wrong with its call, or why the agent failed', async (t) => {
     const client = await connectMcp(t, service(), '2026-07-28')
     const wrong = await client.callTool({ name: 'pilot', arguments: { massage: 'hi' } })
     assert.equal(wrong.isError, true)
@@ -197,7 +197,7 @@ onAnyEngine('the MCP door', (service) => {
     assert.deepEqual([failed.isError, textOf(failed)], [true, 'The engine is cold'])
   })
 
-  test('a model learns that a person must decide first', async (t) => {
+  test('the model gets a result that says a person must decide first', async (t) => {
     const rule = { call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Berth {{result}}' }
     const tools = [{ type: 'ask_person' }]
     await createAgent(service(), 'harbour', { model: 'builtin/script', script: { rules: [rule] }, tools })
@@ -211,7 +211,7 @@ onAnyEngine('the MCP door', (service) => {
     assert.ok(heard.includes('Waiting for a person to decide'), heard.join())
   })
 
-  test('only messages of JSON-RPC, one at a time', async () => {
+  test('400 for a body that is not a single JSON-RPC message', async () => {
     for (const body of [[], '1']) {
       const reply = await service().call('POST', '/v1/mcp', { body })
       assert.equal(reply.status, 400, reply.text)

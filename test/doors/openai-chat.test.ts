@@ -47,7 +47,7 @@ for (const engine of ANY_ENGINE) {
       (await service.call('GET', `/v1/agents/${agent}/invocations/req_${completion.slice('chatcmpl-'.length)}`)).body
         .data
 
-    test('answers with every field of a completion, and leaves the receipt of an invocation', async () => {
+    test('returns every field of a completion, and writes a receipt', async () => {
       const { data, response, request_id } = await openaiClient(service)
         .chat.completions.create({ model: 'echo', messages: ask('Ahoy') })
         .withResponse()
@@ -74,7 +74,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(logs.body.data[0].metadata.door, 'openai')
     })
 
-    test('streams chunks with the role first, and the usage last if it is wanted', async () => {
+    test('streams chunks with the role first, and the usage last if requested', async () => {
       const asked = { model: 'echo', messages: ask('one two'), stream: true } as const
       const chunks = await gathered(
         await openaiClient(service).chat.completions.create({ ...asked, stream_options: { include_usage: true } }),
@@ -98,7 +98,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(!text.includes('"usage"'))
     })
 
-    test('shows the model the history, further instructions and the sampling that the caller gives', async () => {
+    test("sends the caller's history, further instructions and sampling to the model", async () => {
       model.reset()
       model.reply({ text: ['{"ok":true}'] })
       await openaiClient(service).chat.completions.create({
@@ -129,7 +129,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(found.data[0].environment, 'staging')
     })
 
-    test("a call of the caller's tool ends the answer, and what the agent's own tool did is neither lost nor repeated", async () => {
+    test("a call of the caller's tool ends the answer, and results of the agent's own tools are neither lost nor repeated", async () => {
       model.reset()
       toolCalls = 0
       model.reply(
@@ -176,7 +176,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([shown[3]?.content, shown[4]?.content], ['stock: 7', 'sunny'])
     })
 
-    test("a caller cannot say what the agent's own tool has answered", async () => {
+    test("a caller can't set the result of the agent's own tool", async () => {
       model.reset()
       const calls = [
         { name: 'stock', arguments: {} },
@@ -205,7 +205,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('streams the call of a tool by its index', async () => {
+    test('streams tool calls with their index', async () => {
       model.reset()
       const calls = ['Kiel', 'Bergen'].map((city) => ({ name: 'weather', arguments: { city } }))
       model.reply({ calls })
@@ -220,13 +220,13 @@ for (const engine of ANY_ENGINE) {
       assert.equal(choices[0]?.finish_reason, 'tool_calls')
     })
 
-    test('an answer that was cut says so', async () => {
+    test('a cut answer has finish_reason "length"', async () => {
       const asked = { model: 'echo', messages: ask('a long answer that is cut'), max_tokens: 2 }
       const { choices } = await openaiClient(service).chat.completions.create(asked)
       assert.deepEqual([choices[0]?.message.content, choices[0]?.finish_reason], ['a long a', 'length'])
     })
 
-    test('a request that is sent again with its key gets the same answer, whole or as a stream', async () => {
+    test('a request repeated with its Idempotency-Key gets the same answer, whole or as a stream', async () => {
       const client = openaiClient(service)
       const headers = { 'Idempotency-Key': `again-${engine}` }
       const asked = { model: 'echo', messages: ask('once') }
@@ -242,7 +242,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([text(two), two[0]?.id], [text(one), one[0]?.id])
     })
 
-    test('memory is kept for the user and the session that the client names', async () => {
+    test('memory belongs to the user and session in the request', async () => {
       const asked = { model: 'echo', messages: ask('My boat is red'), user: 'ann', metadata: { session_id: 's1' } }
       await openaiClient(service).chat.completions.create(asked)
       const { body } = await service.call('GET', '/v1/agents/echo/memory?user_id=ann')
@@ -252,7 +252,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test("an erased user's words are in no stored answer", async () => {
+    test("an erased user's text is deleted from stored answers", async () => {
       const headers = { 'Idempotency-Key': `erased-${engine}` }
       const asked = { model: 'echo', messages: ask('my secret'), user: 'eve' }
       const client = openaiClient(service)
@@ -262,7 +262,7 @@ for (const engine of ANY_ENGINE) {
       await assert.rejects(client.chat.completions.create(asked, { headers }), erased)
     })
 
-    test('400 that names what it cannot do', async () => {
+    test('400 for unsupported parameters, naming each', async () => {
       const client = openaiClient(service)
       const audio = { type: 'input_audio', input_audio: { data: '', format: 'mp3' } } as const
       const tool = { type: 'function', function: { name: 'a' } }
@@ -287,7 +287,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('GET /v1/models shows what the key may invoke', async () => {
+    test('GET /v1/models lists the agents that the key can invoke', async () => {
       const client = openaiClient(service)
       const models = await gathered(client.models.list())
       assert.deepEqual(

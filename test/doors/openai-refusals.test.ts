@@ -22,11 +22,11 @@ async function refusal(service: Service, key: string, model: string, headers = {
   return refused as Refusal
 }
 
-/** One whose limit is reached soon, and does not pass soon. */
+/** A tier whose limit is reached soon and lasts. */
 const TINY_TIER = { MOORAGE_LIMITS__TIERS: '{"tiny":{"requestsPerMinute":1,"burst":3}}' }
 
 onAnyEngine(
-  'a refusal through the door of OpenAI',
+  'refusals to OpenAI clients',
   (service) => {
     const lastRefusal = async (code: string) =>
       until(`the refusal ${code} is in the audit log`, async () => {
@@ -34,14 +34,14 @@ onAnyEngine(
         return body.data.find((entry: { code: string }) => entry.code === code)
       })
 
-    test('401 for a wrong key, and for none', async () => {
+    test('401 for a wrong key, and without a key', async () => {
       const { status, type, code } = await refusal(service(), 'sk-wrong', 'hello')
       assert.deepEqual([status, type, code], [401, 'invalid_request_error', 'invalid_api_key'])
       const entry = await lastRefusal('unauthorized')
       assert.deepEqual([entry.action, entry.actor], ['invokeAgent', null])
     })
 
-    test('403 for a read-only key, before the body is read', async () => {
+    test('403 for a read-only key, whether or not the agent exists', async () => {
       const { secret } = await createKey(service(), { permissions: ['read'] })
       const { status, type, code } = await refusal(service(), secret, 'hello')
       assert.deepEqual([status, type, code], [403, 'permission_error', 'forbidden'])
@@ -49,7 +49,7 @@ onAnyEngine(
       assert.equal((await refusal(service(), secret, 'nobody')).status, 403)
     })
 
-    test('a key of another agent gets the same answer whether or not the agent exists', async () => {
+    test('a key limited to one agent gets the same 403 for other agents, whether or not they exist', async () => {
       const mine = await createAgent(service(), 'mine')
       const { secret } = await createKey(service(), { permissions: ['write'], agent_id: mine })
       const [there, absent] = [await refusal(service(), secret, 'hello'), await refusal(service(), secret, 'nobody')]
@@ -64,7 +64,7 @@ onAnyEngine(
       await assert.rejects(reader.models.retrieve('hello'), { status: 404 })
     })
 
-    test('404 for a model that is not there, 405 and 404 for other paths, in the same shape', async () => {
+    test('404 for an unknown model, 405 and 404 for other paths, in the same format', async () => {
       const { status, code, message } = await refusal(service(), service().admin, 'nobody')
       assert.deepEqual([status, code], [404, 'model_not_found'])
       assert.equal(message, `The model "nobody" does not exist or you don't have access to it.`)
@@ -84,7 +84,7 @@ onAnyEngine(
       }
     })
 
-    test('400 for a tool of another type names the type, and missing fields are named as in `param`', async () => {
+    test('400 for an unsupported tool type names the type, and missing fields are named as in `param`', async () => {
       const ask = async (tool: object) => {
         const body = { model: 'hello', input: 'x', tools: [tool] }
         return (await service().call('POST', '/v1/responses', { body })).body.error
@@ -102,7 +102,7 @@ onAnyEngine(
       assert.deepEqual([status, code], [409, 'agent_paused'])
     })
 
-    test("429 by the agent's own limit, with the time to wait", async () => {
+    test("429 at the agent's own rate limit, with the time to wait", async () => {
       const rateLimit = { enabled: true, requests: 1, window: '1h' }
       await createAgent(service(), 'rare', { security: { rateLimit } })
       const ask = () =>
@@ -119,7 +119,7 @@ onAnyEngine(
       assert.deepEqual([error.type, error.code], ['rate_limit_error', 'rate_limit_exceeded'])
     })
 
-    test("403 by the agent's list of addresses, and the agent is not among the models", async () => {
+    test("403 outside the agent's IP allowlist, and the agent is not in the list of models", async () => {
       const ipWhitelist = { enabled: true, addresses: ['192.0.2.1'] }
       await createAgent(service(), 'walled', { security: { ipWhitelist } })
       const { status } = await refusal(service(), service().admin, 'walled')
@@ -128,7 +128,7 @@ onAnyEngine(
       assert.ok(!models.data.some(({ id }) => id === 'walled'))
     })
 
-    test('401 where the agent asks for a one-time code', async () => {
+    test('401 if the agent requires a one-time code', async () => {
       await createAgent(service(), 'guarded', { security: { mfa: { enabled: true, requiredFor: ['delete'] } } })
       const client = openaiClient(service())
       const { id } = await client.responses.create({ model: 'guarded', input: 'x' })
@@ -138,7 +138,7 @@ onAnyEngine(
       assert.match(entry.agent_id, /^agt_/)
     })
 
-    test('all models are one request, however many there are', async () => {
+    test('listing models is one request, however many there are', async () => {
       const names = Array.from({ length: 101 }, (_, i) => `many-${i}`)
       for (let i = 0; i < names.length; i += 10) {
         await Promise.all(names.slice(i, i + 10).map((name) => createAgent(service(), name)))
@@ -157,14 +157,14 @@ onAnyEngine(
       assert.equal((await openaiClient(service(), { apiKey: secret }).models.retrieve('many-100')).id, 'many-100')
     })
 
-    test('429 when the tier is exhausted', async () => {
+    test("429 when the tier's limit is reached", async () => {
       const { secret } = await createKey(service(), { permissions: ['write'], tier: 'tiny' })
       const client = openaiClient(service(), { apiKey: secret })
       for (let i = 0; i < 3; i++) await client.models.list()
       await assert.rejects(async () => client.models.list(), { status: 429 })
     })
 
-    test('400 if there is more in earlier responses than one run can load', async () => {
+    test('400 if earlier responses contain more than one run can load', async () => {
       await createAgent(service(), 'long')
       const client = openaiClient(service())
       const long = { role: 'assistant', content: 'x'.repeat(1_000_000) } as const
@@ -181,7 +181,7 @@ onAnyEngine(
       await assert.rejects(ask(items), { status: 400, param: 'input' })
     })
 
-    test('a client that tries again by itself is served once, with a key', async () => {
+    test('a client that retries with an Idempotency-Key is served once', async () => {
       await createAgent(service(), 'once')
       let cut = true
       const client = openaiClient(service(), {

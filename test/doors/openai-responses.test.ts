@@ -47,7 +47,7 @@ for (const engine of ANY_ENGINE) {
       return messages.map(({ role, content }) => `${role}: ${content ?? ''}`)
     }
 
-    test('answers with every field, can be read again and deleted', async () => {
+    test('returns every field; a response can be read again and deleted', async () => {
       const client = openaiClient(service)
       const asked = { model: 'echo', input: 'Ahoy', instructions: 'Repeat.', metadata: { k: 'v' } }
       const response = await client.responses.create(asked)
@@ -74,7 +74,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([body.data[0].message, body.data[0].response, body.data[0].door], ['', '', 'openai'])
     })
 
-    test('streams every event with its fields and rising numbers', async () => {
+    test('streams every event with its fields and increasing numbers', async () => {
       const stream = openaiClient(service).responses.stream({ model: 'echo', input: 'one two three' })
       const events = await gathered(stream)
       checkEvents(events)
@@ -95,7 +95,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await stream.finalResponse()).output_text, 'one two three')
     })
 
-    test('a call of a tool is an item, and the follow-up continues where it stopped', async () => {
+    test('a tool call is an item, and the next request continues after it', async () => {
       model.reset()
       const calls = [
         { name: 'stock', arguments: {} },
@@ -132,7 +132,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('a response continues after one that named items of earlier ones', async () => {
+    test('a response can continue after one that refers to items of earlier responses', async () => {
       model.reset()
       const calls = [{ name: 'weather', arguments: { city: 'Kiel' } }]
       model.reply({ text: ['Let me see.'], calls }, { text: ['Sunny.'] }, { text: ['Yes.'] }, { text: ['Surely.'] })
@@ -160,7 +160,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(shownTo(3), [...shown, 'assistant: Yes.', 'user: Really?'])
     })
 
-    test('of one user is not continued for another', async () => {
+    test("a user's response can't be continued for another user", async () => {
       const client = openaiClient(service)
       const { id } = await client.responses.create({ model: 'echo', input: 'My secret', user: 'anna' })
       const next = { model: 'echo', input: 'And now?', previous_response_id: id }
@@ -173,7 +173,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('a conversation stays that of its first user, also after a response that names none', async () => {
+    test('a conversation belongs to its first user, even after a request without a user', async () => {
       const client = openaiClient(service)
       const first = await client.responses.create({ model: 'echo', input: 'My secret', user: 'carla' })
       const between = await client.responses.create({
@@ -198,7 +198,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('runs in the background, and is cancelled', async () => {
+    test('runs in the background, and can be cancelled', async () => {
       const client = openaiClient(service)
       const queued = await client.responses.create({ model: 'slow', input: 'go', background: true })
       checkResponse(queued)
@@ -212,7 +212,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await client.responses.retrieve(done.id)).output_text, 'soon')
     })
 
-    test('a stream is taken up again after any event, and loses and repeats nothing', async () => {
+    test('a stream can be resumed after any event, without loss or repetition', async () => {
       const client = openaiClient(service)
       const asked = { model: 'echo', input: 'a b c d', background: true, stream: true } as const
       const events = await gathered(await client.responses.create(asked))
@@ -230,7 +230,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(whole, events, 'from the first event on, where no number is given')
     })
 
-    test('a run that fails is reported as failed', async () => {
+    test('a failed run is reported as failed', async () => {
       model.reset()
       model.reply({ status: 400, body: { error: { message: 'no' } } })
       const client = openaiClient(service)
@@ -244,7 +244,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test('a run that waits for a person is in progress, and then completed', async () => {
+    test('a response that waits for a person is in progress, and later completed', async () => {
       const rules = [{ call: { tool: 'ask_person', arguments: { question: 'Why?' } }, reply: '{{result}}' }]
       const asks = { tools: [{ type: 'ask_person' }], approvals: { self: true } }
       await create({ name: 'asker', model: 'builtin/script', script: { rules }, ...asks })
@@ -281,7 +281,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await client.responses.retrieve(response.id)).output_text, 'Because.')
     })
 
-    test('a deleted response is not repeated for its Idempotency-Key', async () => {
+    test('a deleted response is not returned again for its Idempotency-Key', async () => {
       const client = openaiClient(service)
       const headers = { 'Idempotency-Key': 'to-be-deleted' }
       const ask = () => client.responses.create({ model: 'echo', input: 'psst' }, { headers })
@@ -290,7 +290,7 @@ for (const engine of ANY_ENGINE) {
       await assert.rejects(ask, { status: 404, message: /has been erased/ })
     })
 
-    test('a response that is deleted, or whose user is erased, is not continued', async () => {
+    test("a response that is deleted, or whose user is erased, can't be continued", async () => {
       const client = openaiClient(service)
       const erasures = [
         (id: string) => client.responses.delete(id),
@@ -310,7 +310,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('a continued conversation does not show the model its deleted responses', async () => {
+    test('the model does not see deleted responses of a continued conversation', async () => {
       model.reset()
       const calls = [
         { name: 'stock', arguments: {} },
@@ -337,7 +337,7 @@ for (const engine of ANY_ENGINE) {
       for (const words of ['4711', 'stock: 7', 'Let me see']) assert.ok(!shown.includes(words), shown)
     })
 
-    test('structured output and its schema reach the model', async () => {
+    test('structured output and its schema are sent to the model', async () => {
       model.reset()
       model.reply({ text: ['{"city":"Kiel"}'] })
       await service.call('POST', '/v1/agents', { body: { name: 'plain', model: 'local/tiny' } })

@@ -27,7 +27,7 @@ const OPEN_RESPONSES =
 const NUMBERS = ['top_p', 'presence_penalty', 'frequency_penalty', 'top_logprobs', 'temperature']
 
 for (const engine of ANY_ENGINE) {
-  describe(`what clients of OpenAI wish for, on ${engine}`, () => {
+  describe(`parameters of OpenAI requests, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -46,7 +46,7 @@ for (const engine of ANY_ENGINE) {
       service.call('POST', '/v1/responses', { body: { model: 'tiny', input: 'ahoy', ...body } })
     const asked = () => model.requests.at(-1)?.body as ModelServer['requests'][number]['body']
 
-    test('a conversation that the assistant begins is shown with its greeting', async () => {
+    test('a conversation that starts with an assistant message is sent with that message', async () => {
       const greeting = 'Ahoy! Your booking number is 4711.'
       const messages = [
         { role: 'assistant', content: greeting },
@@ -58,7 +58,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(asked().messages[0]?.role, 'user')
     })
 
-    test('parallel_tool_calls, strict, reasoning and verbosity reach the provider, by either API', async () => {
+    test('both APIs send parallel_tool_calls, strict, reasoning and verbosity to the provider', async () => {
       const tools = [{ type: 'function', function: WEATHER }]
       const wishes = { parallel_tool_calls: false, reasoning_effort: 'low', verbosity: 'high' }
       for (const [call, body] of [
@@ -81,7 +81,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('a wish that a provider may not follow is not repeated as if it held', async () => {
+    test('the response does not repeat parameters that a provider might ignore', async () => {
       const { body } = await respond({
         tools: [{ type: 'function', ...WEATHER }],
         parallel_tool_calls: false,
@@ -105,7 +105,7 @@ for (const engine of ANY_ENGINE) {
       for (const field of NUMBERS) assert.equal(typeof body[field], 'number', field)
     })
 
-    test('an empty user is no user', async () => {
+    test('an empty user means no user', async () => {
       for (const call of [chat, respond]) {
         const { status, text } = await call({ user: '' })
         assert.equal(status, 200, text)
@@ -121,7 +121,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(latest.context, { user_id: 'ada' })
     })
 
-    test('cached and reasoning tokens are passed on, and are in the receipt', async () => {
+    test('cached and reasoning tokens are returned, and are in the receipt', async () => {
       const usage = {
         prompt_tokens: 100,
         completion_tokens: 20,
@@ -155,7 +155,7 @@ for (const engine of ANY_ENGINE) {
       })
     })
 
-    test("a provider's 429 is 503 with its Retry-After, on every door", async () => {
+    test("a provider's 429 becomes 503 with its Retry-After, on every channel", async () => {
       const busy = { status: 429, headers: { 'retry-after': '3600' }, body: { error: { message: 'quota of acme' } } }
       const message = 'Model provider local answered 429: too many requests.'
       const invoke = () => service.call('POST', '/v1/agents/tiny/invoke', { body: { message: 'ahoy' } })
@@ -169,7 +169,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(receipt.error, { code: 'unavailable', message, retry_after: 3600 })
     })
 
-    test("a provider's 400 names the cause in our words, and none of the provider's", async () => {
+    test("after a provider's 400, the error names the provider, the status and the parameter, not the provider's message", async () => {
       for (const error of [
         { message: 'org acme: Unsupported value', param: 'temperature', code: 'unsupported_value' },
         { message: "org acme: 'temperature' does not support 0.2 with this model" },
@@ -181,7 +181,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('400 for a call of a function that has no result', async () => {
+    test('400 for a function call without a result', async () => {
       const call = { id: 'call_a', type: 'function', function: { name: 'weather', arguments: '{}' } }
       const calls = { role: 'assistant', content: null, tool_calls: [call, { ...call, id: 'call_b' }] }
       const result = { role: 'tool', tool_call_id: 'call_a', content: 'rain' }
@@ -207,7 +207,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([unanswered.status, unanswered.body.error.param], [400, 'input'])
     })
 
-    test('input items are listed as theirs: the latest first, in pages', async () => {
+    test('input items are listed as the client sent them, in pages, latest first', async () => {
       const input = [
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'one' },
