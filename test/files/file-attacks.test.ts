@@ -31,7 +31,7 @@ async function begin({ url, admin }: Service, head: string): Promise<Socket> {
 }
 
 onOneEngine(
-  'hostile files',
+  'malicious files',
   (service) => {
     const form = (...parts: [name: string, value: string | Blob, filename?: string][]) => {
       const data = new FormData()
@@ -43,7 +43,7 @@ onOneEngine(
     }
     const error = ({ status, body }: { status: number; body: { error: { code: string } } }) => [status, body.error.code]
 
-    describe('what the bytes are', () => {
+    describe('types of files', () => {
       for (const [what, bytes, declared, type] of [
         ['a page that calls itself a picture', HTML, 'image/png', 'text/plain'],
         ['a page that says so', HTML, 'text/html; charset=utf-8', 'text/html'],
@@ -78,7 +78,7 @@ onOneEngine(
       }
     })
 
-    describe('names', () => {
+    describe('names of files', () => {
       for (const [what, name] of [
         ['a path', '../../etc/passwd'],
         ['a path of Windows', '..\\boot.ini'],
@@ -94,20 +94,20 @@ onOneEngine(
         })
       }
 
-      test('a form has the name of the file without its path', async () => {
+      test('a file name in a form loses its path', async () => {
         const body = `--b\r\nContent-Disposition: form-data; name="file"; filename="../../x.txt"\r\n\r\nhi\r\n--b--\r\n`
         const reply = await upload(service(), body, { type: 'multipart/form-data; boundary=b' })
         assert.equal(reply.status, 201, reply.text)
         assert.equal(reply.body.data.name, 'x.txt')
       })
 
-      test('400 for a name in a form that hides what it is', async () => {
+      test('400 for a file name in a form with characters that hide its extension', async () => {
         const reply = await upload(service(), form(['file', new Blob(['x']), 'photo\u202egnp.exe']), { type: null })
         assert.equal(reply.status, 400, reply.text)
         assert.equal(reply.body.error.details[0].field, 'name')
       })
 
-      test('any script, quotes and percent signs arrive as they are (RFC 6266)', async () => {
+      test('a download keeps names with any script, quotes and percent signs (RFC 6266)', async () => {
         const name = `кот "50%" (1)'*.png`
         const id = await uploaded(service(), 'x', { query: `?name=${encodeURIComponent(name)}` })
         const { headers } = await download(service(), id)
@@ -118,7 +118,7 @@ onOneEngine(
       })
     })
 
-    describe('forms', () => {
+    describe('uploads as forms', () => {
       test('400 for two files', async () => {
         const two = form(['one', new Blob(['1']), '1.txt'], ['two', new Blob(['2']), '2.txt'])
         assert.deepEqual(error(await upload(service(), two, { type: null })), [400, 'invalid_request'])
@@ -159,12 +159,12 @@ onOneEngine(
       })
     })
 
-    describe('sizes', () => {
+    describe('sizes of files', () => {
       const LARGE = [413, 'payload_too_large']
-      test('400 for no bytes', async () => {
+      test('400 for an empty body', async () => {
         assert.deepEqual(error(await upload(service(), '')), [400, 'invalid_request'])
       })
-      test('exactly the limit is taken, one byte more is not, raw, in a form and without a length', async () => {
+      test('a file of exactly the maximum size is accepted, and one byte more is 413: raw, in a form and without a length', async () => {
         const [fits, large] = [Buffer.alloc(102_400, 1), Buffer.alloc(102_401, 1)]
         const stream = (bytes: Buffer<ArrayBuffer>) => new Blob([bytes]).stream()
         assert.equal((await upload(service(), fits)).status, 201)
@@ -179,7 +179,7 @@ onOneEngine(
         })
         assert.equal(response.status, 413)
       })
-      test('413 for a form whose other parts are too large names the limit of a file', async () => {
+      test('413 for a form whose other parts are too large, with the maximum file size', async () => {
         const type = 'multipart/form-data; boundary=b'
         assert.deepEqual(error(await upload(service(), Buffer.alloc(200_000, 1), { type })), LARGE)
         const endless = `--b\r\nContent-Disposition: form-data; name="${'x'.repeat(200_000)}`
@@ -191,10 +191,10 @@ onOneEngine(
         })
         assert.match(await response.text(), /Files can be at most 102400 bytes/)
       })
-      test('a client that sends 20 MB too many gets the reason while it still sends', async () => {
+      test('413 for an upload that is 20 MB too large', async () => {
         assert.deepEqual(error(await upload(service(), Buffer.alloc(20_000_000))), LARGE)
       })
-      test('a client that reads no answer before it has sent everything gets the reason, though it sends for more than two seconds', async () => {
+      test('413 for a client that reads no reply before it has sent everything, even if that takes two seconds', async () => {
         const socket = await begin(service(), 'Content-Length: 2000000\r\nContent-Type: text/plain')
         socket.pause().on('error', () => {})
         for (let sent = 0; sent < 2_000_000; sent += 80_000) {
@@ -204,7 +204,7 @@ onOneEngine(
         }
         assert.match(await text(socket), /^HTTP\/1\.1 413 .*Files can be at most 102400 bytes/s)
       })
-      test('a client without a key whose body never ends is disconnected after a moment', () =>
+      test('a client without a key whose body never ends is disconnected within seconds', () =>
         inTime(15_000, async () => {
           const socket = await begin({ ...service(), admin: 'wrong' }, 'Content-Length: 90000000')
           socket.on('error', () => {}).resume()
@@ -215,13 +215,13 @@ onOneEngine(
           })
           return performance.now() - began
         }))
-      test('415 for a body that is encoded', async () => {
+      test('415 for a body with a content encoding', async () => {
         const reply = await upload(service(), 'x', { headers: { 'Content-Encoding': 'gzip' } })
         assert.equal(reply.status, 415)
       })
     })
 
-    test('an upload that is cut leaves nothing', async () => {
+    test('an upload that breaks off leaves no data', async () => {
       const { body } = await service().call('GET', '/v1/files?limit=100')
       const different = new Set(body.data.map(({ sha256 }: { sha256: string }) => sha256))
       await untilStored(service(), different.size)
@@ -233,7 +233,7 @@ onOneEngine(
       await untilSettled(service())
     })
 
-    describe('ranges', () => {
+    describe('range requests', () => {
       const WHOLE = '0123456789'
       for (const [range, status, part, shown] of [
         ['bytes=0-3', 206, '0123', 'bytes 0-3/10'],
@@ -273,7 +273,7 @@ onOneEngine(
       })
     })
 
-    test('the folder and the files in it are for the service alone', async () => {
+    test("only the service's user can read the folder and its files", async () => {
       const id = await uploaded(service(), 'private')
       const { blob_id } = await storeOf(service())
         .selectFrom('files')
@@ -286,7 +286,7 @@ onOneEngine(
       assert.equal(await readFile(`${folder}/${blob_id}`, 'utf8'), 'private')
     })
 
-    test('500 in words, and no half reply, if the operator has lost the bytes', async () => {
+    test('500 without any bytes if the stored file is missing or cut', async () => {
       const id = await uploaded(service(), 'lost')
       const [lost] = (await storedBytes(service())).slice(-1)
       await truncate(`${service().data}/files/${lost}`, 2)
@@ -301,7 +301,7 @@ onOneEngine(
       await service().call('DELETE', `/v1/files/${id}`)
     })
 
-    test('a reply that breaks off because bytes are damaged is in the log, with its reason', async () => {
+    test('a download that breaks off because the stored file is damaged is logged with its reason', async () => {
       const id = await uploaded(service(), 'x'.repeat(100_000))
       const [damaged] = (await storedBytes(service())).slice(-1)
       await truncate(`${service().data}/files/${damaged}`, 90_000)
@@ -315,12 +315,12 @@ onOneEngine(
       await service().call('DELETE', `/v1/files/${id}`)
     })
 
-    test('no part of a file is logged', async () => {
+    test('file contents are never logged', async () => {
       await uploaded(service(), 'the-words-inside', { query: '?name=named.txt' })
       assert.doesNotMatch(service().log(), /the-words-inside/)
     })
 
-    test('403 for a key that may only read, before it has sent anything', async () => {
+    test('403 for a key that can only read', async () => {
       const viewer = await createKey(service(), { role: 'viewer' })
       assert.equal((await upload(service(), 'x', { key: viewer.secret })).status, 403)
     })
@@ -329,17 +329,17 @@ onOneEngine(
 )
 
 onOneEngine(
-  'uploads of which nothing comes for a second',
+  'slow uploads',
   (service) => {
-    test('408 for an upload that stalls, and nothing is stored', async () => {
+    test('408 for an upload that stalls for a second, and nothing is stored', async () => {
       const socket = await begin(service(), 'Content-Length: 90000')
       socket.write(Buffer.alloc(10, 7))
       assert.match(await text(socket), /^HTTP\/1.1 408 [\s\S]*The request (body )?didn't arrive in time/)
       await untilStored(service(), 0)
     })
 
-    test('one that continues is served, however long it takes', () =>
-      // A process that stands still for a second takes its clients for silent.
+    test('a slow upload that continues is accepted, however long it takes', () =>
+      // A process that is suspended for a second would consider its clients silent.
       inOneAttempt(async () => {
         const socket = await begin(service(), 'Content-Length: 8')
         const answer = once(socket, 'data')

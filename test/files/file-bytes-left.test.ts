@@ -10,7 +10,7 @@ import { download, untilStored, uploaded } from '../support/slices/files.ts'
 const HOUR = 3_600_000
 
 for (const engine of STORY_ENGINES) {
-  describe(`bytes that cannot be removed, on ${engine}`, () => {
+  describe(`stored files that can't be deleted, on ${engine}`, () => {
     let s3: S3Server
     before(async () => {
       s3 = await startS3Server()
@@ -24,7 +24,7 @@ for (const engine of STORY_ENGINES) {
     const erase = (service: Service, user_id: string) => service.call('DELETE', `/v1/users/${user_id}`)
     const of = (user_id: string) => ({ query: `?user_id=${user_id}` })
 
-    test('in a bucket that is not configured any more: other bytes go, and other users are erased', async () => {
+    test('if their bucket is no longer configured, other files are deleted and other users are erased', async () => {
       const service = await startService(engine)
       try {
         const withBucket = async (story: (node: Service) => Promise<void>) => {
@@ -70,7 +70,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('and then can: a sweep finishes an erasure that no one asks for again', async () => {
+    test("are deleted by a later sweep, which finishes a user's erasure", async () => {
       const service = await startService(engine, s3.settings)
       try {
         await uploaded(service, 'of fay', of('fay'))
@@ -86,7 +86,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('if the bucket refuses to remove some, all others are removed', async () => {
+    test('do not prevent the deletion of others in the same bucket', async () => {
       const service = await startService(engine, s3.settings)
       try {
         const refused = []

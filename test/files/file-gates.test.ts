@@ -8,7 +8,7 @@ const INSIDE = { 'X-Forwarded-For': '192.0.2.10' }
 const OUTSIDE = { 'X-Forwarded-For': '203.0.113.5' }
 
 onAnyEngine(
-  'files of agents with a gate of their own',
+  'files of agents with access restrictions',
   (service) => {
     const ask = (method: string, path: string, headers: Record<string, string>, body?: object) =>
       service().call(method, path, { headers, ...(body && { body }) })
@@ -26,7 +26,7 @@ onAnyEngine(
         .toSorted()
     }
 
-    test('are closed to whom the agent is: list, get, content, delete, export, attaching, erasing', async () => {
+    test('are restricted like the agent: list, get, content, delete, export, attach, erase', async () => {
       const security = { ipWhitelist: { enabled: true, addresses: ['192.0.2.10'] } }
       const guarded = await newAgent(service(), { security })
       const open = await newAgent(service())

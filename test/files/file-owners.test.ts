@@ -11,7 +11,7 @@ import { createAgent, createKey, idsOf } from '../support/slices/resources.ts'
 const FEW_FILES = { MOORAGE_FILES__MAX_PER_USER: '6', MOORAGE_FILES__MAX_PER_PROJECT: '20' }
 
 onBothEngines(
-  'whose files are whose',
+  'whose files a client can see',
   (service) => {
     const makeProject = async (name: string, limits: object = {}): Promise<Service> => {
       const reply = await service().call('POST', '/v1/projects', { body: { name, limits } })
@@ -21,7 +21,7 @@ onBothEngines(
     const status = async (id: string, key: string, method = 'GET') =>
       (await service().call(method, `/v1/files/${id}`, { key })).status
 
-    test('a token of a user makes, lists, reads and deletes files of that user alone', async () => {
+    test("a user's token can create, list, read and delete only that user's files", async () => {
       const permissions = ['read', 'write', 'delete']
       const [ada, bob] = [
         await signJwt({ user_id: 'ada', permissions }),
@@ -45,7 +45,7 @@ onBothEngines(
       assert.equal(await status(own, service().admin), 404)
     })
 
-    test('a key of one agent sees what it uploaded itself', async () => {
+    test('a key limited to one agent sees only the files that it uploaded', async () => {
       const agent_id = await createAgent(service(), 'reader')
       const { secret: key } = await createKey(service(), { role: 'admin', agent_id })
       const own = await uploaded(service(), 'of the agent', { key })
@@ -55,7 +55,7 @@ onBothEngines(
       assert.equal(await status(other, key, 'DELETE'), 404)
     })
 
-    test('the same bytes in two projects are stored twice; what one does with them is nothing to the other', async () => {
+    test('the same content in two projects is stored twice, and deleting one keeps the other', async () => {
       const [one, two] = [await makeProject('one'), await makeProject('two')]
       await untilSettled(service())
       const before = (await storedBytes(service())).length
@@ -73,7 +73,7 @@ onBothEngines(
       assert.deepEqual(await db.selectFrom('files').selectAll().where('id', '=', b).execute(), [])
     })
 
-    test('a user is exported and erased with their files; another one keeps the same bytes', async () => {
+    test("exporting and erasing a user includes the user's files; another user keeps a file with the same content", async () => {
       await untilSettled(service())
       const before = (await storedBytes(service())).length
       const headers = { 'Idempotency-Key': 'of-eve' }
@@ -108,13 +108,13 @@ onBothEngines(
       assert.equal((await service().call('DELETE', '/v1/users/eve')).body.data.files, 0)
     })
 
-    test('409 when a user, or a project, has as many bytes as they may', async () => {
+    test('409 if a user or a project has reached its maximum of bytes', async () => {
       const small = await makeProject('small', { file_bytes: 1_000 })
       await uploaded(small, Buffer.alloc(600, 1))
       const full = await upload(small, Buffer.alloc(401, 2))
       assert.equal(full.status, 409)
       assert.match(full.body.error.message, /limits\.file_bytes/)
-      // Sizes count, not what is stored: otherwise a client could ask which bytes others have.
+      // The size of each file counts, not what is stored. Otherwise a client could find out which content others have.
       assert.equal((await upload(small, Buffer.alloc(600, 1))).status, 409)
       await uploaded(small, Buffer.alloc(400, 2))
 
@@ -125,7 +125,7 @@ onBothEngines(
       await uploaded(service(), Buffer.alloc(3_000, 1), { query: '?user_id=hal' })
     })
 
-    test('409 when a user, or a project, has as many files as they may', async () => {
+    test('409 if a user or a project has reached its maximum of files', async () => {
       const many = await makeProject('many')
       const query = '?user_id=ida'
       const own: string[] = []
@@ -133,7 +133,7 @@ onBothEngines(
       const more = await upload(many, 'one more', { query })
       assert.equal(more.status, 409)
       assert.match(more.body.error.message, /files\.maxPerUser/)
-      // A file that expires counts until its time is over.
+      // A file with an expiry counts until it expires.
       await uploaded(many, 'brief', { query: '?expires_in_seconds=600' })
       const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => upload(many, `at once ${i}`)))
       assert.equal(replies.filter((reply) => reply.status === 201).length, 13)
@@ -147,7 +147,7 @@ onBothEngines(
       assert.deepEqual(await countsOf('many', 'ida'), [14, 0])
     })
 
-    test('expired files do not count against the limits, even before they are removed', async () => {
+    test("expired files don't count toward the limits, even before they are deleted", async () => {
       const brief = await makeProject('brief', { file_bytes: 1_000 })
       const query = '?user_id=joy&expires_in_seconds=60'
       for (let i = 0; i < 6; i++) await uploaded(brief, `${i}`, { query })
@@ -169,7 +169,7 @@ onBothEngines(
       return counts.map((count) => count.files)
     }
 
-    test('uploads at the same time do not exceed the limit together, and share their bytes', async () => {
+    test('simultaneous uploads never exceed the limit together, and share their content', async () => {
       const tight = await makeProject('tight', { file_bytes: 500 })
       await untilSettled(service())
       const before = (await storedBytes(service())).length
@@ -179,7 +179,7 @@ onBothEngines(
       await untilStored(service(), before + 1)
     })
 
-    test('uploading and deleting the same bytes at the same time never deadlocks, and leaves nothing behind', async () => {
+    test('uploading and deleting the same content at the same time never deadlocks, and leaves nothing behind', async () => {
       const busy = await makeProject('busy')
       await untilSettled(service())
       const before = (await storedBytes(service())).length
@@ -195,7 +195,7 @@ onBothEngines(
       assert.deepEqual(await countsOf('busy', 'user-0'), [0, 0])
     })
 
-    test("files created by an agent's runs move with it to another project; shared bytes stay", async () => {
+    test("files from an agent's runs move to another project with the agent; shared content stays", async () => {
       const [old, fresh] = [await makeProject('left'), await makeProject('entered')]
       await untilSettled(service())
       const before = (await storedBytes(service())).length
@@ -250,7 +250,7 @@ onBothEngines(
       )
     })
 
-    test('files count to what a project stores', async () => {
+    test("files count toward a project's stored_bytes", async () => {
       const measured = await makeProject('measured', { stored_bytes: 500 })
       await uploaded(measured, Buffer.alloc(600, 1))
       service().advance(61_000)

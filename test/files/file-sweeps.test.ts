@@ -12,11 +12,11 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 onBothEngines(
-  'files go when their time is over',
+  'files that expire',
   (service) => {
     const sweep = (ms: number) => ranAgain(service(), 'retention', ms)
 
-    test('an expired file is not shown any more, and then removed with its bytes', async () => {
+    test('an expired file is not found, and is later deleted with its content', async () => {
       const id = await uploaded(service(), 'short-lived', { query: '?expires_in_seconds=600' })
       const { body } = await service().call('GET', `/v1/files/${id}`)
       assert.equal(Date.parse(body.data.expires_at) - Date.parse(body.data.created_at), 600_000)
@@ -30,7 +30,7 @@ onBothEngines(
       await untilStored(service(), 0)
     })
 
-    test('what the process left of an upload when it died is removed after two hours, and not before', async () => {
+    test('the rest of an upload is deleted two hours after the process died, and not before', async () => {
       const storage = storageOf(service())
       const { bytes } = partsOf(service())
       const cut = await bytes.take('prj_default', pieces('never kept'))
@@ -47,7 +47,7 @@ onBothEngines(
       await untilStored(service(), 0)
     })
 
-    test('bytes that were swept up while their upload continued make no file', async () => {
+    test("an upload can't become a file after a sweep has deleted its content", async () => {
       const storage = storageOf(service())
       const { bytes } = partsOf(service())
       const late = await bytes.take('prj_default', pieces('too late'))
@@ -57,7 +57,7 @@ onBothEngines(
       assert.equal(await storage.transaction((db) => keep(db, late)), undefined)
     })
 
-    test("a tool's file is removed if the process died before the step was stored, and stays if a receipt names it", async () => {
+    test("a tool's file is deleted if the process died before the step was stored, and kept if a receipt names it", async () => {
       const parts = partsOf(service())
       const { body } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } })
       const { request_id } = body.data
@@ -78,7 +78,7 @@ onBothEngines(
       await untilStored(service(), 0)
     })
 
-    test('retention.files removes older files, limits.retention_days those of a project', async () => {
+    test("retention.files and a project's limits.retention_days delete older files", async () => {
       await service().call('POST', '/v1/projects', { body: { name: 'brief', limits: { retention_days: 1 } } })
       const brief = inProject(service(), 'brief')
       const [short, long] = [await uploaded(brief, 'a day'), await uploaded(service(), 'ten days')]

@@ -23,7 +23,7 @@ async function openFiles({ data }: Service): Promise<string[]> {
 
 onBothEngines('files', (service) => {
   describe('POST /v1/files', () => {
-    test('stores the body unchanged, and returns its type', async () => {
+    test('stores the body unchanged, and returns its media type', async () => {
       const { status, body, headers } = await upload(service(), PNG, { type: 'image/png', query: '?name=dot.png' })
       assert.equal(status, 201)
       const { id, created_by, created_at, ...rest } = body.data
@@ -46,7 +46,7 @@ onBothEngines('files', (service) => {
       assert.deepEqual(bytes, PNG)
     })
 
-    test('a form with one file gives its name and type', async () => {
+    test('a form with one file sets its name and type', async () => {
       const form = new FormData()
       form.append('file', new Blob([PNG], { type: 'image/png' }), 'photo.png')
       const { status, text, body } = await upload(service(), form, { type: null })
@@ -56,7 +56,7 @@ onBothEngines('files', (service) => {
       assert.deepEqual((await download(service(), body.data.id)).bytes, PNG)
     })
 
-    test('many chunks, and any size between, come back as they went in', async () => {
+    test('files of any number of chunks are returned unchanged', async () => {
       for (const size of [1, 262_143, 262_144, 262_145, 3_000_001]) {
         const bytes = randomBytes(size)
         const id = await uploaded(service(), bytes)
@@ -66,7 +66,7 @@ onBothEngines('files', (service) => {
       }
     })
 
-    test('with an Idempotency-Key, the same bytes sent twice become one file, and other bytes are refused', async () => {
+    test('with the same Idempotency-Key, the same content becomes one file, and other content is 422', async () => {
       const headers = { 'Idempotency-Key': `upload-${service().engine}` }
       const first = await upload(service(), 'the same', { headers })
       const again = await upload(service(), 'the same', { headers })
@@ -80,7 +80,7 @@ onBothEngines('files', (service) => {
       assert.deepEqual([named.status, named.body.error?.code], [422, 'idempotency_key_reused'])
     })
 
-    test('is written to the audit log, as is the deletion', async () => {
+    test('uploads and deletions are in the audit log', async () => {
       const id = await uploaded(service(), 'for the record')
       await service().call('DELETE', `/v1/files/${id}`)
       const { body } = await service().call('GET', '/v1/audit-log?limit=100')
@@ -136,7 +136,7 @@ onBothEngines('files', (service) => {
   }
 
   describe('GET /v1/files/{file_id}/content', () => {
-    test('is an attachment that no browser shows or guesses about', async () => {
+    test('is sent as an attachment that browsers neither display nor sniff', async () => {
       const id = await uploaded(service(), '<svg onload="alert(1)">', { type: 'image/svg+xml', query: '?name=x.svg' })
       const { status, headers } = await download(service(), id)
       assert.equal(status, 200)
@@ -155,7 +155,7 @@ onBothEngines('files', (service) => {
       assert.equal(headers.get('content-security-policy'), "sandbox; default-src 'none'")
     })
 
-    test('nothing stays open for clients that hang up in the middle', async () => {
+    test('closes stored files when clients disconnect during a download', async () => {
       const { url, admin } = service()
       const id = await uploaded(service(), randomBytes(9_000_000))
       const headers = { Authorization: `Bearer ${admin}` }
@@ -184,7 +184,7 @@ onBothEngines('files', (service) => {
     })
   })
 
-  test('a caller sees what it uploaded, and nothing else', async () => {
+  test('a caller sees only the files that it uploaded', async () => {
     const caller = await createKey(service(), { role: 'caller' })
     const other = await uploaded(service(), 'of another')
     const own = await uploaded(service(), 'of the caller', { key: caller.secret })
