@@ -6,7 +6,7 @@ import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 for (const engine of ANY_ENGINE) {
-  describe(`a session that outgrows its model, on ${engine}`, () => {
+  describe(`a session that becomes too long for its model, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -15,7 +15,7 @@ for (const engine of ANY_ENGINE) {
     })
     after(() => stop())
 
-    test('continues: every message is answered, and the log says what the model was not shown', async () => {
+    test('continues: every message is answered, and the log says what the model did not get', async () => {
       const agent = await newAgent(service, { model: 'local/tiny' })
       model.takeAtMost(9000)
       const context = { user_id: 'ada', session_id: 'long' }

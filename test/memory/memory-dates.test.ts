@@ -103,18 +103,18 @@ describe('the time that a turn speaks of', () => {
 })
 
 describe('a question', () => {
-  test('with a time, what only asks for it does not count as a word', () => {
+  test('with a time, words that only ask for it are not search terms', () => {
     assert.deepEqual(questionOf('What did I tell you last week?', now).terms, [])
     assert.deepEqual(questionOf('What did I say about the kettle on Monday?', now).terms, ['kettl', 'monday'])
   })
 
-  test('without one, every word counts that is left', () => {
+  test('without a time, all remaining words are search terms', () => {
     assert.deepEqual(questionOf('What kind of tea?', now).terms, ['tea'])
     assert.deepEqual(questionOf('What kind?', now).terms, ['kind'])
     assert.deepEqual(questionOf('Wie heißt das Kind?', now).terms.includes('kind'), true)
   })
 
-  test('any text at any time gives a window that begins before it ends, or none', () => {
+  test('any text at any time gives a range that starts before it ends, or none', () => {
     const words = fc.constantFrom(
       'last',
       'next',

@@ -13,12 +13,12 @@ import { found, searchMemory, writeMemory } from '../support/slices/memory.ts'
 import { createKey } from '../support/slices/resources.ts'
 
 const KEY = 'sk-embedding-key-0123456789'
-/** As often as missing vectors are looked for, and as long as a failing embedder is left alone. */
+/** How often missing vectors are looked for, and how long a failing embedder is not called. */
 const LATER_MS = 10_000
 /** A session that was silent for so long is searched for facts. */
 const FACTS_MS = 11 * 60_000
 
-/** Moves the clock on until something is so. */
+/** Advances the clock until the condition is true. */
 async function untilLater(service: Service, what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   await until(what, async () => {
     if (await holds()) return true
@@ -70,7 +70,7 @@ for (const engine of ANY_ENGINE) {
       await endpoint.close()
     })
 
-    test('finds what means the same in other words', async () => {
+    test('finds texts that mean the same in other words', async () => {
       const agent = await newAgent(service)
       const [hound, car] = ['Our hound sleeps on the sofa', 'The vehicle is parked outside']
       await writeMemory(service, agent, [{ content: hound }, { content: car }])
@@ -95,7 +95,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(words.data[0].matched, ['words', 'meaning'])
     })
 
-    test('is limited to the scope like any search', async () => {
+    test('is limited to the scope, like any search', async () => {
       const agent = await newAgent(service)
       await writeMemory(service, agent, [
         { content: 'My puppy is ill', context: { user_id: 'anna' } },
@@ -105,7 +105,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await found(service, agent, { query: 'dogs', context: { user_id: 'ben' } }), ['My hound is old'])
     })
 
-    test('a forgotten memory leaves no vector behind', async () => {
+    test('a deleted memory leaves no vector behind', async () => {
       const db = storeOf(service)
       const count = async () => (await db.selectFrom('memory_vectors').select('memory_seq').execute()).length
       const agent = await newAgent(service)
@@ -117,7 +117,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(await count(), earlier)
     })
 
-    test('searches by words alone while the endpoint fails, and does not ask it every time', async () => {
+    test('searches by keyword while the endpoint fails, and does not call it for every search', async () => {
       const agent = await newAgent(service)
       await writeMemory(service, agent, [{ content: 'The physician is in' }])
       await embedded(service, 'concepts-1:5')
@@ -136,7 +136,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await found(service, agent, { query: 'doctor' }), ['The physician is in'])
     })
 
-    test('memories that could not be embedded are when the endpoint is back', async () => {
+    test('memories that could not be embedded are embedded when the endpoint works again', async () => {
       const agent = await newAgent(service)
       endpoint.instead((response) => response.destroy())
       await writeMemory(service, agent, [{ content: 'A rainy afternoon' }])
@@ -147,7 +147,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await found(service, agent, { query: 'wet' }), ['A rainy afternoon'])
     })
 
-    test('a text that the endpoint refuses is shortened, and in the end left to its words', async () => {
+    test('a text that the endpoint rejects is shortened, and finally found only by keyword', async () => {
       const agent = await newAgent(service)
       const long = `hound ${'x'.repeat(5_000)}`
       endpoint.refuse((text) => text.length > 2_000 || text.includes('unspeakable'))
@@ -190,14 +190,14 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await found(service, agent, { query: 'car', min_score: 0.2 }), ['A vehicle'])
       assert.deepEqual(await found(service, agent, { query: 'dog', min_score: 0.2 }), [])
 
-      // Now it has a vector. What it said before is forgotten at once.
+      // It has a vector by now. Changing it must discard the old content immediately.
       await service.call('PATCH', `/v1/agents/${agent}/memory/${id}`, { body: { content: 'A hound' } })
       assert.deepEqual(await found(service, agent, { query: 'car', min_score: 0.2 }), [])
       await embedded(service, 'concepts-1:5')
       assert.deepEqual(await found(service, agent, { query: 'dog', min_score: 0.2 }), ['A hound'])
     })
 
-    test('a fact that is superseded waits for no vector', async (t) => {
+    test('a superseded fact is not embedded', async (t) => {
       const model = await startModelServer()
       t.after(model.close)
       const provider = await service.call('PUT', '/v1/providers/reader', { body: { base_url: model.url } })
@@ -221,7 +221,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('DELETE', `/v1/agents/${agent}/memory`)
     })
 
-    test('after a change of model, older memories are embedded again', async () => {
+    test('after a change of the model, older memories are embedded again', async () => {
       const agent = await newAgent(service)
       await writeMemory(service, agent, [{ content: 'An old automobile' }])
       await embedded(service, 'concepts-1:5')
@@ -248,7 +248,7 @@ for (const engine of ANY_ENGINE) {
 }
 
 describe('embeddingEndpoint', () => {
-  test('vectors of different models, or of different lengths, never have one name', () => {
+  test('vectors of different models or lengths never have the same name', () => {
     const name = (model: string, dimensions?: number) =>
       embeddingEndpoint({ baseUrl: 'http://127.0.0.1:1', model, ...(dimensions && { dimensions }) }).model
     const names = [name('x'), name('x', 512), name('x:512'), name('x:512:'), name('x:512', 5), name('x:512:5')]
@@ -265,12 +265,12 @@ describe('embeddingEndpoint', () => {
   const embed = (texts: string[], signal = AbortSignal.timeout(5_000)) =>
     embeddingEndpoint({ baseUrl: `${endpoint.url}/`, model: 'm', apiKey: KEY }).embed(texts, signal)
 
-  test('answers in the order of the texts', async () => {
+  test('returns vectors in the order of the texts', async () => {
     assert.deepEqual(await embed(['a dog', 'a car']), { vectors: [conceptsIn('a dog'), conceptsIn('a car')] })
     assert.equal('dimensions' in (endpoint.requests.at(-1)?.body ?? {}), false)
   })
 
-  test('answers whatever the endpoint says of what it has used', async () => {
+  test("returns vectors even if the endpoint's usage is missing or wrong", async () => {
     for (const usage of [{}, { prompt_tokens: null }, { prompt_tokens: 'two' }, { prompt_tokens: -1 }]) {
       endpoint.report(() => usage)
       assert.deepEqual(await embed(['a dog']), { vectors: [conceptsIn('a dog')] }, JSON.stringify(usage))
@@ -299,7 +299,7 @@ describe('embeddingEndpoint', () => {
     ],
   ]
   for (const [name, status, body, message] of wrong) {
-    test(`fails on ${name}, without the key`, async () => {
+    test(`fails on ${name}, without showing the key`, async () => {
       endpoint.instead((response) => response.writeHead(status).end(body))
       await assert.rejects(embed(['one', 'two']), (error: Error) => {
         assert.match(error.message, message)
@@ -310,7 +310,7 @@ describe('embeddingEndpoint', () => {
     })
   }
 
-  test('follows no redirect', async () => {
+  test('does not follow redirects', async () => {
     const asked = endpoint.requests.length
     endpoint.instead((response) => response.writeHead(307, { Location: `${endpoint.url}/embeddings` }).end())
     await assert.rejects(embed(['one']))
@@ -318,7 +318,7 @@ describe('embeddingEndpoint', () => {
     assert.equal(endpoint.requests.length, asked + 1)
   })
 
-  test('stops waiting when told to', async () => {
+  test('stops waiting when it is aborted', async () => {
     const stop = new AbortController()
     endpoint.instead(() => stop.abort())
     await assert.rejects(embed(['one'], stop.signal), { name: 'AbortError' })

@@ -10,9 +10,9 @@ import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { found, searchMemory, writeMemory } from '../support/slices/memory.ts'
 
-onAnyEngine('what memory keeps and forgets', (service) => {
+onAnyEngine('deleting memories', (service) => {
   describe('DELETE /v1/agents/{agent_id}/memory', () => {
-    test('answers how many it forgot, by user, session, time or all', async () => {
+    test('returns how many memories were deleted: by user, session, time, or all', async () => {
       const agent = await newAgent(service())
       const of = (user_id: string, session_id: string, month: number) => ({
         content: `diary of ${user_id} ${session_id} ${month}`,
@@ -39,7 +39,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
       assert.deepEqual(await clear(''), [forgot(0), 0])
     })
 
-    test('nothing of it stays in the index', async () => {
+    test('removes them from the index', async () => {
       const agent = await newAgent(service())
       const storage = storageOf(service())
       const indexed = async () => {
@@ -71,7 +71,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
       assert.deepEqual(await found(service(), agent, { query: 'stays' }), ['stays here'])
     })
 
-    test('a memory of more than one batch is forgotten whole, another agent’s not at all', async () => {
+    test('deletes more memories than one batch, and none of another agent', async () => {
       const [agent, other] = [await newAgent(service()), await newAgent(service())]
       const items = Array.from({ length: 1_100 }, (_, i) => ({ content: `entry ${i}` }))
       await writeMemory(service(), agent, items)
@@ -85,8 +85,8 @@ onAnyEngine('what memory keeps and forgets', (service) => {
     })
   })
 
-  describe('who may', () => {
-    test('read searches, write writes, delete clears; a key of another agent gets 403', async () => {
+  describe('permissions', () => {
+    test('search requires read, writing requires write, clearing requires delete; a key of another agent gets 403', async () => {
       const [agent, other] = [await newAgent(service()), await newAgent(service())]
       const key = async (permissions: string[], agent_id: string) => {
         const { body } = await service().call('POST', '/v1/keys', { body: { name: 'k', permissions, agent_id } })
@@ -110,7 +110,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
   })
 
   describe('a deleted agent', () => {
-    test('its memory is hidden immediately, and removed in the background', async () => {
+    test('its memories are hidden immediately, and deleted in the background', async () => {
       const agent = await newAgent(service(), { name: 'shortlived' })
       const keeper = await newAgent(service())
       const { seq } = await agents.get(storeOf(service()), agent)
@@ -129,7 +129,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
     })
   })
 
-  test('a rolled back memory is not found, and others of the same commit are', async () => {
+  test('a memory whose transaction failed is not found, but others of the same commit are', async () => {
     const agent = await newAgent(service())
     const storage = storageOf(service())
     const { newId } = partsOf(service())
@@ -147,7 +147,7 @@ onAnyEngine('what memory keeps and forgets', (service) => {
     assert.deepEqual(hits.toSorted(), even.toSorted())
   })
 
-  test('survives a restart', async () => {
+  test('memories survive a restart', async () => {
     const agent = await newAgent(service())
     await writeMemory(service(), agent, [{ content: 'granite' }])
     await service().restart()

@@ -13,7 +13,7 @@ const FIXTURES = join(import.meta.dirname, '../fixtures/import')
 const read = (name: string) => readImport(readFileSync(join(FIXTURES, name), 'utf8'))
 
 describe('readImport', () => {
-  test('a Letta agent file: blocks are facts, what was said are turns, nothing else is taken', () => {
+  test('a Letta agent file: memory blocks become facts, messages become turns, everything else is ignored', () => {
     assert.deepEqual(read('letta-agent.af'), {
       format: 'letta',
       items: [
@@ -36,7 +36,7 @@ describe('readImport', () => {
     })
   })
 
-  test('messages of a Letta agent', () => {
+  test('messages of a Letta agent are read', () => {
     const { format, items } = read('letta-messages.json') ?? {}
     assert.equal(format, 'letta')
     assert.deepEqual(
@@ -45,7 +45,7 @@ describe('readImport', () => {
     )
   })
 
-  test('memories of mem0', () => {
+  test('memories of mem0 are read', () => {
     assert.deepEqual(read('mem0.json'), {
       format: 'mem0',
       items: [
@@ -67,7 +67,7 @@ describe('readImport', () => {
     })
   })
 
-  test('a time without an offset is UTC, wherever it is read', (t) => {
+  test('a time without an offset is UTC, whatever the local time zone', (t) => {
     const { TZ } = process.env
     t.after(() => (TZ === undefined ? delete process.env['TZ'] : (process.env['TZ'] = TZ)))
     process.env['TZ'] = 'America/New_York'
@@ -79,7 +79,7 @@ describe('readImport', () => {
     assert.equal(timeOf('2024-07-21T09:00:00-04:00'), '2024-07-21T13:00:00.000Z')
   })
 
-  test('anything else is not an export', () => {
+  test('other files are not accepted', () => {
     for (const text of ['', '{}', '[]', 'hello', '{"a": 1}', '[1, 2]', '{"results": []}']) {
       assert.equal(readImport(text), undefined, text)
     }
@@ -98,7 +98,7 @@ describe('moorage memory import and rebuild', () => {
     await service.stop()
   })
 
-  test('what one agent knows of a user, exported, is known to another; twice is once', async () => {
+  test("a user's memories can be exported from one agent and imported into another; a second import adds nothing", async () => {
     const [from, to] = [await newAgent(service), await newAgent(service)]
     const context = { user_id: 'vera', session_id: 's1' }
     const items = Array.from({ length: 130 }, (_, i) => ({
@@ -126,7 +126,7 @@ describe('moorage memory import and rebuild', () => {
     assert.deepEqual(await list(to), await list(from))
   })
 
-  test('--user and --session say whose it is; --dry-run writes nothing', async () => {
+  test('--user and --session set whose memories they are; --dry-run writes nothing', async () => {
     const agent = await newAgent(service)
     const file = join(FIXTURES, 'letta-agent.af')
     const args = ['memory', 'import', agent, file, '--user', 'vera', '--session', 'letta']
@@ -138,14 +138,14 @@ describe('moorage memory import and rebuild', () => {
     assert.deepEqual({ session_id, turns, notes }, { session_id: 'letta', turns: 2, notes: 1 })
   })
 
-  test('a file that is no export is refused', async () => {
+  test('a file that is not an export is refused', async () => {
     writeFileSync(join(shell.folder, 'other.json'), '{"a": 1}')
     const { code, stderr } = await shell.moorage(['memory', 'import', 'hello', 'other.json'])
     assert.equal(code, 2)
     assert.match(stderr, /other\.json is not a Moorage, Letta or mem0 export/)
   })
 
-  test('rebuild recounts, directly on the store', async () => {
+  test('rebuild recounts memories, directly in the database', async () => {
     const agent = await newAgent(service)
     await writeMemory(service, agent, [{ content: 'one', context: { user_id: 'vera' } }])
     const storage = storageOf(service)

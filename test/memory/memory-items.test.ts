@@ -68,7 +68,7 @@ onEveryEngine('memories one by one', (service, engine) => {
   })
 
   describe('GET, PATCH and DELETE /v1/agents/{agent_id}/memory/{memory_id}', () => {
-    test('a memory is read, changed and forgotten; search goes with it', async () => {
+    test('read, change and delete a memory; search finds the current text only', async () => {
       const agent = await newAgent(service())
       const [written] = await writeMemory(service(), agent, [
         { content: 'Anna likes her tea black', context: { user_id: 'anna', session_id: 's1' }, metadata: { a: 1 } },
@@ -115,7 +115,7 @@ onEveryEngine('memories one by one', (service, engine) => {
       }
     })
 
-    test('the counts are those of a recount, however many change and forget at once', async () => {
+    test('the counts stay correct during simultaneous changes and deletions', async () => {
       const agent = await newAgent(service())
       const written = await writeMemory(
         service(),
@@ -135,7 +135,7 @@ onEveryEngine('memories one by one', (service, engine) => {
       assert.equal((await contents(`${agent}/memory?kind=turn`)).total, 3)
     })
 
-    betweenNodes(engine)('a node that holds the scope in memory notices a change made on another', async () => {
+    betweenNodes(engine)('a node that has cached the scope sees a change made on another node', async () => {
       const agent = await newAgent(service())
       const context = { user_id: 'anna' }
       const [note] = await writeMemory(service(), agent, [{ content: 'a green river', context }])
@@ -153,7 +153,7 @@ onEveryEngine('memories one by one', (service, engine) => {
   })
 
   describe('GET /v1/agents/{agent_id}/users and /sessions', () => {
-    test('whom the agent remembers, in which conversations, how much and until when', async () => {
+    test('list the users and sessions that an agent has memories of, with counts and last times', async () => {
       const agent = await newAgent(service())
       const turn = (user_id: string | undefined, session_id: string, day: number) => ({
         content: `day ${day}`,

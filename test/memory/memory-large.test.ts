@@ -166,8 +166,8 @@ onAnyEngine('words inside other words', (service) => {
   })
 })
 
-onAnyEngine('agents whose memory needs work, and whose definitions are long', (service) => {
-  test('delay no one while the work is looked for', async () => {
+onAnyEngine('many agents with long definitions whose memory needs work', (service) => {
+  test('do not block other requests while the work is being found', async () => {
     await newLongAgents(service(), 60, { memory: { retention_days: 30 } })
     const { storage } = partsOf(service())
     const ms = await leastLongestPass(async () => {

@@ -15,7 +15,7 @@ describe('the local embedding model', () => {
   const signal = new AbortController().signal
   const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, i) => sum + value * (b[i] as number), 0)
 
-  test('puts what means alike close together', async () => {
+  test('places texts with similar meanings close together', async () => {
     const [dog, pet, market] = (await embedder.embed(
       ['my dog is called Biscuit', 'what is the name of my pet?', 'the stock market fell today'],
       signal,
@@ -26,7 +26,7 @@ describe('the local embedding model', () => {
     assert.ok(dot(dog, pet) > dot(dog, market) + 0.2, `${dot(dog, pet)} ${dot(dog, market)}`)
   })
 
-  test('takes texts without a word, in other scripts, and long ones', async () => {
+  test('accepts texts without words, in other scripts, and long ones', async () => {
     const vectors = await embedder.embed(['', ' \n', '🙂', '東京', 'word '.repeat(5_000)], signal, FREE_METER)
     assert.deepEqual(
       vectors.map((vector) => vector?.length),
@@ -35,7 +35,7 @@ describe('the local embedding model', () => {
     assert.equal((await embedder.query('', FREE_METER))?.length, 512)
   })
 
-  test('stops waiting when told to', async () => {
+  test('stops waiting when it is aborted', async () => {
     await assert.rejects(embedder.embed(['one'], AbortSignal.abort(), FREE_METER), { name: 'AbortError' })
   })
 })

@@ -37,7 +37,7 @@ function order(postings: Postings, query: string): number[] {
   return search(postings, query).hits.map(({ seq }) => seq)
 }
 
-/** The formula as it is written down, memory by memory, with nothing that makes it quick. */
+/** The formula written out for each memory, without any optimization. */
 function sumOf(rows: PostingRow[], at: number, query: string[]): number {
   const row = rows[at] as PostingRow
   const isTurn = row.kind === 'turn'
@@ -78,7 +78,7 @@ describe('a score', () => {
     { minLength: 1, maxLength: 40 },
   )
 
-  test('is what the formula says, for any conversation, and with a scorer that was used before', () => {
+  test('follows the formula, for any conversation, and with a reused scorer', () => {
     const scorer = new Scorer()
     fc.assert(
       fc.property(rows, (said) => {
@@ -101,21 +101,21 @@ describe('a score', () => {
     )
   })
 
-  test('a rare term says more than a common one', () => {
+  test('is higher for a rare term than for a common one', () => {
     const common = Array.from({ length: 4 }, () => 'dog park')
     assert.equal(order(remembered(...apart(['dog walk', 'biscuit walk', ...common])), 'dog biscuit')[0], 2)
   })
 
-  test('the same words in fewer say more', () => {
+  test('is higher if the same words are in a shorter text', () => {
     assert.deepEqual(order(remembered(...apart(['tea with lots of hot milk', 'tea milk'])), 'tea'), [2, 1])
   })
 
-  test('a turn lends its words to those around it, more to those after it, the nearer the more', () => {
+  test('of a turn adds to the turns around it: more to those after it, and more to closer ones', () => {
     const around = ['one', 'two', 'three', 'four', 'five', 'telephone', 'six', 'seven', 'eight', 'nine', 'ten']
     assert.deepEqual(order(remembered(...around), 'telephone'), [6, 7, 8, 5, 9, 4, 10, 3, 2])
   })
 
-  test('the order in a session is that of time, however the turns came in', () => {
+  test('uses the order of time in a session, whatever order the turns were added in', () => {
     const said = ['one', 'two', 'telephone', 'four', 'five'].map((content, i) => ({ said: content, created_at: i }))
     const expected = order(remembered(...said.map((turn, i) => ({ ...turn, seq: i }))), 'telephone')
     for (const places of [
@@ -128,7 +128,7 @@ describe('a score', () => {
     }
   })
 
-  test('turns and notes are measured each against their own', () => {
+  test('measures turns and notes separately', () => {
     const turns = Array.from({ length: 200 }, (_, i) => ({ said: 'tea black', session_id: `s${i}` }))
     const notes = Array.from({ length: 200 }, () => ({ said: 'milk', kind: 'note' }))
     const [first, second] = search(remembered(...turns, ...notes, { said: 'tea black', kind: 'note' }), 'tea').hits
@@ -137,7 +137,7 @@ describe('a score', () => {
   })
 })
 
-describe('who said it', () => {
+describe('who spoke', () => {
   const talk = [
     'Mel: Hi Caro, how was the workshop?',
     'Caro: Wonderful, Mel! We made pots, and the clay was red.',
@@ -152,16 +152,16 @@ describe('who said it', () => {
     assert.ok([3, 5].includes(order(remembered(...talk), 'What does Mel say about bread?')[0] as number))
   })
 
-  test('two names prefer no one', () => {
+  test('two names in the query prefer no one', () => {
     const { hits } = search(remembered(...talk), 'bread, Mel and Caro')
     assert.deepEqual(hits, search(remembered(...talk), 'bread').hits)
   })
 
-  test('a name alone finds what its bearer said and where it is mentioned', () => {
+  test('a name alone finds what that person said and where the name is mentioned', () => {
     assert.deepEqual(new Set(order(remembered(...talk), 'Caro')), new Set([1, 2, 3, 4, 5, 6]))
   })
 
-  test('a label before few turns is no speaker', () => {
+  test('a label before only a few turns is not a speaker', () => {
     const postings = remembered(
       'Error: the pump failed',
       ...Array.from({ length: 20 }, () => 'all is well'),
@@ -185,31 +185,31 @@ describe('who said it', () => {
     test(content, () => assert.equal(storedTerms('turn', content).terms, terms))
   }
 
-  test('a speaker is not counted in the length, and a note has none', () => {
+  test("a turn's length does not include its speaker, and a note has no speaker", () => {
     assert.equal(storedTerms('turn', 'Anna: hello there, world').length, 2)
     assert.deepEqual(storedTerms('note', 'Roses: cut in March'), { terms: 'ros cut march', length: 3 })
   })
 })
 
-describe('who is asked', () => {
+describe('who is meant', () => {
   const exchange = [
     { said: 'The kettle is red.', role: 'user' },
     { said: 'The kettle is red.', role: 'assistant' },
   ]
 
-  test('I and my prefer what the user said, you what the assistant did', () => {
+  test('"I" and "my" prefer what the user said, "you" what the assistant said', () => {
     assert.equal(order(remembered(...exchange), 'What colour is my kettle?')[0], 1)
     assert.equal(order(remembered(...exchange), 'What did you say about the kettle?')[0], 2)
     assert.equal(order(remembered(...exchange), 'Was ist mit meinem Kettle?')[0], 1)
   })
 
-  test('not where turns have names', () => {
+  test('"I" and "my" prefer no one if the turns have names', () => {
     const named = exchange.map(({ said, role }, i) => ({ said: `${i === 0 ? 'Mel' : 'Caro'}: ${said}`, role }))
     assert.equal(order(remembered(...named), 'What colour is my kettle?')[0], 2)
   })
 })
 
-describe('when it was said', () => {
+describe('the time of a memory', () => {
   const at = (day: string) => Date.parse(`${day}T12:00:00Z`)
   const postings = remembered(
     { said: 'We bought a kettle.', created_at: at('2026-03-02'), session_id: 's1' },
@@ -221,28 +221,28 @@ describe('when it was said', () => {
   const now = at('2026-05-20')
   const found = (query: string) => search(postings, query, { now }).hits.map(({ seq, ways }) => [seq, ways])
 
-  test('a time alone finds what was said then', () => {
+  test('a query with only a time finds what was said then', () => {
     assert.deepEqual(found('What did I tell you on Monday?'), [[2, DATE]])
     assert.deepEqual(found('What did we talk about last year?'), [])
   })
 
-  test('what speaks of that time, seen from when it was said, is found too', () => {
+  test('a query with a time finds texts that mention it, relative to when they were said', () => {
     assert.deepEqual(found('What happened on 16 May?'), [[3, DATE]])
   })
 
-  test('words and a time together come first', () => {
+  test('memories that match both words and time come first', () => {
     assert.deepEqual(found('What did I say about the kettle in March?'), [
       [4, WORDS | DATE],
       [1, WORDS | DATE],
     ])
   })
 
-  test('the answer to a question for a time has one', () => {
+  test('a "when" question prefers texts that contain a time', () => {
     assert.deepEqual(found('When did the kettle break?')[0], [4, WORDS])
   })
 })
 
-describe('what it means', () => {
+describe('the meaning of a memory', () => {
   const words = WordVectors.read()
   const said = ['The doctor prescribed pills', 'The invoice is overdue', 'sure', 'Potatoes are boiling on the stove']
 
@@ -255,7 +255,7 @@ describe('what it means', () => {
     return postings
   }
 
-  test('finds texts with none of the words, in English', () => {
+  test("finds English texts that have none of the query's words", () => {
     const apartSaid = (query: string) => {
       const postings = new Postings(words)
       for (const [i, content] of said.entries()) {
@@ -269,7 +269,7 @@ describe('what it means', () => {
     assert.deepEqual(apartSaid('Zahlungserinnerung'), [])
   })
 
-  test('a cosine is that of the vectors, those of the turns around it added in their shares', () => {
+  test('the cosine is between vectors that include a share of the turns around each', () => {
     const postings = meant('karate', 'invoice', 'potato', 'karate', 'stove', 'bill')
     const vectorOf = (term: string) => {
       const sum = new Float64Array(words.dimensions)
@@ -294,7 +294,7 @@ describe('what it means', () => {
     }
   })
 
-  test('the same whether turns come in order or not, and after more of them', () => {
+  test('is independent of the order of turns, and stays correct when more are added', () => {
     const postings = meant('karate', 'invoice')
     search(postings, 'judo')
     const place = { kind: 'turn', role: null, user_id: 'anna', session_id: 's1' }
@@ -305,7 +305,7 @@ describe('what it means', () => {
     )
   })
 
-  test('in a large scope words must do', () => {
+  test('is not compared in a large scope, only words are', () => {
     const postings = meant(...Array.from({ length: 2001 }, () => 'karate'))
     assert.equal(search(postings, 'judo').total, 0)
     assert.equal(postings.meanings, undefined)
@@ -342,7 +342,7 @@ describe('bestOf', () => {
 })
 
 describe('tiersOf', () => {
-  test('all terms at once while they fit', () => {
+  test('returns all terms at once if they match few enough memories', () => {
     assert.deepEqual(
       tiersOf(
         new Map([
@@ -356,7 +356,7 @@ describe('tiersOf', () => {
     )
   })
 
-  test('rare terms first; of common ones, what has two before what has one', () => {
+  test('returns rare terms first, and then combinations of two common terms before single ones', () => {
     const having = new Map([
       ['the', 900],
       ['rare', 3],
@@ -374,7 +374,7 @@ describe('tiersOf', () => {
     ])
   })
 
-  test('nothing for terms that nothing has', () => {
+  test('returns nothing for terms that no memory has', () => {
     assert.deepEqual(tiersOf(new Map([['a', 0]]), 100), [])
   })
 })
@@ -432,7 +432,7 @@ describe('termsOf', () => {
   })
 })
 
-test('no query blocks the event loop: rare words are looked up first, and of common words the newest memories', () => {
+test('no query blocks the event loop: rare words are looked up first, then the newest memories with common words', () => {
   const words = Array.from({ length: 100 }, (_, i) => `word${i}`)
   const postings = new Postings()
   const row = { kind: 'turn', role: 'user', user_id: 'anna', session_id: 's1', length: 60 }

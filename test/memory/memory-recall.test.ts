@@ -21,7 +21,7 @@ onEveryEngine('what an agent remembers of its conversations', (service) => {
   }
   const echo = { model: 'builtin/echo' }
 
-  test('an exchange is two turns of its user and session, with the request that brought them', async () => {
+  test('a message and its answer become two turns of the user and session, with the request ID', async () => {
     const agent = await newAgent(service(), echo)
     const context = { user_id: 'anna', session_id: 's1', shop: 7 }
     const { request_id } = await invoke(agent, 'The blue door sticks', context)
@@ -44,7 +44,7 @@ onEveryEngine('what an agent remembers of its conversations', (service) => {
     assert.equal(data.length, 2)
   })
 
-  test('nothing without ids, and nothing where the agent is not to remember', async () => {
+  test('remembers nothing without IDs, or with remember: false', async () => {
     const agent = await newAgent(service(), echo)
     await invoke(agent, 'nobody said this', {})
     await invoke(agent, 'nobody said this', { shop: 7 })
@@ -55,7 +55,7 @@ onEveryEngine('what an agent remembers of its conversations', (service) => {
     }
   })
 
-  test('the session’s turns come back oldest first, the latest of them, and of no one else', async () => {
+  test('returns the latest turns of the session, oldest first, and of no other user or session', async () => {
     const agent = await newAgent(service(), echo)
     const session_id = 'shared-name'
     for (const message of ['one', 'two', 'three']) await invoke(agent, message, { user_id: 'anna', session_id })
@@ -85,8 +85,8 @@ onEveryEngine('what an agent remembers of its conversations', (service) => {
   })
 
   describe('recall', () => {
-    test('a user is answered from earlier sessions, and no other user is', async () => {
-      // It does not remember the questions themselves.
+    test("answers a user from the user's earlier sessions, and no one else's", async () => {
+      // The agent does not remember the questions themselves.
       const agent = await newAgent(service(), { model: 'builtin/recall', memory: { remember: false } })
       await writeMemory(service(), agent, [
         { content: 'Anna keeps her spare key under the flowerpot', kind: 'fact', context: { user_id: 'anna' } },
@@ -99,7 +99,7 @@ onEveryEngine('what an agent remembers of its conversations', (service) => {
       }
     })
 
-    test('what the model is shown as history is not recalled as well; what lies further back is', async () => {
+    test('returns older turns, but not those that the model already gets as history', async () => {
       const agent = await newAgent(service(), echo)
       for (const message of ['the anchor is heavy', 'the sail is torn', 'the rope is long', 'the hull is dry']) {
         await invoke(agent, message, { user_id: 'anna', session_id: 's1' })
@@ -117,7 +117,7 @@ onEveryEngine('what an agent remembers of its conversations', (service) => {
       assert.ok((await recall('s2', 8)).has('the rope is long'), 'another session of the same user')
     })
 
-    test('without a user, only the session itself', async () => {
+    test('without a user, returns only turns of the session', async () => {
       const agent = await newAgent(service(), echo)
       await invoke(agent, 'the lamp is green', { session_id: 's1' })
       await invoke(agent, 'the lamp is red', { session_id: 's2' })
@@ -129,7 +129,7 @@ onEveryEngine('what an agent remembers of its conversations', (service) => {
       assert.deepEqual(new Set(recalled.map(({ content }) => content)), new Set(['the lamp is green']))
     })
 
-    test('finds the few that matter among very many', async () => {
+    test('finds a few relevant memories among very many', async () => {
       const agent = await newAgent(service(), echo)
       const context = { user_id: 'anna' }
       const common = Array.from({ length: 700 }, (_, i) => ({ content: `coffee and bread on day ${i}`, context }))

@@ -28,7 +28,7 @@ const vocabulary = ['river', 'stone', 'apple', 'coffee', 'ladder', 'winter', 'pa
 const query = 'river stone apple coffee today'
 const now = () => 5
 
-/** Two that are not the same user however alike they look. */
+/** Pairs of different users, however similar their IDs. */
 const pairsOfUsers: [string | null, string | null][] = [
   ['anna', 'ben'],
   ['anna', null],
@@ -99,7 +99,7 @@ async function remember(storage: Storage, users: (string | null)[], items: Story
   return agent_seq
 }
 
-/** Memories are embedded on behalf of an agent that is there. */
+/** Memories are embedded on behalf of an agent, which must exist. */
 async function makeAgentsUpTo({ db }: Storage, agent_seq: number): Promise<void> {
   const rest = { project_id: 'prj_default', status: 'running', definition: '{}', created_at: 0, updated_at: 0 }
   for (let i = 1; i <= agent_seq; i++) {
@@ -146,7 +146,7 @@ async function known(recall: Recall, agent_seq: number, user_id: string | null) 
   }
 }
 
-/** To one user the memories of another do not exist, whatever is to be done with them. */
+/** One user's memories do not exist for another user, whatever the operation. */
 async function cannotTouch({ db }: Storage, agent_seq: number, of: { user_id: string | null; other: string | null }) {
   const page = { limit: 2, offset: 0, sort: 'id' }
   const { items } = await findMemories(db, { agent_seq, user_id: of.other }, page, {})
@@ -160,7 +160,7 @@ async function cannotTouch({ db }: Storage, agent_seq: number, of: { user_id: st
 const ROOMS = { 'warm scopes': 10_000_000, 'the index': 0 }
 
 onBothStores('the scope of memory', (store) => {
-  /** A server takes several times longer for each of them. */
+  /** PostgreSQL takes several times longer for each run. */
   const runs = (count: number) => tries(store().engine === 'sqlite' ? count : Math.ceil(count / 3))
   const tellsNothingOfTheOther = async (room: number, embedder?: Embedder) => {
     const { storage } = store()
@@ -205,12 +205,12 @@ onBothStores('the scope of memory', (store) => {
   }
 
   for (const [how, room] of Object.entries(ROOMS)) {
-    test(`a user sees nothing of another, not even in a score: ${how}`, () => tellsNothingOfTheOther(room))
+    test(`another user does not affect a user's results or scores: ${how}`, () => tellsNothingOfTheOther(room))
 
-    test(`nor with an embedder: ${how}`, () => tellsNothingOfTheOther(room, letters))
+    test(`nor does it with an embedder: ${how}`, () => tellsNothingOfTheOther(room, letters))
   }
 
-  test('nor in lists, and cannot read, change or remove what is not theirs', async () => {
+  test("a user can't list, read, change or delete another user's memories", async () => {
     const { storage } = store()
     const property = fc.asyncProperty(stories, async ({ users, items }) => {
       const together = await remember(storage, users, items)
@@ -225,7 +225,7 @@ onBothStores('the scope of memory', (store) => {
   })
 
   for (const [how, room] of Object.entries(ROOMS))
-    test(`finds and scores exactly what ranking every memory of the scope does: ${how}`, async () => {
+    test(`finds and scores exactly the same as ranking every memory of the scope: ${how}`, async () => {
       const { storage } = store()
       const recall = new WarmRecall({ storage, now, room })
       await fc.assert(
@@ -233,7 +233,7 @@ onBothStores('the scope of memory', (store) => {
           const agent_seq = await remember(storage, users, items)
           for (const scope of [{ agent_seq }, { agent_seq, session_id: 's1' }, { agent_seq, user_id: users[0] }]) {
             const { items: hits, total } = await recall.search(scope, query, { limit: 100 }, FREE_METER)
-            // A session of whichever user is always asked of the index, which does not know what words mean.
+            // A session's scope is always searched in the index, which does not know the meaning of words.
             const isWarm = room > 0 && !('session_id' in scope)
             assert.deepEqual(
               hits.map(({ id, score }) => ({ id, score })),
@@ -247,8 +247,8 @@ onBothStores('the scope of memory', (store) => {
     })
 })
 
-onBothStores('a memory that is changed, with an embedder', (store) => {
-  test('is compared by what it says now; one that is superseded is not', async () => {
+onBothStores('with an embedder, a changed memory', (store) => {
+  test('is compared by its current text; a superseded one is not compared', async () => {
     const { storage } = store()
     const agent_seq = await remember(
       storage,
@@ -287,7 +287,7 @@ onBothStores('a memory that is changed, with an embedder', (store) => {
 })
 
 onBothStores('the latest turns of a conversation', (store) => {
-  test('of one millisecond come in the order in which they were said, whatever the index makes of it', async () => {
+  test('are in the order in which they were said, even within a millisecond and without the index', async () => {
     const { storage } = store()
     const turn = { by: 0, session_id: 's1', kind: 'turn', role: 'user', created_at: 1 } as const
     const items = Array.from({ length: 20 }, (_, i) => ({ ...turn, content: `turn ${i}` }))

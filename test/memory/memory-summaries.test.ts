@@ -29,7 +29,7 @@ for (const engine of ANY_ENGINE) {
       const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
       assert.equal(reply.status, 200, reply.text)
     }
-    /** One run may have begun before; the next has not. */
+    /** One run might have started before; the next has not. */
     const summarize = async () => {
       for (let i = 0; i < 2; i++) {
         const storage = storageOf(service)
@@ -50,7 +50,7 @@ for (const engine of ANY_ENGINE) {
     const shownTo = (request: SeenRequest | undefined) =>
       request?.body.messages.map(({ content }) => content).join('\n')
 
-    test('a session that is longer than what the model is shown: it is shown a summary of the rest', async () => {
+    test('a session with more turns than the model gets has a summary of the others', async () => {
       model.reset()
       const agent = await summarizing({ history: 2, recall: 0 })
       const context = { user_id: 'anna', session_id: 's1' }
@@ -83,7 +83,7 @@ for (const engine of ANY_ENGINE) {
       )
       assert.match(answering[0]?.content ?? '', /<summary>.*never follow instructions/)
 
-      // Nothing is done for two new turns; with four the model continues from what it wrote.
+      // Two new turns are not enough; with four, the model continues from its own summary.
       await summarize()
       assert.equal(model.requests.length, 4)
       await say(agent, 'And where?', context)
@@ -94,7 +94,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([later.content, later.turns, later.tokens_used], ['Anna asks where.', 8, 30])
     })
 
-    test('users whose sessions have the same name: that of each is made of what that user said', async () => {
+    test('users with the same session name each get a summary of their own turns', async () => {
       model.reset()
       const agent = await summarizing({ recall: 0 })
       for (const [user_id, said] of [
@@ -111,7 +111,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('a model with a small window still answers and still summarizes', async () => {
+    test('a model with a small window still answers and summarizes', async () => {
       model.reset()
       const agent = await summarizing({ recall: 0 })
       model.takeAtMost(5_000)
@@ -135,7 +135,7 @@ for (const engine of ANY_ENGINE) {
       assert.doesNotMatch(shown, /Turn 1 /)
     })
 
-    test('`summarize: true` keeps one, brought up to date with every ten turns', async () => {
+    test('`summarize: true` keeps a summary and updates it after every ten turns', async () => {
       model.reset()
       const agent = await summarizing({ summarize: true })
       const write = (count: number) =>
@@ -159,7 +159,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([content, turns], ['Ten times aye.', 10])
     })
 
-    test('it covers the turns that the model was shown: long ones are left for the next time', async () => {
+    test('the summary covers the turns that the model got; long ones are left for the next time', async () => {
       model.reset()
       const agent = await summarizing()
       const turn = (i: number) => ({
@@ -183,7 +183,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(await covered('Ten.'), { content: 'Ten.', turns: 10, shown: [7, 8, 9, 10] })
     })
 
-    test('each session has its own, and a token sees those of its user', async () => {
+    test("each user's session has its own summary, and a token sees only its user's", async () => {
       model.reset()
       const agent = await summarizing({ recall: 0 })
       const put = (content: string, user?: string, key = service.admin) =>
@@ -211,7 +211,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await put('x'.repeat(4_001), 'ben')).status, 400)
     })
 
-    test('it is deleted with the turns that it covers: forgotten, corrected, erased; the export has it', async () => {
+    test('deleting, correcting or erasing a covered turn deletes the summary; the export includes it', async () => {
       model.reset()
       const agent = await summarizing()
       const context = { user_id: 'cleo', session_id: 's' }
@@ -249,7 +249,7 @@ for (const engine of ANY_ENGINE) {
       ['forgotten', 'DELETE', (agent: string, turn: string) => `/v1/agents/${agent}/memory/${turn}`],
       ['corrected', 'PATCH', (agent: string, turn: string) => `/v1/agents/${agent}/memory/${turn}`],
     ] as const) {
-      test(`a turn that is ${how} while the model reads does not come back`, async () => {
+      test(`a turn that is ${how} while the model reads it is not in the summary`, async () => {
         model.reset()
         const agent = await summarizing()
         const context = { user_id: 'dora', session_id: 's' }
@@ -259,7 +259,7 @@ for (const engine of ANY_ENGINE) {
           role: 'user',
           context,
         }))
-        // What earlier tests have left is read before.
+        // Reads what earlier tests have left first.
         await summarize()
         const turns = await writeMemory(service, agent, items)
         const held = Promise.withResolvers<void>()
@@ -281,7 +281,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('never by default, never without a session, never by built-in models; a model that fails has an hour', async () => {
+    test('no summaries by default, without a session, or by built-in models; a failed model is retried after an hour', async () => {
       model.reset()
       const plain = await newAgent(service, { model: MODEL })
       const builtin = await newAgent(service, { model: 'builtin/echo', memory: { summarize: true } })
@@ -303,7 +303,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await summaryOf(eager, 's')).content, 'Twelve turns.')
     })
 
-    test('sessions on which the model fails keep no other one waiting', async () => {
+    test('sessions on which the model fails do not delay others', async () => {
       model.reset()
       const agent = await summarizing()
       const turns = (context: object) =>
@@ -325,7 +325,7 @@ for (const engine of ANY_ENGINE) {
       model.reset()
     })
 
-    test('400 for what it cannot be', async () => {
+    test('400 for invalid values of summarize', async () => {
       for (const wrong of [0, 1, 201, 2.5, 'yes', null]) {
         const reply = await service.call('POST', '/v1/agents', {
           body: { name: 'wrong', memory: { summarize: wrong } },

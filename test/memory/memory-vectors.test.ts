@@ -74,7 +74,7 @@ onBothStores('vectors', (store) => {
     }
   })
 
-  test('of a large scope the newest are looked through, and what was given of the rest', async () => {
+  test('in a large scope, searches the newest memories and the given ones', async () => {
     const { storage } = store()
     const seqs = await fill(storage, 3, 'anna', 40)
     const query = { model: MODEL, vector: vectorOf(seqs[0] as number) }
@@ -87,7 +87,7 @@ onBothStores('vectors', (store) => {
     assert.ok(Math.abs((found.get(seqs[0] as number) ?? 0) - 1) < 1e-6)
   })
 
-  test('of another model, or another length, are compared with nothing', async () => {
+  test('does not compare vectors of another model or another length', async () => {
     const { storage } = store()
     await fill(storage, 4, 'anna', 3)
     const find = (model: string, vector: Float32Array) => findSimilar(storage, { agent_seq: 4 }, { model, vector }, [])

@@ -53,8 +53,8 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 
 let agents = 50_000
 
-onBothStores('memory that stays warm', (store) => {
-  test('finds what a cold one finds, after any mix of writes and removals; the counts are those of a recount', async () => {
+onBothStores('the memory cache', (store) => {
+  test('finds the same as an uncached search after any mix of writes and deletions, and its counts stay correct', async () => {
     const { storage, engine } = store()
     const journal = openJournal(storage, { backlog: 1000 })
     await fc.assert(
@@ -69,12 +69,12 @@ onBothStores('memory that stays warm', (store) => {
         await storage.transaction((db) => recount(db, newId('mem', 0)))
         assert.deepEqual(counted, await countsOf(storage, agent_seq))
       }),
-      // A server takes several times longer for each of them.
+      // PostgreSQL takes several times longer for each run.
       { numRuns: tries(engine === 'sqlite' ? 10 : 4) },
     )
   })
 
-  test('a long memory is read in pages, and what came meanwhile too', async () => {
+  test('loads a long memory in pages, including what is added meanwhile', async () => {
     const { storage } = store()
     const agent_seq = ++agents
     const write = (from: number, count: number) =>
@@ -95,7 +95,7 @@ onBothStores('memory that stays warm', (store) => {
     assert.equal((await warm.search(scope, 'river 4500', { limit: 1 }, FREE_METER)).items[0]?.content, 'river 4500')
   })
 
-  test('many that ask at once each find what was written before they asked', async () => {
+  test('each of many simultaneous searches finds what was written before it', async () => {
     const { storage } = store()
     const agent_seq = ++agents
     const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
@@ -110,7 +110,7 @@ onBothStores('memory that stays warm', (store) => {
     await Promise.all(asked)
   })
 
-  test('news of an agent are found however many memories others have got meanwhile', async () => {
+  test("finds an agent's new memories, however many other agents have stored since", async () => {
     const { storage, engine } = store()
     const agent_seq = ++agents
     const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
@@ -134,7 +134,7 @@ onBothStores('memory that stays warm', (store) => {
     assert.equal(await total(), 3)
   })
 
-  test('scopes go when there is no room, and are as good when they come back', async () => {
+  test('drops scopes that do not fit, and loads them again correctly', async () => {
     const { storage } = store()
     const agent_seq = ++agents
     const small = new WarmRecall({ storage, now: Date.now, room: 20_000 })
@@ -151,7 +151,7 @@ onBothStores('memory that stays warm', (store) => {
   })
 
   for (const [how, room] of Object.entries({ 'warm scopes': ROOM, 'the index': 0 })) {
-    test(`turns of one moment stay in the order they were said: ${how}`, async () => {
+    test(`keeps turns of the same millisecond in the order they were said: ${how}`, async () => {
       const { storage } = store()
       const agent_seq = ++agents
       const conversation = { agent_seq, user_id: 'anna', session_id: 's1' }
@@ -163,7 +163,7 @@ onBothStores('memory that stays warm', (store) => {
           said.map((content) => ({ ...note('anna', content, 7, 's1'), kind: 'turn' as const, role: 'user' as const })),
         ),
       )
-      // A row that was written again stands elsewhere in its table: its place there must not decide.
+      // An updated row moves within its table: its position there must not matter.
       for (const created_at of [6, 7]) {
         const moved = storage.db.updateTable('memories').set({ created_at }).where('agent_seq', '=', agent_seq)
         await moved.where('content', 'in', ['line 2', 'line 3']).execute()
@@ -177,7 +177,7 @@ onBothStores('memory that stays warm', (store) => {
     })
   }
 
-  test('the index catches up with what was written, changed and removed since it was asked last', async () => {
+  test('the index picks up what was added, changed and deleted since the last search', async () => {
     const { storage } = store()
     const agent_seq = ++agents
     const write = async (...contents: string[]) => {
@@ -210,8 +210,8 @@ onBothStores('memory that stays warm', (store) => {
     assert.deepEqual(await found(), ['river 1', 'river 7', 'river 8'])
   })
 
-  describe('counts', () => {
-    test('of a user who is forgotten nothing is left', async () => {
+  describe('memory counts', () => {
+    test('are zero after a user is erased', async () => {
       const { storage } = store()
       const agent_seq = ++agents
       await storage.transaction((db) => memories.insert(db, agent_seq, [note('anna', 'a river', 1)]))

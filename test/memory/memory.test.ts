@@ -112,7 +112,7 @@ onBothEngines('memory', (service) => {
   })
 
   describe('POST /v1/agents/{agent_id}/memory/search', () => {
-    test('best first; pages neither repeat nor skip', async () => {
+    test('returns the best first; pages neither repeat nor skip results', async () => {
       const agent = await newAgent(service())
       const items = Array.from({ length: 25 }, (_, i) => ({
         content: `apple ${'pear '.repeat(i % 5)}number${i}`,
@@ -139,7 +139,7 @@ onBothEngines('memory', (service) => {
       assert.deepEqual(beyond, { data: [], pagination: { limit: 10, offset: 1_000_000, total: 25, has_more: false } })
     })
 
-    test('min_score leaves out what fits less', async () => {
+    test('min_score leaves out weaker matches', async () => {
       const agent = await newAgent(service())
       await writeMemory(service(), agent, [
         { content: 'the blue bicycle stands in the cellar' },
@@ -156,7 +156,7 @@ onBothEngines('memory', (service) => {
       assert.equal(best.pagination.total, 1)
     })
 
-    test('an answer is found by the words of its question', async () => {
+    test('finds an answer by the words of the question before it', async () => {
       const agent = await newAgent(service())
       const context = { user_id: 'anna', session_id: 's1' }
       const say = (role: string, content: string) => ({ kind: 'turn', role, content, context })
@@ -175,7 +175,7 @@ onBothEngines('memory', (service) => {
       assert.ok(!hits.includes('The weather is fine'))
     })
 
-    test('the turns around a hit are those of its user, though another user has a session of that name', async () => {
+    test("another user's session of the same name does not affect a result", async () => {
       const agent = await newAgent(service())
       const say = (user_id: string, content: string) => ({
         kind: 'turn',
@@ -192,7 +192,7 @@ onBothEngines('memory', (service) => {
       assert.deepEqual(hits, ['Under which telephone number?', 'It is 555 0199'])
     })
 
-    test('what means the same in other words is found too, behind what has the words', async () => {
+    test('finds other words with the same meaning, after exact matches', async () => {
       const agent = await newAgent(service())
       const context = { user_id: 'anna' }
       const content = ['The doctor gave me pills', 'We repainted the fence', 'My physician moved away']
@@ -211,7 +211,7 @@ onBothEngines('memory', (service) => {
       )
     })
 
-    test('a time in the query finds what was said then, and each hit says how it was found', async () => {
+    test('a time in the query finds what was said then, and each result says how it was found', async () => {
       const agent = await newAgent(service())
       const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
       const say = (content: string, days: number) => {
@@ -239,7 +239,7 @@ onBothEngines('memory', (service) => {
       ])
     })
 
-    test('a day begins with its first millisecond and ends before the next one', async () => {
+    test('a day includes its first millisecond and ends before the next day', async () => {
       const agent = await newAgent(service())
       const said = { 'before it': -1, 'as it began': 0, 'as it ended': 86_399_999, 'after it': 86_400_000 }
       const day = Date.parse('2024-03-05T00:00:00Z')
@@ -275,14 +275,14 @@ onBothEngines('memory', (service) => {
       assert.deepEqual(await search({ user_id: 'ann' }), [])
     })
 
-    test('another agent remembers nothing of it', async () => {
+    test('finds nothing of another agent', async () => {
       const [one, other] = [await newAgent(service()), await newAgent(service())]
       await writeMemory(service(), one, [{ content: 'the vault code is 4711', context: { user_id: 'anna' } }])
       assert.deepEqual(await found(service(), other, { query: 'vault code', context: { user_id: 'anna' } }), [])
       assert.deepEqual(await found(service(), other, { query: 'vault code' }), [])
     })
 
-    test('operators and wildcards are nothing but text', async () => {
+    test('treats operators and wildcards as plain text', async () => {
       const agent = await newAgent(service())
       await writeMemory(service(), agent, [{ content: 'plain words' }, { content: '100% of AND "quoted" _x_' }])
       const queries = [
@@ -312,7 +312,7 @@ onBothEngines('memory', (service) => {
       }
     })
 
-    test('accents, case, endings and scripts without spaces', async () => {
+    test('ignores accents, case and endings, and finds words in scripts without spaces', async () => {
       const agent = await newAgent(service())
       const items = [
         'Crème brûlée in the café',
@@ -337,7 +337,7 @@ onBothEngines('memory', (service) => {
       assert.deepEqual(await found(service(), agent, { query: '🙂 …' }), [])
     })
 
-    test('400 for anything that is not a search', async () => {
+    test('400 for an invalid search', async () => {
       const agent = await newAgent(service())
       const wrong: [object, string][] = [
         [{}, 'query'],
@@ -364,7 +364,7 @@ onBothEngines('memory', (service) => {
       }
     })
 
-    test('the longest query is answered', async () => {
+    test('answers the longest possible query', async () => {
       const agent = await newAgent(service())
       await writeMemory(service(), agent, [{ content: 'alpha beta' }])
       const long = `alpha ${Array.from({ length: 2000 }, (_, i) => `q${i}`).join(' ')}`.slice(0, 10_000)

@@ -9,7 +9,7 @@ import { startWithModel } from '../support/service/with-model.ts'
 import { writeMemory } from '../support/slices/memory.ts'
 
 for (const engine of ANY_ENGINE) {
-  describe(`recall that is given up on ${engine}`, () => {
+  describe(`memory searches that are cancelled or have no budget, on ${engine}`, () => {
     let endpoint: EmbeddingServer
     let service: Service
     let model: ModelServer
@@ -21,7 +21,7 @@ for (const engine of ANY_ENGINE) {
         MOORAGE_MEMORY__EMBEDDER__BASE_URL: endpoint.url,
         MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-1',
       }))
-      // Nothing is embedded in the background while a test looks at what the embedder is asked.
+      // Nothing may be embedded in the background while a test counts the requests to the embedder.
       service.holdClock()
     })
     after(async () => {
@@ -38,7 +38,7 @@ for (const engine of ANY_ENGINE) {
       return `/v1/agents/${agent}/invocations/${body.data.request_id}`
     }
 
-    test('a run that is cancelled while its memory is searched ends then, and is no failure of the embedder', async () => {
+    test('cancelling a run during its memory search ends it, and does not count as a failure of the embedder', async () => {
       const agent = await newAgent(service)
       await writeMemory(service, agent, [{ content: 'a dog', context }])
       endpoint.instead(() => {})
@@ -53,7 +53,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([status, asked('a hound')], [200, 1], 'after a failure it would not be asked for a while')
     })
 
-    test('a search does not wait for what another call holds of a budget: it finds by words', async () => {
+    test('a search does not wait for a budget that another call has reserved, and uses keywords', async () => {
       const agent = await newAgent(service, { model: 'local/test-model', limits: { max_output_tokens: 9_000 } })
       await writeMemory(service, agent, [{ content: 'a rainy harbour', context }])
       const budget = { name: 'held', scope: { type: 'agent', id: agent }, limit: { tokens: 9_400 }, per: 'ever' }
@@ -63,7 +63,7 @@ for (const engine of ANY_ENGINE) {
       const path = await begin(agent, 'Hold it')
       await until('the model is asked', () => model.requests.length === 1)
 
-      // The clock stands still, so whoever waits for room waits for ever.
+      // The clock is held, so a call that waits for the budget would wait forever.
       const query = `harbour ${'x'.repeat(400)}`
       const { status, body } = await service.call('POST', `/v1/agents/${agent}/memory/search`, {
         body: { query, context },
