@@ -16,7 +16,7 @@ import { localProvider } from '../support/service/with-model.ts'
 
 const LONG = 'ö🚢 '.repeat(3_000)
 
-/** Nothing is asked for again and again but when the test lets time pass: what is heard before, a node was told. */
+/** Polling stops until the test lets time pass: anything received before that was pushed. */
 function stopClock(t: TestContext) {
   let passed = 0
   const clock = performance.now.bind(performance)
@@ -82,7 +82,7 @@ describe('a run of another node', () => {
     await hears('Once ')
     await hears('upon ')
     await hears(LONG)
-    // This is longer than the other node believes that it is followed, unless it is told so again.
+    // This is longer than the other node assumes that it is followed, unless it is told so again.
     const repeated: string[] = []
     wireOf(runner)?.onMessage((message) => message.includes('"follow"') && repeated.push(message))
     for (let said = 1; said <= 4; said++) {
@@ -184,7 +184,7 @@ describe('a run of another node', () => {
     }
     let cancelling: Promise<void> | undefined
     await storage.transaction(async (db) => {
-      // The run cannot end: its log cannot be written.
+      // The run can't end, because its log can't be written.
       await sql`lock table logs in share mode`.execute(db)
       cancelling = cancel()
       const first = await until('its node is asked to cancel it', askedAt)
@@ -198,8 +198,8 @@ describe('a run of another node', () => {
   })
 })
 
-describe('nodes that follow runs of each other', () => {
-  test('send everything once, and then only what is new or was lost', async (t) => {
+describe("nodes that follow each other's runs", () => {
+  test('send everything once, and after that only what is new or was lost', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let passed = 0
     const clock = performance.now.bind(performance)
@@ -248,7 +248,7 @@ describe('nodes that follow runs of each other', () => {
     run.record({ type: 'delta', text: 'a time' })
     await until('the last words are lost', async () => sent.length === 6)
     isCut = false
-    // They may still be on their way when it says again what it follows; then they are lost.
+    // The words might still be in transit when the node repeats what it follows. Then they count as lost.
     await follows()
     await follows()
     await until('the last words are there', async () => told === 'Once upon a time')

@@ -20,14 +20,14 @@ const STRANGE = [
   'v1.AAAA',
 ]
 
-describe('what runs say, with Redis', () => {
+describe('following runs with Redis', () => {
   let redis: RedisServer
   before(async () => {
     redis = await startRedis()
   })
   after(() => redis.close())
 
-  test('is followed on another node, and nothing of it passes through the database', async (t) => {
+  test('works on another node, and sends nothing through the database', async (t) => {
     const here = await startService('postgres', { ...LOCAL_TOOLS, REDIS_URL: redis.url })
     const there = await here.beside()
     try {
@@ -44,7 +44,7 @@ describe('what runs say, with Redis', () => {
     }
   })
 
-  test('is encrypted, and messages of others are ignored', async (t) => {
+  test('encrypts messages, and ignores messages of other services', async (t) => {
     const here = await startService('postgres', { ...LOCAL_TOOLS, REDIS_URL: redis.url })
     const there = await here.beside()
     const client = new Redis(redis.url)
@@ -74,7 +74,7 @@ describe('what runs say, with Redis', () => {
     }
   })
 
-  test('is read from the receipt while Redis is away, and followed again when it is back', async (t) => {
+  test('falls back to the receipt while Redis is down, and works again when it is back', async (t) => {
     const here = await startService('postgres', { ...LOCAL_TOOLS, REDIS_URL: redis.url })
     const there = await here.beside()
     try {

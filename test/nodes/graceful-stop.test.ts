@@ -32,7 +32,7 @@ describe('a service that is stopped', () => {
   })
 
   test('resets no connection: a reply tells clients that keep their connection that it is the last', async (t) => {
-    // A connection is cut only after nobody has asked on it for so long.
+    // A connection is closed only after it has been idle this long.
     const service = await startService('sqlite', {}, {}, { lingerMs: 30_000 })
     const { hostname, port } = new URL(service.url)
     const clients = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
@@ -50,7 +50,7 @@ describe('a service that is stopped', () => {
     })
     await untilCounted('replies', 500, () => answered)
     await stopApp(service)
-    // After its last reply a client may try to connect again: then nobody is there.
+    // After its last reply, a client might reconnect, and finds no server.
     for (const end of await Promise.all(ends)) assert.equal(end, 'close')
   })
 

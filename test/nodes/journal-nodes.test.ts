@@ -4,8 +4,8 @@ import { databaseUrl, storeOf } from '../support/inside.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, onEveryEngine } from '../support/service/service.ts'
 
-onEveryEngine('two nodes that write for the same agents', (service, engine) => {
-  betweenNodes(engine)('do not deadlock, whichever of them has runs of the one and logs of the other', async () => {
+onEveryEngine('two nodes that write to the same agents', (service, engine) => {
+  betweenNodes(engine)('do not deadlock, whichever writes runs and logs of which agent', async () => {
     const seqOf = async (id: string) => {
       const db = storeOf(service())
       return (await db.selectFrom('agents').select('seq').where('id', '=', id).executeTakeFirstOrThrow()).seq
@@ -32,7 +32,7 @@ onEveryEngine('two nodes that write for the same agents', (service, engine) => {
       await Promise.all([left.query('begin'), right.query('begin')])
       await run(left, one, 'req_left')
       await run(right, other, 'req_right')
-      // Each of them now holds what the other one counts next, if both lists share their counts.
+      // If both lists share their counters, each transaction now holds the counter that the other one needs next.
       const ended = await Promise.all([
         log(left, other).then(() => left.query('commit')),
         log(right, one).then(() => right.query('commit')),

@@ -17,7 +17,7 @@ const LIMIT = { timeout: 240_000 * PATIENCE }
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 
 onEveryEngine(
-  'the lease of a run',
+  "a run's lease",
   (service) => {
     const db = () => storeOf(service())
     const invoke = (agent: string, headers: Record<string, string> = {}) =>
@@ -35,7 +35,7 @@ onEveryEngine(
       return run.request_id
     }
 
-    test('is renewed while it continues', LIMIT, async () => {
+    test('is renewed while the run is active', LIMIT, async () => {
       const agent = await newAgent(service(), slow(60_000))
       const reply = invoke(agent)
       const id = await stored(agent)
@@ -47,7 +47,7 @@ onEveryEngine(
       assert.equal((await reply).status, 409)
     })
 
-    test('is renewed too when the process has slept through it: what it runs is not taken for what a dead node left', async (t) => {
+    test('is renewed even if it expired while the process was suspended, and the run is not taken over', async (t) => {
       const held = await holdRuns(t)
       const agent = await newAgent(service(), held.agent)
       const reply = invoke(agent)
@@ -60,7 +60,7 @@ onEveryEngine(
       assert.equal((await receiptOf(id)).status, 'completed')
     })
 
-    test('once lost stops the run, and nothing of it is kept', LIMIT, async () => {
+    test("stops the run if it is lost, and the run's result is not stored", LIMIT, async () => {
       const agent = await newAgent(service(), slow(60_000))
       const reply = invoke(agent)
       const id = await stored(agent)
@@ -74,7 +74,7 @@ onEveryEngine(
       await failRun(db(), id)
     })
 
-    test('once lost is no cancel: the run continues where a node finds it', LIMIT, async (t) => {
+    test('does not cancel the run if it is lost: another node continues the run', LIMIT, async (t) => {
       let calls = 0
       const tool = await startLocalServer((_request, response) => {
         // The first call is in progress when the lease is lost.
@@ -99,7 +99,7 @@ onEveryEngine(
       assert.equal(calls, 2)
     })
 
-    test('taken again while the run stops here begins when it has', LIMIT, async (t) => {
+    test('is taken again only after the run has stopped on this node', LIMIT, async (t) => {
       const agent = await newAgent(service())
       const { body } = await invoke(agent, { Prefer: 'respond-async' })
       const id = body.data.request_id
@@ -117,7 +117,7 @@ onEveryEngine(
       await until('it has ended', async () => (await receiptOf(id)).status === 'completed')
     })
 
-    test('of a background run that this node takes from itself does not begin a second run', async (t) => {
+    test('does not start a second run if this node takes a background run from itself', async (t) => {
       let calls = 0
       const answer = Promise.withResolvers<void>()
       const tool = await startLocalServer(async (_request, response) => {
@@ -142,7 +142,7 @@ onEveryEngine(
       const { body } = await invoke(agent, { Prefer: 'respond-async' })
       const id = body.data.request_id
       await until('the tool was called', () => calls === 1)
-      // Another node found its lease over, and put it back into the queue.
+      // Another node considered its lease expired, and returned it to the queue.
       await change(id, { status: 'queued', owner: null, lease_until: null, lapses: 1 })
       await inTransaction(service(), (trx) => announce(trx, 'queue'))
       await until('it is taken again', async () => (await receiptOf(id)).status === 'running')
@@ -177,8 +177,8 @@ onEveryEngine(
   LOCAL_TOOLS,
 )
 
-describe('a SQLite store whose service was killed', () => {
-  test('is free of its leases when the next one starts; what the command line holds stays its own', LIMIT, () =>
+describe('SQLite data after a service was killed', () => {
+  test("is free of the dead service's leases at the next start, but not of the command line's", LIMIT, () =>
     withService('sqlite', async (service) => {
       const db = storeOf(service)
       const { now } = service

@@ -6,8 +6,8 @@ import { receiveRaw } from '../support/outside/receiver.ts'
 import { until } from '../support/running/until.ts'
 import { startPostgres } from '../support/stores/postgres.ts'
 
-describe('a PostgreSQL that restarts', () => {
-  test('in the middle of a transaction fails that transaction and nothing else', async (t) => {
+describe('when PostgreSQL restarts', () => {
+  test('only transactions in progress fail', async (t) => {
     const postgres = await startPostgres()
     t.after(() => postgres.close())
     const storage = await openStorage({ data: '', database: { url: postgres.url, poolSize: 2 } })

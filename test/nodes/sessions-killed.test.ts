@@ -12,7 +12,7 @@ import { localProvider } from '../support/service/with-model.ts'
 
 const MASTER_KEY = { MOORAGE_MASTER_KEY: '00'.repeat(32) }
 
-test('five messages of a session are answered in order, though the node that runs the second is killed', async (t) => {
+test('five messages of a session are answered in order, even if the node that runs the second one is killed', async (t) => {
   const model = await startPatientModel((message) => delay({ K1: 4_000, K2: 5_000 }[message] ?? 100))
   t.after(() => model.close())
   const settings = { ...MASTER_KEY, ...localProvider(model.url) }
