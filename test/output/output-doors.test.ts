@@ -19,7 +19,7 @@ const WRONG = { text: ['{"shop":"Chandler"}'] }
 const SAID = '{"shop":"Chandler","total":12}'
 
 for (const engine of ANY_ENGINE) {
-  describe(`structured answers at every door, on ${engine}`, () => {
+  describe(`structured output on every channel, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>

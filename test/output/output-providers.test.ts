@@ -29,7 +29,7 @@ function anthropicAnswer(block: object, stop_reason: string): string {
 const text = (words: string) => anthropicAnswer({ type: 'text', text: words }, 'end_turn')
 
 for (const engine of ANY_ENGINE) {
-  describe(`how providers are asked for structured answers, on ${engine}`, () => {
+  describe(`requests to providers for structured output, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let anthropic: LocalServer
@@ -76,7 +76,7 @@ for (const engine of ANY_ENGINE) {
       service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'sum', output: { schema, ...more } } })
     const systemOf = (at: number) => model.requests[at]?.body.messages.find(({ role }) => role === 'system')?.content
 
-    test('OpenAI gets response_format, strict only where the schema allows it, and no further words', async () => {
+    test('OpenAI gets response_format, strict only if the schema allows it, and no extra instructions', async () => {
       model.reset()
       model.reply(FITS, FITS, FITS)
       await invoke('gpt', CLOSED)
@@ -94,7 +94,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(systemOf(2) ?? '', /^Answer with one JSON object/)
     })
 
-    test('a compatible server gets it too, and so does its model, because the server might ignore the field', async () => {
+    test('a compatible server gets response_format and extra instructions, because it might ignore the field', async () => {
       model.reset()
       model.reply(FITS)
       await invoke('tiny', CLOSED)
@@ -102,7 +102,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(systemOf(0) ?? '', /^Answer with JSON and nothing else: one value that fits this JSON Schema/)
     })
 
-    test('one that refuses the field gets the schema in words, and is remembered for a while', async () => {
+    test('a model that rejects the field gets the schema as instructions, and no field for a while', async () => {
       model.reset()
       const message = "This model does not support response_format of type 'json_schema'"
       const refusal = { status: 400, body: { error: { message, param: 'response_format' } } }
@@ -120,7 +120,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(given().slice(4), [true])
     })
 
-    test('any other refusal is none of the schema', async () => {
+    test('another 400 from the provider does not remove the schema', async () => {
       model.reset()
       model.reply({ status: 400, body: { error: { message: 'bad temperature', param: 'temperature' } } })
       const { status, body } = await invoke('gpt', CLOSED)
@@ -136,7 +136,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(['system' in asked[0], 'tools' in asked[0]], [false, false])
     })
 
-    test('an answer that breaks a limit which Anthropic is not told is asked for again', async () => {
+    test("an answer outside a limit that Anthropic's schema can't contain is requested again", async () => {
       asked.length = 0
       answers.push(text('{"total":-3}'))
       const { body } = await invoke('claude', CLOSED)
@@ -146,14 +146,14 @@ for (const engine of ANY_ENGINE) {
       assert.match(reminder.content[0].text, /^This answer does not fit:\n- answer\.total: must be at least 0\n/)
     })
 
-    test('a schema with open objects is described in words, because Anthropic takes only closed ones', async () => {
+    test('Anthropic gets a schema with open objects as instructions, because it accepts only closed ones', async () => {
       asked.length = 0
       assert.deepEqual((await invoke('claude', OPEN)).body.data.output, { total: 3 })
       assert.equal('output_config' in asked[0], false)
       assert.match(asked[0].system[0].text, /^Answer with JSON and nothing else/)
     })
 
-    test('Anthropic may refuse it as well', async () => {
+    test('Anthropic models can reject the field, too', async () => {
       asked.length = 0
       const error = { type: 'invalid_request_error', message: 'output_config.format: this model does not support it' }
       answers.push({ status: 400, body: { type: 'error', error } })
@@ -165,7 +165,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('after tools Anthropic is named them again, and may call none', async () => {
+    test("after tool calls, the request for JSON names Anthropic's tools but allows no call", async () => {
       asked.length = 0
       const tool = { type: 'http', name: 'sum', url: `${tools.url}/sum` }
       await createAgent(service, 'summer', {

@@ -20,7 +20,7 @@ const VALUE = { shop: 'Chandler', total: 12.5 }
 const PROBLEM = { field: '/total', error: 'must be a number' }
 
 for (const engine of ANY_ENGINE) {
-  describe(`structured answers on ${engine}`, () => {
+  describe(`structured output on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -40,7 +40,7 @@ for (const engine of ANY_ENGINE) {
     const stepsOf = ({ steps }: { steps: { kind: string; unfit?: unknown }[] }) =>
       steps.map(({ kind, unfit }) => (unfit === undefined ? kind : { kind, unfit }))
 
-    test('the agent says what every answer has to be: the value stands beside its text, in the reply and the receipt', async () => {
+    test("the agent's schema applies to every answer: the output is next to the text, in the reply and the receipt", async () => {
       model.reply({ text: ['```json\n', FITS, '\n```\n'] })
       const { status, body } = await invoke('clerk', { context: { session_id: 's1' } })
       assert.equal(status, 200)
@@ -54,7 +54,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(remembered, ['read it', FITS])
     })
 
-    test('an invocation without a schema returns no value, and sends its provider no schema', async () => {
+    test('an invocation without a schema returns no output, and sends the provider no schema', async () => {
       model.reset()
       const { body } = await invoke('talker')
       assert.deepEqual(Object.keys(body.data), ['response', 'request_id', 'tokens_used', 'duration_ms'])
@@ -71,7 +71,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await receiptOf('talker', nothing.body.data.request_id)).output, null)
     })
 
-    test('an answer that does not fit is shown to the model with what is wrong; each answer is a step', async () => {
+    test('after an answer that does not match, the model gets the problems; each answer is a step', async () => {
       model.reset()
       model.reply({ text: ['Twelve and a half'] }, { text: ['{"shop":"Chandler","total":"12"}'] }, { text: [FITS] })
       const { status, body } = await invoke('clerk')
@@ -107,7 +107,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('what does not fit after its retries is a failed run that says where', async () => {
+    test('a run fails if its answer still does not match after the retries, and names the field', async () => {
       model.reset()
       const wrong = { text: ['{"shop":"Chandler","total":"12"}'] }
       model.reply(wrong, wrong)
@@ -132,7 +132,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(none.body.error.message, /answer\.total\b/)
     })
 
-    test('a number that would become another one does not fit', async () => {
+    test("a number that can't be stored exactly does not match", async () => {
       model.reset()
       const exact = { output: { schema: { type: 'object' }, retries: 0 } }
       for (const number of ['12345678901234567890', '-9007199254740993', '1e400', '1e-400']) {
@@ -154,7 +154,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(fieldsOf(body), [''])
     })
 
-    test('with an Idempotency-Key the value comes again, and in the background the receipt has it', async () => {
+    test("a repeated request returns the output, and a background run's receipt contains it", async () => {
       model.reset()
       model.reply({ text: [FITS] }, { text: [FITS] })
       const headers = { 'Idempotency-Key': `receipt-${engine}` }
@@ -169,7 +169,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual((await receiptOf('clerk', request_id)).output, VALUE)
     })
 
-    test('erasing a receipt erases the value, and what did not fit', async () => {
+    test('erasing a receipt erases the output and the answers that did not match', async () => {
       model.reset()
       model.reply({ text: ['{"shop":7}'] }, { text: [FITS] })
       const { request_id } = (await invoke('clerk')).body.data
@@ -180,7 +180,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(stepsOf(erased), [{ kind: 'model', unfit: { answer: '', problems: [], asked: true } }, 'model'])
     })
 
-    test('a stream contains each answer as it is written, then the one that fits, and finally the value', async () => {
+    test('a stream contains each answer as it is written, then the one that matches, and finally the output', async () => {
       model.reset()
       model.reply({ text: ['{"shop":', '7}'] }, { text: ['{"shop":"Chandler",', '"total":12.5}'] })
       const response = await fetch(`${service.url}/v1/agents/clerk/invoke`, {
@@ -224,7 +224,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(told.text, /"output":\{"shop":"Chandler","total":12\.5\}/)
     })
 
-    test('the schema belongs to the definition: it is versioned, compared and taken away again', async () => {
+    test('the schema is part of the definition: it is versioned, compared, and can be removed', async () => {
       await createAgent(service, 'changing', { output: OUTPUT })
       const agent = (await service.call('GET', '/v1/agents/changing')).body.data
       assert.deepEqual(agent.output, { schema: RECEIPT, retries: 2 })
@@ -256,7 +256,7 @@ for (const engine of ANY_ENGINE) {
       ['more than a schema may hold', { enum: Array.from({ length: 6_000 }, (_, i) => i) }, 'output.schema'],
     ]
     for (const [what, schema, field] of BAD) {
-      test(`400 for ${what}, wherever a schema is given`, async () => {
+      test(`400 for ${what}, everywhere a schema can be given`, async () => {
         const output = { schema }
         const replies = [
           await service.call('POST', '/v1/agents', { body: { name: 'wrong', output } }),
@@ -268,7 +268,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('builtin/script answers with a value; builtin/echo says that it cannot', async () => {
+    test('builtin/script can return an output; builtin/echo fails and says why', async () => {
       const script = { rules: [{ output: { shop: '{{message}}', total: 1 } }] }
       await createAgent(service, 'scripted', { model: 'builtin/script', script, output: OUTPUT })
       const { body } = await service.call('POST', '/v1/agents/scripted/invoke', { body: { message: 'Baker "B"' } })
