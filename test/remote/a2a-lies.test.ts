@@ -231,7 +231,7 @@ onAnyEngine(
       const sent: string[] = []
       reply = (response, rpc) => {
         if (rpc.method === 'GetTask') return json(response, { jsonrpc: '2.0', id: rpc.id, result: asks.task })
-        // It never says more of the task than that.
+        // It never reports more about the task than this.
         if (rpc.method === 'SubscribeToTask') return void response.writeHead(200, STREAM).flushHeaders()
         sent.push(rpc.params.message?.messageId ?? '')
         if (sent.length === 2) return void response.writeHead(503).end()
@@ -285,7 +285,7 @@ onAnyEngine(
         response.writeHead(200, STREAM).end()
       }
       assert.equal((await invoke(agent)).error.code, 'conflict')
-      // A message of this run would come before the end of the next one.
+      // A message of this run would arrive before the next run ends.
       card = honest
       reply = (response, rpc) => {
         asked.push(rpc.method)

@@ -7,7 +7,7 @@ import { newAgent } from '../support/service/agents.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 
 for (const engine of ANY_ENGINE) {
-  describe(`agents that are reached by A2A, on ${engine}`, () => {
+  describe(`agents called with A2A, on ${engine}`, () => {
     let service: Service
     let far: A2aServer
     let whole: A2aServer
@@ -29,7 +29,7 @@ for (const engine of ANY_ENGINE) {
     const receiptOf = async (agent: string, request_id: string) =>
       (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
 
-    test('has a card or a URL, and errors are reported for the one that is set', async () => {
+    test('need a card or a URL, and get errors for the one that is set', async () => {
       const errors = []
       for (const remote of [
         { a2a: 'ftp://far' },
@@ -62,7 +62,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(remote, { a2a: far.card, headers: {}, timeout_ms: null })
     })
 
-    test('the answer arrives as it is sent, and what the agent says about its work is logged', async () => {
+    test('the answer is streamed, and what the agent says about its work is logged', async () => {
       const agent = await agentAt(far.card, { remote: { a2a: far.card, headers: { 'X-Berth': '7' } } })
       far.answer(async (task) => {
         task.work('Looking out of the window')
@@ -99,7 +99,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(logs.text, /Looking out of the window/)
     })
 
-    test('an agent that does not stream answers in one piece', async () => {
+    test('the answer of an agent that does not stream is sent at once', async () => {
       const agent = await agentAt(whole.card)
       whole.answer(async (task) => {
         task.say('Calm.')
@@ -112,7 +112,7 @@ for (const engine of ANY_ENGINE) {
       await message.close()
     })
 
-    test('a session is a conversation there, of its user alone', async () => {
+    test('a session is one conversation there, for one user', async () => {
       const agent = await agentAt(far.card)
       const contexts: string[] = []
       far.answer((task) => {
@@ -128,7 +128,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(new Set(contexts).size, 2)
     })
 
-    test('a value is taken as it is; an answer that does not fit is asked for again in the same conversation', async () => {
+    test('a data part becomes the output; an answer that does not match is requested again in the same conversation', async () => {
       const schema = { type: 'object', properties: { knots: { type: 'integer' } }, required: ['knots'] }
       const agent = await agentAt(far.card, { output: { schema, retries: 1 } })
       far.answer((task) => {
@@ -150,7 +150,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(first?.contextId, second?.contextId)
     })
 
-    test('a value is the answer of an agent that says nothing else, also beside the words of its last status', async () => {
+    test('a data part is the answer if there is no text, even if the last status has some', async () => {
       const agent = await agentAt(far.card)
       far.answer((task) => {
         task.give({ $case: 'data', value: { knots: 12 } })
@@ -159,7 +159,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await invoke(agent)).body.data.response, '{"knots":12}')
     })
 
-    test('a value that is false, zero or empty is an answer like any other', async () => {
+    test('a data part that is false, zero or empty is an answer, too', async () => {
       const agent = await agentAt(far.card, {
         output: { schema: { type: ['boolean', 'integer', 'string'] }, retries: 0 },
       })
@@ -173,7 +173,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test("the agent's question is asked to a person here, and the task continues with the answer", async () => {
+    test("the agent's question is put to a person, and the task continues with the answer", async () => {
       const agent = await agentAt(far.card, { approvals: { self: true } })
       far.answer((task) => {
         if (task.turn === 1) {
@@ -199,7 +199,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(far.methods(), ['card', 'SendStreamingMessage', 'card', 'GetTask', 'SendStreamingMessage'])
     })
 
-    test('if the agent fails its task, the run fails with our own message, and only an active task is cancelled', async () => {
+    test("if the agent's task fails, the run fails with our own message, and only an active task is cancelled", async () => {
       const agent = await agentAt(far.card)
       const messages = []
       const ends = [
@@ -228,7 +228,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(cancelled().length, 1)
     })
 
-    test('a run that is cancelled, or whose time is over, cancels the task', async () => {
+    test('a run that is cancelled or out of time cancels the task', async () => {
       const agent = await agentAt(far.card)
       let isCancelled = false
       far.answer(async (task) => {

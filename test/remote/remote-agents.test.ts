@@ -49,7 +49,7 @@ for (const engine of ANY_ENGINE) {
       })
     const look = () => ({ type: 'http', name: 'look', url: tool.url, method: 'POST' })
 
-    test('answers like any other agent, and gets what a model would get', async () => {
+    test('answer like any other agent, and get what a model would get', async () => {
       const agent = await newRemoteAgent(service, remote.url, { instructions: 'Be brief.' })
       const context = { user_id: 'ada', session_id: 'harbour' }
       remote.answer(() => 'It is calm.')
@@ -87,7 +87,7 @@ for (const engine of ANY_ENGINE) {
       assert.match(logs.text, /looked out of the window/)
     })
 
-    test('gets the bytes of files as far as 4 MiB hold them all, and reads the others by itself', async () => {
+    test('get files up to 4 MiB in total with the call, and can read the others', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       const files = [3 << 20, 2 << 20, 5].map((size) => uploaded(service, 'x'.repeat(size)))
       let told: (number | undefined)[] = []
@@ -104,7 +104,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(read, [3 << 20, 2 << 20, 5])
     })
 
-    test('asks its host for steps, which its receipt has', async () => {
+    test('can request steps from the service, which are in the receipt', async () => {
       const agent = await newRemoteAgent(service, remote.url, { tools: [look()], model: 'local/test-model' })
       model.reply({ text: ['Blue.'], usage: { prompt_tokens: 7, completion_tokens: 3 } })
       remote.answer(async (run) => {
@@ -137,7 +137,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(remote.calls(), 1)
     })
 
-    test('names a model without its provider: a price can be set for it', async () => {
+    test("report usage of a model without a provider's name, which can have a price", async () => {
       const price = { input: 2, output: 4 }
       const set = await service.call('PUT', '/v1/prices/remote/own', { body: price })
       assert.equal(set.status, 200, set.text)
@@ -151,7 +151,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(receipt.cost_usd, 4)
     })
 
-    test('asks a model that no budget has room for: its run fails, as that of any agent', async () => {
+    test('fail like any agent if they request a model call that no budget allows', async () => {
       const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
       const budget = { name: 'drops', scope: { type: 'agent', id: agent }, limit: { tokens: 5 }, per: 'ever' }
       assert.equal((await service.call('POST', '/v1/budgets', { body: budget })).status, 201)
@@ -164,7 +164,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(model.requests.length, 0)
     })
 
-    test('waits for a person, and continues without doing anything twice', async () => {
+    test('can wait for a person, and continue without repeating anything', async () => {
       const agent = await newRemoteAgent(service, remote.url, { tools: [look()], approvals: { self: true } })
       let made = 0
       remote.answer(async (run) => {
@@ -190,7 +190,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([toolCalls.length, made, remote.calls(), receipt.attempts.length], [1, 1, 2, 2])
     })
 
-    test('is not called if a file is gone when its run begins, also one that is too large to be sent', async () => {
+    test('are not called if an attached file was deleted before the run starts, whatever its size', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       remote.answer(() => 'Seen.')
       const file_id = await uploaded(service, 'x'.repeat((4 << 20) + 1))
@@ -204,7 +204,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(remote.calls(), 0)
     })
 
-    test('sleeps without holding a process, and continues without a file that was deleted meanwhile', async () => {
+    test('can sleep without occupying a process, and continue even if a file is deleted meanwhile', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       const told: (string | null | undefined)[] = []
       remote.answer(async (run) => {
@@ -222,7 +222,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(told, [Buffer.from('chart').toString('base64'), null])
     })
 
-    test('sleeps as long as it says also where that is not worth leaving its process', async () => {
+    test('sleep at least as long as requested, even for a short time within the same process', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       remote.answer(async (run) => {
         await run.sleep('a moment', 1)
@@ -237,7 +237,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(attempts.length, 1)
     })
 
-    test('finds as many memories as it wants', async () => {
+    test('find as many memories as they request', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       remote.answer(async (run) => {
         for (const at of ['noon', 'dusk', 'dawn']) await run.writeMemory(at, `The sea was calm at ${at}.`)
@@ -253,7 +253,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(notes.body.pagination.total, 3, 'they are of the user and the session of its run')
     })
 
-    test('answers with a value that fits, or is shown what does not', async () => {
+    test('can return an output that matches, and are told if it does not', async () => {
       const schema = { type: 'object', properties: { knots: { type: 'integer' } }, required: ['knots'] }
       const agent = await newRemoteAgent(service, remote.url, { output: { schema, retries: 1 } })
       remote.answer((run) => ({ output: run.unfit ? { knots: 12 } : { knots: 'many' } }))
@@ -265,7 +265,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(refused.body.error.code, 'output_invalid', refused.text)
     })
 
-    test('a handler that throws is a failed run, in its words', async () => {
+    test('fail with the message of an error that the handler throws', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       remote.answer(() => {
         throw new Error('the pump is broken')

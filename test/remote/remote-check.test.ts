@@ -37,7 +37,7 @@ onAnyEngine(
     const told = (points: Point[]) =>
       points.map(({ point, status, detail }) => [status, detail === null ? point : `${point}: ${detail}`].join(' '))
 
-    test('an agent that keeps the contract passes every point, and its steps are only played', async () => {
+    test('an agent that follows the contract passes every point, and its steps are only simulated', async () => {
       const look = { type: 'http', name: 'look', url: 'http://127.0.0.1:1/', method: 'POST' }
       const agent = await newRemoteAgent(service(), remote.url, { tools: [look], instructions: 'Be brief.' })
       const heard = new Set<string>()
@@ -64,7 +64,7 @@ onAnyEngine(
       assert.deepEqual([audit.body.data[0].target, audit.body.data[0].outcome], [agent, 'success'])
     })
 
-    test('what a step is answered if nothing was given for it', async () => {
+    test('each step has a default result if the request gives none', async () => {
       const agent = await newRemoteAgent(service(), remote.url)
       const heard: string[] = []
       remote.answer(async (run) => {
@@ -88,7 +88,7 @@ onAnyEngine(
       assert.deepEqual([...new Set(heard)], ['[0,false,7,[],"ok",{},"yes",{"id":"mem_checked"}]'])
     })
 
-    test('says what fails, without the secrets, and what could not be tried', async () => {
+    test('reports what fails, without secrets, and what could not be tried', async () => {
       const agent = await newRemoteAgent(service(), remote.url)
       remote.answer(() => {
         throw new Error(`no: ${SIGNING_SECRET.value}`)
@@ -108,7 +108,7 @@ onAnyEngine(
       assert.match(blocked.body.data.points[0].detail, /^The remote agent can't be called \(blocked_address\)/)
     })
 
-    test('of an A2A agent the card is read, and no message is sent', async () => {
+    test('for an A2A agent, reads the card and sends no message', async () => {
       const agent = await newAgent(service(), { kind: 'remote', remote: { a2a: far.card } })
       const { body } = await check(agent)
       assert.deepEqual(told(body.data.points), [
@@ -123,7 +123,7 @@ onAnyEngine(
       ])
     })
 
-    test('of an A2A agent whose card names another host it says which headers stay behind', async (t) => {
+    test('for an A2A agent whose card names another host, says which headers are not sent there', async (t) => {
       const at = (url: string) => `${url.replace('127.0.0.1', 'localhost')}/a2a`
       const supported = (url: string) => ({ url: at(url), protocolBinding: 'JSONRPC', protocolVersion: '1.0' })
       const other = await startA2aServer({ card: (url) => ({ supportedInterfaces: [supported(url)] }) })
@@ -144,7 +144,7 @@ onAnyEngine(
       )
     })
 
-    test('a call takes as long as the check allows, and no longer than one of a run', async () => {
+    test("a call takes at most the check's timeout and the agent's own", async () => {
       remote.answer((run) => new Promise((resolve) => run.signal.addEventListener('abort', () => resolve('late'))))
       const agent = await newRemoteAgent(service(), remote.url)
       const soon = (await check(agent, { body: { timeout_ms: 200 } })).body.data
@@ -154,7 +154,7 @@ onAnyEngine(
       assert.equal((await check(hasty)).body.data.points[0].detail, 'it did not finish within 0.1 s')
     })
 
-    test('an A2A agent that does not answer in time: its card, or its address', async (t) => {
+    test('reports an A2A agent whose card or URL does not answer in time', async (t) => {
       const silent = await startLocalServer(() => {})
       t.after(() => silent.close())
       const far_away = { a2a: `${silent.url}/card` }
@@ -175,7 +175,7 @@ onAnyEngine(
       assert.deepEqual([answers.status, answers.detail], ['failed', 'it did not answer within 0.2 s'])
     })
 
-    test('moorage agents check prints the points, and fails where one does', async (t) => {
+    test('moorage agents check prints the points, and exits with 1 if one fails', async (t) => {
       const shell = newShell()
       t.after(() => shell.remove())
       const agent = await newRemoteAgent(service(), remote.url)
@@ -193,7 +193,7 @@ onAnyEngine(
       assert.match(failed.stderr, /1 of 7 checks failed/)
     })
 
-    test('is for those who may change the agent, and for agents that run elsewhere', async () => {
+    test('403 without write, and 409 for an agent that is not remote', async () => {
       const agent = await newRemoteAgent(service(), remote.url)
       const { secret: key } = await createKey(service(), { permissions: ['read', 'invoke'] })
       assert.equal((await check(agent, { key })).status, 403)

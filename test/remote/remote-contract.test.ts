@@ -19,7 +19,7 @@ function problemOf(name: string, value: unknown): string | undefined {
   return check(value) ? undefined : ajv.errorsText(check.errors)
 }
 
-test(`${FILE} says what the service does; \`npm run sdk:types\` writes it`, () => {
+test(`${FILE} matches the service; \`npm run sdk:types\` writes it`, () => {
   assert.ok(readDoc(FILE) === renderRemoteSchema(), `${FILE} is stale: run npm run sdk:types`)
 })
 
@@ -79,7 +79,7 @@ onOneEngine(
       return status === 200
     }
 
-    test('a call fits, and so do steps and what came of them', async () => {
+    test('calls, steps and their results match the schema', async () => {
       reply = '{"response": "Calm."}'
       asked = [
         { id: 'kept', type: 'keep', value: { knots: 5 } },
@@ -96,7 +96,7 @@ onOneEngine(
       asked = []
     })
 
-    test('the service takes the events that fit, and no others', async () => {
+    test('the service accepts exactly the events that match the schema', async () => {
       isStream = true
       for (const [isKept, name, event, data] of STREAMED) {
         assert.equal(problemOf(name, data) === undefined, isKept, `${event} ${JSON.stringify(data)}`)
@@ -106,7 +106,7 @@ onOneEngine(
       isStream = false
     })
 
-    test('the service takes the answers that fit, and no others', async () => {
+    test('the service accepts exactly the answers that match the schema', async () => {
       for (const [isKept, answer] of ANSWERED) {
         reply = JSON.stringify(answer)
         assert.equal(problemOf('Answer', answer) === undefined, isKept, reply)

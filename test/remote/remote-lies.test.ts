@@ -208,7 +208,7 @@ onAnyEngine(
         calls.push(call)
         const tried = [
           await ask(call, [keep('a')]),
-          // Asked for again, it is what it was; another step may not have its name.
+          // A repeated step keeps its result, and another step can't use its name.
           await ask(call, [keep('a', 2)]),
           await ask(call, [{ id: 'a', type: 'sleep', seconds: 1 }]),
           await ask(call, [keep('b'), keep('b')]),

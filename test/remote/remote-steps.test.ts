@@ -32,7 +32,7 @@ for (const engine of STORY_ENGINES) {
     const receiptOf = async (agent: string, request_id: string) =>
       (await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).body.data
 
-    test('memory_search finds what the run may see: of its user, or of its session if it has none', async () => {
+    test("memory_search finds what the run can see: the user's memories, or the session's if there is no user", async () => {
       const agent = await newRemoteAgent(service, remote.url)
       remote.answer(async (run) => {
         if (run.message.startsWith('Note')) {
@@ -59,7 +59,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(await found({}), [])
     })
 
-    test("a step of the host is no tool: its arguments are those of the step's type", async () => {
+    test('a step is not a tool: its arguments must be those of its type', async () => {
       const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
       const named: [string, Record<string, unknown>][] = [
         ['step.model', { message: 'x', history: [], max_output_tokens: -1_000_000_000 }],
@@ -83,7 +83,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(model.requests.length, 0)
     })
 
-    test('a model step has at most the output tokens of its agent', async () => {
+    test("a model step is limited to the agent's max_output_tokens", async () => {
       const limits = { max_output_tokens: 50 }
       const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model', limits })
       remote.answer(async (run) => {
@@ -99,7 +99,7 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
-    test('memory_write stores nothing in a project that is full', async () => {
+    test('memory_write fails if the project is full', async () => {
       const path = '/v1/projects/default'
       const limit = (stored_bytes: number | null) => service.call('PATCH', path, { body: { limits: { stored_bytes } } })
       const agent = await newRemoteAgent(service, remote.url)
@@ -120,7 +120,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(notes.pagination.total, 0)
     })
 
-    test('memory_write writes into the memory of its own agent, also where it reads that of the agent that called it', async () => {
+    test("memory_write writes to the agent's own memory, even if it reads its caller's", async () => {
       const agent = await newRemoteAgent(service, remote.url)
       const context = { user_id: 'fay' }
       const notesOf = async (id: string) => {
@@ -139,7 +139,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('a sleep may be a part of a millisecond', async () => {
+    test('a sleep can be a fraction of a millisecond', async () => {
       const agent = await newRemoteAgent(service, remote.url)
       remote.answer(async (run) => {
         await run.sleep('night', 3_600.0001)
@@ -152,7 +152,7 @@ for (const engine of STORY_ENGINES) {
       await until('it is awake', async () => (await receiptOf(agent, request_id)).response === 'Good morning.')
     })
 
-    test('the usage of a model step is counted, even if its result exceeds the limit', async () => {
+    test('the usage of a model step is counted, even if its result is too large', async () => {
       const agent = await newRemoteAgent(service, remote.url, { model: 'local/test-model' })
       const usage = { prompt_tokens: 10, completion_tokens: 5 }
       model.replyBy(() => ({ text: ['x'.repeat(900_000)], usage }))
