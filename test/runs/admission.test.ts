@@ -14,7 +14,7 @@ function invoke(service: Service, agent: string, headers: Record<string, string>
 }
 
 for (const engine of ANY_ENGINE) {
-  describe(`under overload, on ${engine}`, () => {
+  describe(`an overloaded service, on ${engine}`, () => {
     let service: Service
     let tool: Awaited<ReturnType<typeof startLocalServer>>
     let calls = 0
@@ -53,7 +53,7 @@ for (const engine of ANY_ENGINE) {
 
     const askers = { 'without keys': () => ({}), 'with keys': () => ({ 'Idempotency-Key': randomUUID() }) }
     for (const [name, headers] of Object.entries<() => Record<string, string>>(askers)) {
-      test(`what cannot be kept is refused before its tools have run, and what ran is kept, ${name}`, async () => {
+      test(`refuses runs that it can't store before they call tools, and stores those that ran, ${name}`, async () => {
         const agent = await toolAgent()
         calls = 0
         const replies = await Promise.all(Array.from({ length: 20 }, () => invoke(service, agent, headers())))
@@ -65,7 +65,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('reserved places are free again, however the runs ended', async () => {
+    test('frees reserved slots, however the runs ended', async () => {
       const failing = await newAgent(service, {
         model: 'builtin/script',
         script: { rules: [{ fail: 'no coal left' }] },
@@ -76,7 +76,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await invoke(service, 'hello')).status, 200)
     })
 
-    test('so are those for queued runs when the store could not say which may begin', async () => {
+    test('frees the slots of queued runs after the database failed to return what to start', async () => {
       const db = storeOf(service)
       await sql`alter table versions rename to away`.execute(db)
       let queued: Reply

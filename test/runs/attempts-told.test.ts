@@ -21,7 +21,7 @@ function causes({ attempts, started_at }: { attempts: Attempt[]; started_at: str
 }
 
 onBothEngines(
-  'a receipt says why each attempt began',
+  'a receipt says why each attempt started',
   (service) => {
     let shell: Shell
     before(() => {
@@ -41,7 +41,7 @@ onBothEngines(
     }
     const inBackground = (agent: string) => begin(agent, { Prefer: 'respond-async' })
 
-    test('a run that ran through has one, of which nothing is stored', async () => {
+    test('a run without interruption has one attempt, for which nothing is stored', async () => {
       const agent = await newAgent(service(), answering(0))
       for (const { request_id, path } of [await begin(agent), await inBackground(agent)]) {
         assert.deepEqual(causes(await untilStatus(service(), path, 'completed')), ['1 start'])
@@ -52,7 +52,7 @@ onBothEngines(
       }
     })
 
-    test('one that has not begun has none', async () => {
+    test('a run that has not started has no attempts', async () => {
       const agent = await newAgent(service(), { ...answering(60_000), limits: { max_concurrency: 1 } })
       const first = await inBackground(agent)
       await untilStatus(service(), first.path, 'running')
@@ -62,7 +62,7 @@ onBothEngines(
       for (const run of [path, first.path]) await service().call('POST', `${run}/cancel`)
     })
 
-    test('a run that people have approved was resumed by their decision', async (t) => {
+    test('a run with an approval was resumed by the decision', async (t) => {
       const till = await startTill()
       t.after(() => till.close())
       const agent = await newAgent(service(), refundingAgent(till))
@@ -76,7 +76,7 @@ onBothEngines(
       assert.match(await printed(agent, request_id), /^Resumed after approval by Ada, \d+ m?s$/m)
     })
 
-    test('a run that has called an agent was resumed when that run ended', async () => {
+    test('a run that called an agent was resumed when the called run ended', async () => {
       await named(service(), 'harbour', answering(0))
       const agent = await newAgent(service(), callerOf('harbour'))
       const { request_id, path } = await begin(agent)
@@ -85,7 +85,7 @@ onBothEngines(
       assert.match(await printed(agent, request_id), /^Resumed after a run of harbour, \d+ m?s$/m)
     })
 
-    test('one whose node died was lost', async () => {
+    test('a run whose node died was lost and retried', async () => {
       const agent = await newAgent(service(), answering(60_000))
       const { request_id, path } = await inBackground(agent)
       await untilStatus(service(), path, 'running')
@@ -98,7 +98,7 @@ onBothEngines(
       )
     })
 
-    test('one that a stopping node gave back was lost', async () => {
+    test('a run returned by a stopping node was lost and retried', async () => {
       const agent = await newAgent(service(), answering(60_000))
       const { path } = await inBackground(agent)
       await untilStatus(service(), path, 'running')

@@ -81,8 +81,8 @@ function operationOf(id: string) {
   return found
 }
 
-onOneEngine('a request that carries several calls', (service) => {
-  test('is authenticated once, and each call is authorised for itself, in its own dialect', async () => {
+onOneEngine('a request with several calls', (service) => {
+  test('is authenticated once, and each call is authorised separately, in its own dialect', async () => {
     const { body: mine } = await service().call('POST', '/v1/agents', { body: { name: 'mine' } })
     await service().call('POST', '/v1/agents', { body: { name: 'theirs' } })
     const key = { name: 'reader', permissions: ['read'], agent_id: mine.data.id }

@@ -15,7 +15,7 @@ function begin(lanes: FairLanes, keys: string[], now = 0): LaneTurn[] {
 }
 
 describe('fair lanes', () => {
-  test('each lane gets one place before any gets another, up to its own limit and that of all', () => {
+  test('each lane gets one slot before any lane gets a second, up to its own limit and the total', () => {
     const lanes = new FairLanes(share)
     assert.deepEqual(begin(lanes, ['a', 'b', 'c', 'd', 'e', 'f']), [
       { key: 'a', places: 2 },
@@ -30,7 +30,7 @@ describe('fair lanes', () => {
     assert.deepEqual(begin(lanes, []), [{ key: 'g', places: 1 }], 'the place is for the lane that has none')
   })
 
-  test('a long queue does not delay a short one that comes later', () => {
+  test('a long queue does not delay a short one that arrives later', () => {
     const lanes = new FairLanes({ total: 4, ofLane: () => 4 })
     const begun: string[] = []
     const queues = new Map([['long', 1_000]])
@@ -54,7 +54,7 @@ describe('fair lanes', () => {
     assert.deepEqual(begun.slice(4), ['short', 'short', 'long', 'long', 'long', 'long'], 'two of four are its share')
   })
 
-  test('projects share the places, however many agents each has', () => {
+  test('projects share the slots equally, however many agents each has', () => {
     const lanes = new FairLanes({ total: 8, ofLane: () => 8 })
     const many = Array.from({ length: 20 }, (_, n) => `noisy/${n}`)
     assert.deepEqual(
@@ -76,7 +76,7 @@ describe('fair lanes', () => {
     assert.deepEqual(begin(lanes, []), [{ key: 'late/1', places: 1 }], 'of the noisy one, none begins')
   })
 
-  test('lanes that wait because their project is full get the next place in turn', () => {
+  test('lanes whose project is at its limit get the next slot in turn', () => {
     const lanes = new FairLanes({ total: 8, ofLane: () => 8 })
     const look = (...begins: string[]) => {
       const turns = lanes.turns(0)
@@ -104,7 +104,7 @@ describe('fair lanes', () => {
     assert.equal(look('p/1').length, 1, 'the turn may have counted what ended during it')
   })
 
-  test('one place while a lane fails, half of all for the lanes that fail, until twenty in a row went well', () => {
+  test('a failing lane gets one slot, and all failing lanes half of the slots, until twenty in a row succeed', () => {
     const lanes = new FairLanes(share)
     const failing = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
     for (const key of failing) lanes.report(key, 'failed')
@@ -143,7 +143,7 @@ describe('fair lanes', () => {
     assert.deepEqual(lanes.turns(6), [{ key: 'a', places: 3 }])
   })
 
-  test('a turn that only stores results keeps what is due', () => {
+  test("a turn that only stores results keeps the lane's pending work", () => {
     const lanes = new FairLanes(share)
     begin(lanes, ['a'])
     lanes.wake('a', 0)
@@ -155,7 +155,7 @@ describe('fair lanes', () => {
     assert.deepEqual(begin(lanes, []), [{ key: 'a', places: 1 }])
   })
 
-  test('a full lane waits until something of it ends, or for its rest', () => {
+  test('a full lane waits until some of its work ends, or for its pause', () => {
     const lanes = new FairLanes(share)
     lanes.wake('a', 0)
     const take = (now: number) => {
@@ -189,7 +189,7 @@ describe('fair lanes', () => {
     assert.deepEqual(lanes.turns(1e9), [])
   })
 
-  test('once closed, turns are for results only', () => {
+  test('after close, turns only store results', () => {
     const lanes = new FairLanes(share)
     begin(lanes, ['a'])
     lanes.ended('a', true)
@@ -197,7 +197,7 @@ describe('fair lanes', () => {
     assert.deepEqual(begin(lanes, ['a', 'b']), [{ key: 'a', places: 0 }])
   })
 
-  test('whatever happens: limits hold, no place and no result is lost, and every lane gets its turn', () => {
+  test('in any order of events, limits hold, no slot or result is lost, and every lane gets its turn', () => {
     const key = fc.integer({ min: 0, max: 6 }).map((n) => `w${n}`)
     const step = fc.oneof(
       fc.record({ kind: fc.constant('due' as const), key }),

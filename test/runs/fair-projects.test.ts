@@ -34,7 +34,7 @@ const statusOf = async (project: Service, agent: string, request_id: string): Pr
 onAnyEngine(
   'a noisy project',
   (service) => {
-    test(`whose ${AGENTS * RUNS} runs of ${AGENTS} agents hold every place does not delay the run of another`, async (t) => {
+    test(`whose ${AGENTS * RUNS} runs of ${AGENTS} agents occupy every slot does not delay another project's run`, async (t) => {
       const held = await holdRuns(t)
       const [noisy, quiet] = [await newProject(service(), 'noisy'), await newProject(service(), 'quiet')]
       const agents: string[] = []
@@ -51,7 +51,7 @@ onAnyEngine(
       for (const one of agents) await noisy.call('DELETE', `/v1/agents/${one}`)
     })
 
-    test('whose agent has more runs than there are places does not delay its other agents', async (t) => {
+    test('whose agent has more runs than there are slots does not delay its other agents', async (t) => {
       const held = await holdRuns(t)
       const project = await newProject(service(), 'crowded')
       const [slow, other] = [await newAgent(project, held.agent), await newAgent(project)]
@@ -63,7 +63,7 @@ onAnyEngine(
       await project.call('DELETE', `/v1/agents/${slow}`)
     })
 
-    test('whose receivers hold every place does not delay the delivery of another', async (t) => {
+    test("whose slow receivers occupy every slot does not delay another project's delivery", async (t) => {
       const [noisy, quiet] = [await newProject(service(), 'loud'), await newProject(service(), 'calm')]
       const { maxInFlight, maxPerEndpoint } = partsOf(service()).config.webhooks
       const gate = Promise.withResolvers<void>()

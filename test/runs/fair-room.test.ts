@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { FairRoom, type Portion } from '../../src/lib/work/fair-room.ts'
 
-/** Long enough for what comes at once, and no time for what has to wait. */
+/** Enough for requests that are granted immediately, and too short for those that have to wait. */
 const NOW = 1
 
-describe('a room that projects share', () => {
-  test('a single project gets half of it, and a project that uses none gets room immediately', async () => {
+describe('an amount that projects share', () => {
+  test('one project gets half of it, and a project that uses none gets its part immediately', async () => {
     const room = new FairRoom(8)
     const ofAlpha = []
     for (let i = 0; i < 8; i++) ofAlpha.push(await room.take('alpha/a', 1, NOW))
@@ -18,7 +18,7 @@ describe('a room that projects share', () => {
     assert.equal(await room.take('alpha/other', 1, NOW), undefined)
   })
 
-  test('projects take turns, and in each its lanes; the order of asking does not count', async () => {
+  test('projects take turns, and lanes within each, whatever the order of the requests', async () => {
     const room = new FairRoom(1)
     const first = await room.take('alpha/a', 1)
     const order: string[] = []
@@ -33,7 +33,7 @@ describe('a room that projects share', () => {
     assert.deepEqual(order, ['alpha/a', 'beta/c', 'gamma/d', 'alpha/b', 'beta/c', 'alpha/a', 'alpha/a'])
   })
 
-  test('the rest is saved for a project that uses none and needs a lot', async () => {
+  test('the rest is reserved for a project that uses none and needs a lot', async () => {
     const room = new FairRoom(10)
     const held = await room.take('alpha/a', 5, NOW)
     const order: string[] = []
@@ -49,7 +49,7 @@ describe('a room that projects share', () => {
     assert.deepEqual(order, ['large', 'small'])
   })
 
-  test('anyone who gives up leaves the room to those behind, and what is given back twice counts once', async () => {
+  test('a request that times out lets the next ones in, and releasing twice counts once', async () => {
     const room = new FairRoom(4)
     const [first, second] = [await room.take('alpha/a', 1), await room.take('beta/b', 1)]
     const large = room.take('gamma/c', 4, NOW)
@@ -61,7 +61,7 @@ describe('a room that projects share', () => {
     assert.equal(await room.take('beta/b', 1, NOW), undefined)
   })
 
-  test('a part that is in use already counts, and more than the whole is the whole', async () => {
+  test('an amount that is already in use counts, and a request for more than the total gets the total', async () => {
     const room = new FairRoom(4)
     const used = room.add('alpha/a', 9)
     assert.equal(await room.take('beta/b', 1, NOW), undefined)
@@ -71,7 +71,7 @@ describe('a room that projects share', () => {
     assert.equal(await room.take('gamma/c', 100, NOW), undefined)
   })
 
-  test('no one waits in a room that is closed', async () => {
+  test('no request waits after close', async () => {
     const room = new FairRoom(1)
     await room.take('alpha/a', 1)
     const waiting = room.take('beta/b', 1)

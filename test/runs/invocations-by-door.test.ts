@@ -4,7 +4,7 @@ import { timeOf } from '../../src/lib/id.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { createAgent } from '../support/slices/resources.ts'
 
-onAnyEngine('invocations by the door through which they came', (service) => {
+onAnyEngine('invocations filtered by channel', (service) => {
   const ask = (agent: string, message: string, user_id: string) =>
     service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context: { user_id } } })
   const chat = (agent: string, content: string, user: string) =>
@@ -27,7 +27,7 @@ onAnyEngine('invocations by the door through which they came', (service) => {
     await chat('pilot', 'chat 3', 'bob')
   })
 
-  test('of one agent, of all, with a total and in pages', async () => {
+  test("lists one agent's and all invocations, with a total and in pages", async () => {
     assert.deepEqual(await list('door=openai', 'pilot'), { messages: ['chat 3', 'chat 1'], total: 2 })
     assert.deepEqual(await list('door=api', 'pilot'), { messages: ['api 1'], total: 1 })
     assert.deepEqual(await list('door=openai'), { messages: ['chat 3', 'chat 2', 'chat 1'], total: 3 })
@@ -37,7 +37,7 @@ onAnyEngine('invocations by the door through which they came', (service) => {
     assert.equal((await list('door=openai&sort=-duration_ms', 'pilot')).total, 2)
   })
 
-  test('are created when their ids were made, because pages far down the list are found by both', async () => {
+  test('created_at is the time in the request ID, because pages far down the list are found by both', async () => {
     const { body } = await service().call('GET', '/v1/invocations')
     const times = body.data.map(({ created_at }: { created_at: string }) => Date.parse(created_at))
     assert.deepEqual(
@@ -46,7 +46,7 @@ onAnyEngine('invocations by the door through which they came', (service) => {
     )
   })
 
-  test('all of them, however long the calls are that were left to their clients', async () => {
+  test('lists all of them, however large the tool calls are that were left to clients', async () => {
     const call = { tool: 'write_down', arguments: { text: '{{message}}' } }
     await createAgent(service(), 'clerk', { model: 'builtin/script', script: { rules: [{ call }] } })
     const tools = [{ type: 'function', function: { name: 'write_down', parameters: { type: 'object' } } }]
@@ -65,7 +65,7 @@ onAnyEngine('invocations by the door through which they came', (service) => {
     assert.equal(total, 6)
   })
 
-  test('together with other filters', async () => {
+  test('can be combined with other filters', async () => {
     assert.deepEqual(await list('door=openai&user_id=bob'), { messages: ['chat 3', 'chat 2'], total: 2 })
     assert.deepEqual(await list('door=api&user_id=bob&status=completed', 'cook'), { messages: ['api 2'], total: 1 })
     assert.deepEqual(await list('door=openai&status=failed'), { messages: [], total: 0 })

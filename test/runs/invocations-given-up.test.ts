@@ -8,7 +8,7 @@ import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { reopenRun } from '../support/stores/moved-run.ts'
 
-onAnyEngine('a background invocation that is given up', (service) => {
+onAnyEngine('a background invocation that the service gives up on', (service) => {
   /** A run as a node that died during its last attempt left it. */
   const plant = async ({ lease_until }: { lease_until: number }) => {
     const db = storeOf(service())
@@ -33,7 +33,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
     return { agent_id, request_id, receipt, events }
   }
 
-  test('because its definition cannot be read', async () => {
+  test("fails if its definition can't be read", async () => {
     const agent_id = await newAgent(service())
     const path = `/v1/agents/${agent_id}`
     const deployment = { environment: 'production', version: 'v1' }
@@ -54,7 +54,7 @@ onAnyEngine('a background invocation that is given up', (service) => {
     const step = { kind: 'model' as const, ...times, ...spent, model: 'local/tiny', text: 'Well', answer }
     await db.transaction().execute((held) => writeRows(held, [stepWrite(request_id, 0, step)]))
     await reopenRun(db, request_id, lost)
-    // What it remembers of the version is forgotten.
+    // A restart clears the cached version.
     await service().restart()
     await until('failed', async () => (await receipt()).status === 'failed')
     const { error, steps, tokens_used } = await receipt()
@@ -65,8 +65,8 @@ onAnyEngine('a background invocation that is given up', (service) => {
     assert.deepEqual(left, [])
   })
 
-  describe('because its node died during the last attempt', () => {
-    test('fails like any other: receipt, event, log and metric', async () => {
+  describe('after its node died during the last attempt', () => {
+    test('fails like any other run: receipt, event, log and metric', async () => {
       const { agent_id, request_id, receipt, events } = await plant({ lease_until: Date.now() - 1 })
       await until('failed', async () => (await receipt()).status === 'failed')
       const { error, finished_at, response } = await receipt()
@@ -91,9 +91,9 @@ onAnyEngine('a background invocation that is given up', (service) => {
       )
     })
 
-    test('is left to a node that still holds it, until its lease ends', async () => {
+    test('belongs to the other node until its lease ends', async () => {
       const { receipt, events } = await plant({ lease_until: Date.now() + 60_000 })
-      // Whoever is queued later is begun later.
+      // Runs that are queued later start later.
       await service().call('POST', '/v1/agents/hello/invoke', {
         body: { message: 'hi' },
         headers: { Prefer: 'respond-async' },

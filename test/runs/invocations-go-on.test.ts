@@ -21,7 +21,7 @@ async function begin(service: Service, fields: object) {
   return {
     send: (to = service, message = 'go'): Promise<Reply> =>
       to.call('POST', `/v1/agents/${agent}/invoke`, { body: { message }, headers: { 'Idempotency-Key': key } }),
-    /** A run that has no step yet continues with what the agent is by then. */
+    /** A run without steps continues with the agent's current definition. */
     answerSoon: (at = service) => at.call('PATCH', `/v1/agents/${agent}`, { body: answering(1) }),
     stored: () =>
       until('the stored run', async () => {
@@ -44,7 +44,7 @@ async function begin(service: Service, fields: object) {
   }
 }
 
-/** Half a minute passes in which nobody renews the leases of runs. */
+/** Pretends that half a minute has passed in which no node renewed the leases of runs. */
 async function endLeases(node: Service): Promise<void> {
   const db = storeOf(node)
   await db.updateTable('runs').set({ lease_until: 0 }).where('status', '=', 'running').execute()
@@ -57,7 +57,7 @@ function assertGoesOn({ status, body, text }: Reply): void {
 }
 
 onManyNodes(
-  'a run with an Idempotency-Key continues, and no retry runs it again',
+  'a run with an Idempotency-Key continues, and is never repeated,',
   (service, engine) => {
     let tool: LocalServer
     before(async () => {
@@ -72,7 +72,7 @@ onManyNodes(
     })
 
     betweenNodes(engine)(
-      'when the connection breaks while its end is written: it is answered all the same',
+      'when the connection breaks while its end is written: the client still gets the answer',
       async () => {
         const { send, runs } = await begin(service(), calling())
         const takeBack = await breakConnectionOnce(service(), 'the end of a run')
@@ -84,7 +84,7 @@ onManyNodes(
       },
     )
 
-    test('when its end cannot be written', async () => {
+    test("when its end can't be written", async () => {
       const { send, runs } = await begin(service(), calling())
       const takeAgain = await refuse(service(), 'the end of a run')
       assertGoesOn(await send())
@@ -95,7 +95,7 @@ onManyNodes(
       assert.deepEqual(await runs(), [again.body.data.request_id])
     })
 
-    test('when anything else fails once it is stored', async () => {
+    test('when anything else fails after it is stored', async () => {
       const { send, runs } = await begin(service(), calling())
       const { events } = partsOf(service())
       const { writes } = events
@@ -112,7 +112,7 @@ onManyNodes(
       const { send, runs, stored, attempts, answerSoon } = await begin(service(), ENDLESS)
       const sent = [send(), send(), send()]
       await stored()
-      // Sockets are read in turn: once this is answered the retries have arrived. A stop waits for no others.
+      // Sockets are read in turn: after these replies, the retries have arrived. A stop waits for no other requests.
       for (let turn = 0; turn < 2; turn++) await service().call('GET', '/healthz')
       await answerSoon()
       await service().restart()
@@ -125,7 +125,7 @@ onManyNodes(
       assert.equal(await attempts(body.data.request_id), 2)
     })
 
-    test('when the node stops on which a retry follows it', async () => {
+    test('when the node on which a retry follows it stops', async () => {
       const { send, runs, stored, answerSoon, findClaim } = await begin(service(), ENDLESS)
       const first = send()
       await stored()
@@ -144,13 +144,13 @@ onManyNodes(
       assert.deepEqual(await runs(), [request_id])
     })
 
-    test('when the request before it died so early that nothing of it was stored', async () => {
+    test('when the first request died before anything was stored', async () => {
       const { send, runs, stored, answerSoon, findClaim, changeClaim } = await begin(service(), ENDLESS)
       const first = send()
       await stored()
       await service().restart()
       assertGoesOn(await first)
-      // The claim of a dead service names a request that has left nothing.
+      // The claim of a dead service names a request of which nothing was stored.
       await changeClaim({ owner: 'service:dead:1', lease_until: 0, request_id: 'req_never_stored' })
       const second = send()
       await until('both runs', async () => (await runs()).length === 2)
@@ -163,8 +163,8 @@ onManyNodes(
       assert.equal((await runs()).length, 2)
     })
 
-    // The last one, because it stops the service.
-    betweenNodes(engine)('at once on another node when its own stops, and retries need not wait there', async () => {
+    // This test comes last, because it stops the service.
+    betweenNodes(engine)('on another node immediately when its own stops, without delaying retries', async () => {
       const { send, runs, stored, answerSoon } = await begin(service(), ENDLESS)
       const first = send()
       await stored()

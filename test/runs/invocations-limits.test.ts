@@ -20,9 +20,9 @@ function follow(service: Service, path: string): Promise<Response> {
 }
 
 onAnyEngine(
-  'what an agent may run',
+  "limits of an agent's runs",
   (service) => {
-    test('max_concurrency holds for invocations that come at the same moment', async (t) => {
+    test('max_concurrency applies to invocations that arrive at the same time', async (t) => {
       const held = await holdRuns(t)
       const agent = await newAgent(service(), { ...held.agent, limits: { max_concurrency: 2 } })
       const statuses: number[] = []
@@ -33,7 +33,7 @@ onAnyEngine(
       assert.deepEqual(statuses, [...Array(10).fill(429), 200, 200])
     })
 
-    test('queued invocations wait for a place, and all of them run', async () => {
+    test('queued invocations wait for a slot, and all of them run', async () => {
       const agent = await newAgent(service(), { ...slow(100), limits: { max_concurrency: 1 } })
       await Promise.all(Array.from({ length: 4 }, () => invoke(service(), agent, { Prefer: 'respond-async' })))
       type Receipt = { status: string; started_at: string; finished_at: string }
@@ -42,14 +42,14 @@ onAnyEngine(
         return body.data.every(({ status }: Receipt) => status === 'completed') && body.data
       })
       assert.equal(receipts.length, 4)
-      // No run began before the one before it had ended: nobody has to look at the right moment.
+      // No run started before the previous one had ended, so the test does not depend on timing.
       const begun = receipts.toSorted((a, b) => a.started_at.localeCompare(b.started_at))
       for (const [i, { started_at }] of begun.entries()) {
         assert.ok(i === 0 || started_at >= (begun[i - 1] as Receipt).finished_at, 'one at a time')
       }
     })
 
-    test('whatever is requested around a pause, nothing runs after it', async () => {
+    test('after a pause, nothing runs, whatever was requested around it', async () => {
       const agent = await newAgent(service(), slow(60_000))
       const asked = Array.from({ length: 10 }, () => invoke(service(), agent))
       const paused = service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
@@ -63,7 +63,7 @@ onAnyEngine(
     })
 
     describe('GET …/stream', () => {
-      test('begins immediately, before there is any output', async () => {
+      test('sends headers immediately, before there is any output', async () => {
         const agent = await newAgent(service(), slow(60_000))
         const { body } = await invoke(service(), agent, { Prefer: 'respond-async' })
         const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`
@@ -75,7 +75,7 @@ onAnyEngine(
         assert.equal(events.at(-1)?.event, 'error')
       })
 
-      test('of a failed run ends as the run itself did, and sends nothing more', async () => {
+      test('for a failed run, sends the same end as the run itself, and nothing more', async () => {
         const agent = await newAgent(service(), {
           model: 'builtin/script',
           script: { rules: [{ fail: 'no coal left' }] },
@@ -90,7 +90,7 @@ onAnyEngine(
       })
     })
 
-    test('a run with a key that outlived its client continues after a stop', async () => {
+    test('a run with an Idempotency-Key whose client has disconnected continues after a restart', async () => {
       const agent = await newAgent(service(), slow(60_000))
       const hangUp = new AbortController()
       const gone = fetch(`${service().url}/v1/agents/${agent}/invoke`, {

@@ -15,7 +15,7 @@ const asking = (...orders: number[]) => ({
 const PRICES = JSON.stringify([{ model: 'local/priced', input: 10, output: 100 }])
 
 for (const engine of STORY_ENGINES) {
-  describe(`a run that goes in circles on ${engine}`, () => {
+  describe(`a run that repeats itself, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -48,7 +48,7 @@ for (const engine of STORY_ENGINES) {
       return { status, error: body.error, receipt: receipts.body.data[0], asked: model.requests.length, calls }
     }
 
-    test('the third call in a row is not made and the model learns why, the fifth ends the run', async () => {
+    test('the third identical call in a row is not made and the model gets the reason; the fifth ends the run', async () => {
       const told = await run({}, [
         { text: ['Let me see'], ...asking(7) },
         ...Array.from({ length: 6 }, () => asking(7)),
@@ -62,12 +62,12 @@ for (const engine of STORY_ENGINES) {
       assert.match(results?.at(2)?.content ?? '', /This call was not made: you have made it twice already/)
     })
 
-    test('other arguments in between start over', async () => {
+    test('a call with other arguments in between resets the count', async () => {
       const told = await run({}, [asking(7), asking(7), asking(8), asking(7, 7), { text: ['done'] }])
       assert.deepEqual([told.status, told.calls, told.receipt.response], [200, 5, 'done'])
     })
 
-    test('limits.max_tool_calls and limits.max_tokens_per_run end it with what it has', async () => {
+    test('limits.max_tool_calls and limits.max_tokens_per_run end the run and keep its text so far', async () => {
       const most = await run({ max_tool_calls: 2 }, [asking(1), asking(2), asking(3)])
       assert.deepEqual([most.status, most.calls], [500, 2])
       assert.match(most.error.message, /\b2 tool calls \(limits\.max_tool_calls\)/)
@@ -77,7 +77,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([spent.receipt.response, spent.receipt.tokens_used], ['So far', 200])
     })
 
-    test('limits.max_cost_per_run ends it before the call after', async () => {
+    test('limits.max_cost_per_run ends the run after the model call that exceeded it', async () => {
       const replies = [asking(1), asking(2), { ...asking(3), text: ['So far'] }, asking(4)]
       const told = await run({ max_cost_per_run: 0.005 }, replies, 'local/priced')
       assert.deepEqual([told.status, told.asked, told.calls], [500, 3, 2])
@@ -85,7 +85,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([told.receipt.response, told.receipt.cost_usd], ['So far', 0.0057])
     })
 
-    test('limits.max_cost_per_run ends a run whose price is not known, and says what to set', async () => {
+    test('limits.max_cost_per_run ends a run whose model has no price', async () => {
       const told = await run({ max_cost_per_run: 0.01 }, [asking(1), asking(2)])
       assert.deepEqual([told.status, told.asked, told.calls], [500, 1, 0])
       assert.match(told.error.message, /an unknown amount .*limit of \$0\.01/)

@@ -58,7 +58,7 @@ for (const engine of ANY_ENGINE) {
       return agent
     }
 
-    test('answers, with the usage the provider reports', async () => {
+    test('answers, with the usage that the provider reports', async () => {
       const agent = await modelAgent({ instructions: 'Be brief.' })
       model.reply({ text: ['Fair ', 'winds'], usage: { prompt_tokens: 11, completion_tokens: 4 } })
       const { status, body } = await invoke(agent)
@@ -72,7 +72,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(events, ['agent.completed'])
     })
 
-    test('calls a tool, continues with its result, and both steps are paid for', async () => {
+    test('calls a tool, continues with its result, and counts the usage of both model calls', async () => {
       const agent = await modelAgent({
         tools: [
           {
@@ -107,7 +107,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(logs.includes('info Tool weather answered'), logs.join())
     })
 
-    test('tells the model about arguments that do not fit, instead of failing', async () => {
+    test('sends the model the problem with invalid arguments, instead of failing', async () => {
       const agent = await modelAgent({
         tools: [
           {
@@ -126,7 +126,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(logs.includes('warn Tool weather failed'), logs.join())
     })
 
-    test('streams tool calls and text as they come', async () => {
+    test('streams tool calls and text as they arrive', async () => {
       const agent = await modelAgent({ tools: [{ type: 'http', name: 'weather', url: `${tool.url}/now` }] })
       model.reply({ calls: [{ name: 'weather', arguments: {} }] }, { text: ['Rain ', 'later'] })
       const response = await fetch(`${service.url}/v1/agents/${agent}/invoke`, {
@@ -146,7 +146,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(text, 'Rain later')
     })
 
-    test('tries again after 429 and 503', async () => {
+    test('retries after 429 and 503', async () => {
       const agent = await modelAgent()
       model.reply({ status: 429, headers: { 'Retry-After': '0' } }, { status: 503 }, { text: ['There'] })
       const { status, body } = await invoke(agent)
@@ -168,7 +168,7 @@ for (const engine of ANY_ENGINE) {
         response: 'Half an',
       },
     ] as const) {
-      test(`500 that reports ${name}, with the record, the log, the metric and the event of a failure`, async () => {
+      test(`500 that reports ${name}, with the receipt, log, metric and event of a failure`, async () => {
         const agent = await modelAgent()
         model.reply(reply)
         const { status, body, text } = await invoke(agent)
@@ -189,7 +189,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('504 from a model that stays silent', async () => {
+    test('504 if the model stops sending', async () => {
       // The machine may be so busy that the time is over before the first words come.
       const { receipt, errorRate, events } = await until('a run that heard the first words', async () => {
         const agent = await modelAgent({ limits: { timeout_ms: 1000 } })
@@ -208,7 +208,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(events, ['agent.failed'])
     })
 
-    test("cancel answers when the provider's socket is closed", async () => {
+    test("cancel returns after the provider's connection is closed", async () => {
       const agent = await modelAgent()
       model.reply({ text: ['Let me'], breaks: 'silence' })
       const seen = model.nextRequest()
@@ -229,7 +229,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(cancelled.data.status, 'cancelled')
       assert.equal(cancelled.data.response, 'Let me')
       assert.ok(cancelled.data.usage.input_tokens > 0 && cancelled.data.usage.output_tokens > 0)
-      // Our socket is gone when the answer comes; the other end learns of it through the loopback a moment later.
+      // Our end of the connection is closed when the reply comes; the provider notices a moment later.
       while (!isClosed) {
         assert.ok(cpuTime() < answered + 250, 'the provider still had its connection')
         await new Promise(setImmediate)

@@ -16,15 +16,15 @@ function invoke(service: Service, agent: string, headers: Record<string, string>
   return service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
 }
 
-/** What was sent before is read by the service before these are answered. */
+/** After these replies, the service has read everything that was sent before. */
 async function turnAround(service: Service): Promise<void> {
   for (let i = 0; i < 3; i++) await service.call('GET', '/healthz')
 }
 
 onEveryEngine(
-  'an invocation happens once',
+  'an invocation with an Idempotency-Key runs once',
   (service, engine) => {
-    test('a jump of the clock does not make a retry take over what still runs here', async (t) => {
+    test('a clock jump does not make a retry take over a run that is still active on this node', async (t) => {
       const held = await holdRuns(t)
       const agent = await newAgent(service(), held.agent)
       const headers = { 'Idempotency-Key': randomUUID() }
@@ -52,7 +52,7 @@ onEveryEngine(
     }
     const countOf = async (path: string) => (await service().call('GET', path)).body.pagination.total
 
-    test('a run whose claim was taken over ends all the same: the request that has the claim follows it', async (t) => {
+    test('a run whose claim was taken over still completes, and its request follows it', async (t) => {
       const held = await holdRuns(t)
       const agent = await newAgent(service(), held.agent)
       const key = randomUUID()
@@ -65,7 +65,7 @@ onEveryEngine(
       assert.equal(await countOf(`${path}?status=completed`), 1)
     })
 
-    test('retries that the node knows nothing of get the first answer, and fail none of those beside them', async () => {
+    test('after a restart, retries get the first reply, and other requests at the same time succeed', async () => {
       const agent = await newAgent(service(), {})
       const send = (i: number, message = `message ${i}`) =>
         service().call('POST', `/v1/agents/${agent}/invoke`, {
@@ -93,7 +93,7 @@ onEveryEngine(
       assert.equal(logs.body.pagination.total, 36)
     })
 
-    test('a run that fails frees its key', async () => {
+    test('a failed run frees its key, so a retry runs again', async () => {
       const agent = await newAgent(service(), { model: 'builtin/script', script: { rules: [{ fail: 'no luck' }] } })
       const headers = { 'Idempotency-Key': randomUUID() }
       for (let run = 1; run <= 2; run++) {
@@ -103,7 +103,7 @@ onEveryEngine(
       }
     })
 
-    betweenNodes(engine)('a run that fails while another node answers under its key gives that answer', async () => {
+    betweenNodes(engine)('a run that fails while another node stores a reply returns that reply', async () => {
       const agent = await newAgent(service(), { model: 'builtin/script', script: { rules: [{ reply: 'done' }] } })
       const known = randomUUID()
       const { text: answer } = await invoke(service(), agent, { 'Idempotency-Key': known })
@@ -129,7 +129,7 @@ onEveryEngine(
       }
     })
 
-    test('the answer for a key is repeated whatever happened to the agent, also by a node that never saw the request', async () => {
+    test('a stored reply is repeated after the agent was paused and the node restarted', async () => {
       const agent = await newAgent(service(), {})
       const headers = { 'Idempotency-Key': randomUUID() }
       const first = await invoke(service(), agent, headers)
@@ -144,7 +144,7 @@ onEveryEngine(
       assert.deepEqual([refused.status, refused.body.error.code], [409, 'agent_paused'])
     })
 
-    betweenNodes(engine)('an answer given by one node is given by another, although a run would now fail', async () => {
+    betweenNodes(engine)('a reply stored by one node is returned by another, even if a run would fail', async () => {
       const node = await service().beside()
       try {
         const script = (rule: object) => ({ model: 'builtin/script', script: { rules: [rule] } })
@@ -161,7 +161,7 @@ onEveryEngine(
       }
     })
 
-    betweenNodes(engine)('at two nodes at the same moment: one of them runs, and both give its answer', async () => {
+    betweenNodes(engine)('at two nodes at the same time, one runs and both return the same reply', async () => {
       const node = await service().beside()
       try {
         const agent = await newAgent(service(), {})
@@ -182,7 +182,7 @@ onEveryEngine(
       }
     })
 
-    test('a key that was answered 202 is answered 202 again, also to who asks for a stream', async () => {
+    test('a key that got 202 gets 202 again, even in a request for a stream', async () => {
       const headers = { 'Idempotency-Key': randomUUID() }
       const first = await invoke(service(), 'hello', { ...headers, Prefer: 'respond-async' })
       const again = await invoke(service(), 'hello', { ...headers, Accept: 'text/event-stream' })
@@ -190,7 +190,7 @@ onEveryEngine(
       assert.equal(again.text, first.text)
     })
 
-    describe('bytes that are not HTTP', () => {
+    describe('invalid HTTP', () => {
       test('sent while a request runs they are answered after it, not in its place', async (t) => {
         const held = await holdRuns(t)
         const agent = await newAgent(service(), held.agent)

@@ -58,7 +58,7 @@ for (const engine of ANY_ENGINE) {
     const told = ({ messages }: { messages: Message[] }) =>
       messages.map(({ role, content, calls = [] }) => [role, content, calls.map(({ name }) => name)])
 
-    test('is what the model received: instructions, history, memories with scores, context, and the rounds before', async () => {
+    test('contains what the model received: instructions, history, memories with scores, context, and earlier rounds', async () => {
       model.reset()
       const agent = await newAgent(service, {
         model: 'local/test-model',
@@ -106,7 +106,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(fieldsOf(refused.body), ['step'])
     })
 
-    test('what did not fit is listed, on the receipt too, and the messages are those that the model received', async () => {
+    test('lists what did not fit, as the receipt does, and the messages are those that the model received', async () => {
       model.reset()
       const agent = await newAgent(service, { model: 'local/tiny', limits: { max_input_tokens: 900 } })
       const context = { session_id: 'long' }
@@ -120,7 +120,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(!('room' in step.left_out))
     })
 
-    test('a run without memory: it is put together from the definition, and a change of the draft is noted', async () => {
+    test('for a run without memory, is rebuilt from the definition, and notes if the draft has changed', async () => {
       model.reset()
       const agent = await newAgent(service, { model: 'local/test-model', instructions: 'Be kind.' })
       const request_id = await say(agent, 'x'.repeat(30_000))
@@ -147,7 +147,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([notes, messages[0].content], [[], 'Be stern.'])
     })
 
-    test('its tools are those of the agent, by name or address, and those that the caller gave', async () => {
+    test("names the agent's tools by name or URL, and those that the caller sent", async () => {
       model.reset()
       const definition = {
         model: 'local/test-model',
@@ -170,7 +170,7 @@ for (const engine of ANY_ENGINE) {
       ])
     })
 
-    test('a model that failed: what it was asked', async () => {
+    test('for a failed model call, contains what was sent', async () => {
       model.reset()
       const agent = await newAgent(service, { model: 'local/test-model', instructions: 'Be kind.' })
       model.reply({ status: 400, body: { error: { message: 'no' } } })
@@ -181,7 +181,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(prompt.step, 0)
     })
 
-    test('what memory forgets is forgotten here: one memory, a whole user, the words of one invocation', async () => {
+    test('does not contain deleted data: a memory, a user, the text of an invocation', async () => {
       model.reset()
       const agent = await newAgent(service, { model: 'local/test-model' })
       const context = { user_id: 'bob', session_id: 's1' }
@@ -204,7 +204,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(gone.body.data.messages, [])
     })
 
-    test('who may read it: not an end user, whose token could read the instructions, nor a key of another agent', async () => {
+    test("403 for a user's token, which could read the instructions, and for a key of another agent", async () => {
       model.reset()
       const agent = await newAgent(service, { model: 'local/test-model', instructions: 'The hidden rule.' })
       const other = await newAgent(service)

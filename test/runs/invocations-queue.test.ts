@@ -12,7 +12,7 @@ import { holdRuns } from '../support/service/held-runs.ts'
 import { onEveryEngine, type Service, withService } from '../support/service/service.ts'
 
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
-/** Housekeeping comes every ten seconds or so, and would find everything. What is found before that was told. */
+/** Housekeeping runs about every ten seconds and would find everything. What is found sooner was announced. */
 const TOLD_MS = 6_000
 const oneAtATime = { limits: { max_concurrency: 1 } }
 
@@ -43,9 +43,9 @@ function countOf(rows: { status: string }[], status: string): number {
 }
 
 onEveryEngine(
-  'invocations that wait for a place',
+  'queued invocations',
   (service, engine) => {
-    test('begin in the order in which they came, one at a time', async () => {
+    test('start in the order in which they arrived, one at a time', async () => {
       const agent = await newAgent(service(), oneAtATime)
       const TOTAL = 50
       const ids = await queueMany(service(), agent, TOTAL)
@@ -78,7 +78,7 @@ onEveryEngine(
       await service().call('DELETE', `/v1/agents/${crowd}`)
     })
 
-    test('begin immediately when a run that a client waits for frees its slot', (t) =>
+    test('start immediately when a synchronous run frees its slot', (t) =>
       inOneAttempt(async () => {
         const held = await holdRuns(t)
         const agent = await newAgent(service(), { ...held.agent, ...oneAtATime })
@@ -95,7 +95,7 @@ onEveryEngine(
       }))
 
     if (engine === 'postgres') {
-      test('begin soon although someone held their row when it was their turn, as a second decider does', () =>
+      test('start soon even if their row was locked when it was their turn', () =>
         inOneAttempt(async () => {
           const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
           const [first, second = ''] = await queueMany(service(), agent, 2)
@@ -112,7 +112,7 @@ onEveryEngine(
         }))
     }
 
-    test('do not run once their agent is paused: they are cancelled, as what runs is', async () => {
+    test('are cancelled when their agent is paused, like active runs', async () => {
       const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
       await queueMany(service(), agent, 3)
       await until('one runs', async () => countOf(await runsOf(service(), agent), 'running') === 1)
@@ -130,7 +130,7 @@ onEveryEngine(
       )
     })
 
-    test('and those that run are kept by retention, however old they are', async () => {
+    test('and active ones are kept by retention, however old they are', async () => {
       const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
       await service().call('POST', `/v1/agents/hello/invoke`, { body: { message: 'go' } })
       await queueMany(service(), agent, 2)
@@ -139,7 +139,7 @@ onEveryEngine(
       const { now } = service()
       const tomorrow = now() + 24 * 3_600_000
       assert.ok((await invocations.remove(storage.db, tomorrow, 1_000)) > 0)
-      // Runs of the tests before may end meanwhile.
+      // Runs of earlier tests might end meanwhile.
       await until('nothing more goes', async () => (await invocations.remove(storage.db, tomorrow, 1_000)) === 0)
       assert.deepEqual(
         (await runsOf(service(), agent)).map(({ status }) => status),
@@ -148,7 +148,7 @@ onEveryEngine(
       await service().call('DELETE', `/v1/agents/${agent}`)
     })
 
-    test('begin when their agent is given more places', async () => {
+    test('start when their agent gets more slots', async () => {
       const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
       await queueMany(service(), agent, 3)
       await until('one runs', async () => countOf(await runsOf(service(), agent), 'running') === 1)
@@ -161,12 +161,12 @@ onEveryEngine(
 )
 
 for (const engine of ['sqlite', 'postgres'] as const) {
-  test(`a stop gives back what runs and what waits, in order, on ${engine}`, () =>
+  test(`stopping the service returns active and queued runs to the queue in order, on ${engine}`, () =>
     withService(engine, async (service) => {
       const agent = await newAgent(service, { ...slow(60_000), ...oneAtATime })
       const ids = await queueMany(service, agent, 4)
       await until('one runs', async () => countOf(await runsOf(service, agent), 'running') === 1)
-      // A run that has no step yet continues with what the agent is by then.
+      // A run without steps continues with the agent's current definition.
       await service.call('PATCH', `/v1/agents/${agent}`, { body: slow(1) })
       await service.restart()
       await until('all have run', async () => countOf(await runsOf(service, agent), 'completed') === 4)

@@ -96,7 +96,7 @@ for (const engine of MANY_NODES.filter((each) => each === 'postgres')) {
       )
     }))
 
-  test(`a run whose wait is over before it is laid aside continues, on ${engine}`, () =>
+  test(`a run whose wait ends before it is stored as waiting continues, on ${engine}`, () =>
     withTools(engine, { timeout_ms: 5_000 }, async ({ service, model, queue, receiptOf }) => {
       const { asked, letGo } = await holdBack(service, 'a wait')
       model.reply({ status: 429, headers: { 'retry-after': '6' } }, { text: ['At last'] })
@@ -117,7 +117,7 @@ for (const engine of ANY_ENGINE) {
       const id = await queue()
       await until('three steps', async () => (await rowsOf(id)).length === 3)
       await until('the model is asked again', () => model.requests.length === 2)
-      // An earlier release has left it so, and was killed.
+      // As an earlier release that was killed would leave it.
       alterStore(db)
       await db.deleteFrom('steps').where('request_id', '=', id).where('position', '=', 1).execute()
       await db.updateTable('runs').set({ owner: 'service:dead', lease_until: 0 }).where('id', '=', id).execute()
@@ -127,7 +127,7 @@ for (const engine of ANY_ENGINE) {
     }))
 
   test(`a wait that is over at once leaves no gap, on ${engine}`, () =>
-    // The second wait does not fit into so short a run.
+    // The run's timeout is too short for the second wait.
     withTools(engine, { timeout_ms: 1_000 }, async ({ model, queue, receiptOf, rowsOf }) => {
       const again = { status: 429, headers: { 'retry-after': '0' } }
       const stepsOfOne = async () => {

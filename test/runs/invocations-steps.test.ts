@@ -56,7 +56,7 @@ for (const engine of ANY_ENGINE) {
       return receiptOf(path)
     }
 
-    test('are in the receipt, with the attempt, the times and the cost', async () => {
+    test('are in the receipt, with the attempt, times and cost', async () => {
       await newAgent('teller')
       seen.length = 0
       model.reply(
@@ -85,7 +85,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(left, [], 'the receipt tells them now')
     })
 
-    test('are shown while the run continues', async () => {
+    test('are shown while the run is active', async () => {
       await newAgent('slow')
       model.reply({ text: ['Wait'], calls: [{ name: 'read', arguments: {} }] }, { breaks: 'silence' })
       const asked = model.requests.length
@@ -106,7 +106,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(cancelled.tokens_used > 15, 'also what broke off is paid for')
     })
 
-    test('a header of the tool itself wins over the key of the call', async () => {
+    test("a tool's own Idempotency-Key header wins over the call's key", async () => {
       const own = { type: 'http', name: 'read', url: `${tools.url}/own`, headers: { 'Idempotency-Key': 'mine' } }
       await newAgent('own-key', { tools: [own] })
       seen.length = 0
@@ -115,7 +115,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(seen[0]?.headers['idempotency-key'], 'mine')
     })
 
-    test('a provider that says when to come back is waited for, by no one', async () => {
+    test('a run waits as long as its provider says, without occupying a process', async () => {
       await newAgent('patient')
       model.reply({ status: 429, headers: { 'retry-after-ms': '3600000.5' } }, { text: ['At last'] })
       const path = await queue('patient')
@@ -124,7 +124,7 @@ for (const engine of ANY_ENGINE) {
       const waiting = await receiptOf(path)
       assert.equal(waiting.steps[0].kind, 'wait')
       assert.equal((await service.call('GET', '/v1/agents/patient/invocations?status=waiting')).body.data.length, 1)
-      // Nearly all of the hour passes at once, and the rest by itself.
+      // The test skips nearly all of the hour; the rest passes in real time.
       service.advance(3_599_000)
       wakeJobs(service)
       const { status, response, duration_ms, steps } = await ended(path)
@@ -139,7 +139,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('of a run that waits in between cost what they cost, once, and the wait costs nothing', async () => {
+    test('of a run that waited are counted once, and the wait costs nothing', async () => {
       await newAgent('parted')
       const tokens = async () => {
         const samples = readSamples((await service.call('GET', '/metrics')).text)
@@ -173,7 +173,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([spent['in'] - earlier['in'], spent['out'] - earlier['out']], [20, 10])
     })
 
-    test('of a run that gets on make up for the nodes that died of it', async () => {
+    test('reset the count of lost attempts when the run makes progress', async () => {
       await newAgent('tenacious')
       const answers = Promise.withResolvers<void>()
       model.reset()
@@ -188,7 +188,7 @@ for (const engine of ANY_ENGINE) {
           .where('id', '=', path.slice(path.lastIndexOf('/') + 1))
           .execute()
       await until('the model is asked', () => model.requests.length === 1)
-      // One more would be one too many.
+      // One more lost attempt would be too many.
       await change({ lapses: 9 })
       answers.resolve()
       await until('it has got on', () => model.requests.length === 2)
@@ -198,7 +198,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([status, response, attempts.length], ['completed', 'Made it', 2])
     })
 
-    test('a run that waits is cancelled at once when its agent is paused', async () => {
+    test('a waiting run is cancelled immediately when its agent is paused', async () => {
       await newAgent('paused')
       await newAgent('other')
       model.reply(
@@ -213,7 +213,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await receiptOf(paths[1] ?? '')).status, 'waiting')
     })
 
-    test('a run that waits can be cancelled', async () => {
+    test('a waiting run can be cancelled', async () => {
       await newAgent('called-off')
       model.reply({ status: 429, headers: { 'retry-after': '3600' } })
       const path = await queue('called-off')

@@ -9,7 +9,7 @@ import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
 for (const engine of ANY_ENGINE) {
-  describe(`a stream that is taken up again, on ${engine}`, () => {
+  describe(`a stream that is resumed, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -37,7 +37,7 @@ for (const engine of ANY_ENGINE) {
     const textOf = (events: readonly SseEvent[]) =>
       events.map(({ event, data }) => (event === 'delta' ? (data as { text: string }).text : '')).join('')
 
-    test('before the run has come that far, does not repeat what the client has', async () => {
+    test('repeats nothing that the client has, even before the run has reached that event', async () => {
       const script = { rules: [{ reply: 'a b c d', delay_ms: 300 }] }
       const agent = await newAgent(service, { model: 'builtin/script', script })
       const request_id = await start(agent)
@@ -46,7 +46,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(events.at(-1)?.event, 'done')
     })
 
-    test('while the run continues, sends neither text nor tool events twice', async () => {
+    test('sends neither text nor tool events twice while the run is active', async () => {
       const agent = await newAgent(service, { model: 'local/tiny' })
       const called = { text: ['Let me ', 'look.'], calls: [{ name: 'clock', arguments: {} }] }
       model.reply(called, { text: ['It is ', 'noon'], breaks: 'silence' })
@@ -73,7 +73,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
     })
 
-    test('while it runs, by the token of its user and no other', async () => {
+    test("is only available to the user's own token", async () => {
       const agent = await newAgent(service, { model: 'local/tiny' })
       model.reply({ text: ['For Ada'], breaks: 'silence' })
       const [ada, bob] = await Promise.all(
@@ -94,7 +94,7 @@ for (const engine of ANY_ENGINE) {
       await asked.body?.cancel()
     })
 
-    test('is kept alive by a ping every fifteen seconds while the run says nothing', async (t) => {
+    test('sends a ping every fifteen seconds while the run sends nothing', async (t) => {
       const agent = await newAgent(service, { model: 'local/tiny' })
       model.reply({ text: ['Hm'], breaks: 'silence' })
       t.mock.timers.enable({ apis: ['setInterval'] })
@@ -115,7 +115,7 @@ for (const engine of ANY_ENGINE) {
       await reading
     })
 
-    test('after its end sends only the end, and an unknown id is refused', async () => {
+    test('sends only the end after the last event, and an unknown event ID is refused', async () => {
       const agent = await newAgent(service)
       const request_id = await start(agent)
       await until('the end', async () => {

@@ -56,7 +56,7 @@ onAnyEngine(
   'invocations',
   (service) => {
     describe('POST /v1/agents/{agent_id}/invoke', () => {
-      test('200 with the four fields, and a receipt that says the rest', async () => {
+      test('200 with the four fields, and a receipt with the rest', async () => {
         const { status, headers, body } = await service().call('POST', '/v1/agents/hello/invoke', {
           body: { message: 'Ahoy', context: { user_id: 'u1', session_id: 's1', channel: 'web' } },
         })
@@ -107,13 +107,13 @@ onAnyEngine(
         })
       })
 
-      test('400 that names the missing message', async () => {
+      test('400 if the message is missing', async () => {
         const { status, body } = await service().call('POST', '/v1/agents/hello/invoke', { body: {} })
         assert.equal(status, 400)
         assert.deepEqual(fieldsOf(body), ['message'])
       })
 
-      test('its receipt, logs, metrics and memories exist as soon as it has answered', async () => {
+      test('its receipt, logs, metrics and memories exist as soon as the reply is sent', async () => {
         const agent = await newAgent(service())
         const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
           body: { message: 'remember the lighthouse', context: { user_id: 'ada' } },
@@ -144,7 +144,7 @@ onAnyEngine(
         )
       })
 
-      test('a failing agent is 500, with the reason in the receipt and the log', async () => {
+      test('500 for a failing agent, with the reason in the receipt and the log', async () => {
         const agent = await newAgent(service(), {
           model: 'builtin/script',
           script: { rules: [{ fail: 'no coal left' }] },
@@ -161,7 +161,7 @@ onAnyEngine(
         assert.deepEqual(metrics.body.data.values.map(({ value }: { value: number }) => value).filter(Boolean), [100])
       })
 
-      test('504 when the agent takes too long', async () => {
+      test('504 if the agent takes too long', async () => {
         const agent = await newAgent(service(), { ...SLOW, limits: { timeout_ms: 1000 } })
         const { status, body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
         assert.equal(status, 504)
@@ -169,7 +169,7 @@ onAnyEngine(
         assert.equal((await receipt(service(), agent, body.request_id)).status, 'failed')
       })
 
-      test('409 while the agent is paused; pausing cancels what runs', async () => {
+      test('409 while the agent is paused; pausing cancels active runs', async () => {
         const { agent, request_id } = await startSlowRun(service())
         await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
         await until(
@@ -181,7 +181,7 @@ onAnyEngine(
         assert.equal(body.error.code, 'agent_paused')
       })
 
-      test('429 over max_concurrency', async (t) => {
+      test('429 above max_concurrency', async (t) => {
         const held = await holdRuns(t)
         const agent = await newAgent(service(), { ...held.agent, limits: { max_concurrency: 1 } })
         const invoke = () => service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
@@ -194,7 +194,7 @@ onAnyEngine(
         assert.equal((await first).status, 200)
       })
 
-      test('of several that come at once, as many as may run do', async (t) => {
+      test('of simultaneous requests, exactly max_concurrency run', async (t) => {
         const held = await holdRuns(t)
         const agent = await newAgent(service(), { ...held.agent, limits: { max_concurrency: 2 } })
         let refused = 0
@@ -209,7 +209,7 @@ onAnyEngine(
         assert.deepEqual((await Promise.all(replies)).toSorted(), [200, 200, 429, 429, 429, 429])
       })
 
-      test('a client that hangs up cancels its run; with an Idempotency-Key the run continues', async (t) => {
+      test('a client that disconnects cancels its run; with an Idempotency-Key, the run continues', async (t) => {
         const held = await holdRuns(t)
         const agent = await newAgent(service(), held.agent)
         let begun = 0
@@ -234,7 +234,7 @@ onAnyEngine(
         assert.equal(await invoke({ 'Idempotency-Key': randomUUID() }), 'completed')
       })
 
-      test('50 at once with one Idempotency-Key run the agent once and get the same body', async () => {
+      test('50 simultaneous requests with one Idempotency-Key run the agent once and get the same body', async () => {
         const agent = await newAgent(service(), {
           model: 'builtin/script',
           script: { rules: [{ reply: 'once', delay_ms: 100 }] },
@@ -463,7 +463,7 @@ onAnyEngine(
         assert.equal(await total('status=completed'), 3)
       })
 
-      test('sorted by its end, what has not ended comes after all that has, or before all in the other direction', async () => {
+      test('sorting by finished_at puts runs without an end last, or first in the other direction', async () => {
         const rules = [{ match: { equals: 'running' }, reply: 'late', delay_ms: 60_000 }, { reply: 'aye' }]
         const path = `/v1/agents/${await newAgent(service(), { model: 'builtin/script', script: { rules } })}`
         for (const message of ['one', 'running', 'two']) {
@@ -481,7 +481,7 @@ onAnyEngine(
       })
     })
 
-    test('deleting an agent cancels what it runs', async () => {
+    test('deleting an agent cancels its runs', async () => {
       const { agent, request_id } = await startSlowRun(service())
       assert.equal((await service().call('DELETE', `/v1/agents/${agent}`)).status, 200)
       await until('the end of the run', async () => liveRun(service(), request_id) === undefined)

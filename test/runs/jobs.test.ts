@@ -15,14 +15,14 @@ const newId = idSource()
 
 onBothStores('jobs', (store) => {
   let offset = 0
-  /** Where the clock stands still, if it does. */
+  /** The time at which the clock is held, if it is. */
   let frozen: number | undefined
   const now = () => (frozen ?? Date.now()) + offset
   const open: { close(): Promise<void> }[] = []
   let told = ''
   const log = createLog({ level: 'warn', format: 'json' }, { write: (line) => (told += line) })
   let kinds = 0
-  /** A kind of its own for every test, so that none sees another's jobs. */
+  /** A separate kind for each test, so that none sees another's jobs. */
   const newKind = () => `kind-${++kinds}`
 
   const startAll = (handlers: Record<string, JobHandler>, { lease_ms = 10_000, storage = store().storage } = {}) => {
@@ -87,7 +87,7 @@ onBothStores('jobs', (store) => {
     assert.deepEqual(await rows(kind), [])
   })
 
-  test('one job of a kind waits; one that runs does not count', async () => {
+  test('one job of each kind can be queued while another one of it is running', async () => {
     const kind = newKind()
     assert.equal(await add(kind), true)
     assert.equal(await add(kind), false)
@@ -116,7 +116,7 @@ onBothStores('jobs', (store) => {
     await reached
   })
 
-  test('a job that is due soon runs by itself', async () => {
+  test('a job that is due soon runs without a wake-up', async () => {
     const { run, reached } = calls(1)
     const { kind } = start({ run })
     const run_at = now() + 150
@@ -125,7 +125,7 @@ onBothStores('jobs', (store) => {
     assert.ok(now() >= run_at)
   })
 
-  test('what fails is tried again after a pause that grows, and told without secrets', async () => {
+  test('a failed job is retried after growing pauses, and its error is logged without secrets', async () => {
     const { run, seen } = calls(3, (_signal, call) => {
       if (call < 3) throw new Error('refused Authorization: Bearer abcdef0123456789')
     })
@@ -167,7 +167,7 @@ onBothStores('jobs', (store) => {
     assert.equal(seen.calls, 2)
   })
 
-  test('a job whose process was killed runs again once its lease is over', async () => {
+  test('a job whose process was killed runs again after its lease expires', async () => {
     const kind = newKind()
     await add(kind)
     const child = await startJobChild(store().options, { kind, lease_ms: 400 })
@@ -190,7 +190,7 @@ onBothStores('jobs', (store) => {
     await add(kind)
     await reached
     const other = start({ run }, kind, { lease_ms, storage: await store().another() })
-    // The clock continues once the lease is renewed: however long this process stands still, it does not end.
+    // The clock advances only after the lease is renewed, so it never expires, however long this process is suspended.
     for (let passed = 0; passed < 5 * lease_ms; passed += lease_ms / 2) {
       await until(async () => (await rows(kind))[0]?.run_at === now() + lease_ms)
       offset += lease_ms / 2
@@ -219,7 +219,7 @@ onBothStores('jobs', (store) => {
     assert.equal(seen.calls, 1)
   })
 
-  test('who loses one job is told, continues with the others, and can neither end nor undo it', async () => {
+  test("a process that loses one job stops it, continues its other jobs, and can't change the lost one", async () => {
     const release = Promise.withResolvers<void>()
     const stopped: string[] = []
     const [first, lost, last] = [newKind(), newKind(), newKind()]
@@ -255,7 +255,7 @@ onBothStores('jobs', (store) => {
     await remove(lost)
   })
 
-  test('close waits for what ends soon', async () => {
+  test('close waits for jobs that end soon', async () => {
     const { run, reached } = calls(1, () => delay(50))
     const { kind, close } = start({ run })
     await add(kind)
@@ -264,7 +264,7 @@ onBothStores('jobs', (store) => {
     assert.deepEqual(await rows(kind), [])
   })
 
-  test('close puts back what does not, as if it had not been tried', async () => {
+  test('close returns other jobs to the queue without counting an attempt', async () => {
     const { run, reached } = calls(1, (signal) => delay(60_000, undefined, { signal }))
     const { kind, close } = start({ run })
     await add(kind)

@@ -13,7 +13,7 @@ import { holdStore } from '../support/stores/held-store.ts'
 import { refuse } from '../support/stores/unwilling-store.ts'
 
 for (const engine of ENGINES) {
-  describe(`a run that is being stored, on ${engine}`, () => {
+  describe(`a run that is not stored yet, on ${engine}`, () => {
     let service: Service
     let model: Awaited<ReturnType<typeof startWithModel>>['model']
     let stop: () => Promise<void>
@@ -59,12 +59,12 @@ for (const engine of ENGINES) {
 
     const list = async (agent: string) => (await service.call('GET', `/v1/agents/${agent}/invocations`)).body.data
 
-    /** Requests are served in turn, so what could happen at once has happened by then. */
+    /** Requests are served in turn, so everything that could happen immediately has happened by then. */
     async function takeTurns() {
       for (let i = 0; i < 10; i++) await service.call('GET', '/v1/agents')
     }
 
-    test('asks its model at once, and nothing else leaves the service before it is stored', async (t) => {
+    test('calls its model immediately, and does nothing else until it is stored', async (t) => {
       const agent = await clerk()
       model.reply({ text: ['Let ', 'me see.'], calls: [{ name: 'act', arguments: {} }] }, { text: ['It is 42.'] })
       const letGo = await holdStore(t, service)
@@ -89,10 +89,10 @@ for (const engine of ENGINES) {
       assert.equal(receipt.status, 'completed')
     })
 
-    // On SQLite the claim of a key would wait for the same transaction.
+    // On SQLite, an Idempotency-Key's claim would wait for the same transaction.
     const keys = { 'without a key': {}, ...(engine === 'postgres' && { 'with a key': { 'Idempotency-Key': 'once' } }) }
     for (const [name, headers] of Object.entries<Record<string, string>>(keys)) {
-      test(`that the store refuses ends its model's call and leaves only its cost, ${name}`, async (t) => {
+      test(`that can't be stored ends its model call and leaves only the cost, ${name}`, async (t) => {
         const agent = await clerk()
         const takeBack = await refuse(service, 'a new run')
         const letGo = await holdStore(t, service)
@@ -119,7 +119,7 @@ for (const engine of ENGINES) {
       })
     }
 
-    test('waits for the store where a limit may refuse it', async (t) => {
+    test('waits until it is stored if a limit could refuse it', async (t) => {
       const agent = await clerk({ limits: { max_concurrency: 3 } })
       const letGo = await holdStore(t, service)
       const sent = invoke(agent)
@@ -130,7 +130,7 @@ for (const engine of ENGINES) {
     })
 
     // On SQLite the reservation of a budget would wait for the same transaction.
-    betweenNodes(engine)('asks for room in its budgets before it asks its model', async (t) => {
+    betweenNodes(engine)('reserves from its budgets before it calls its model', async (t) => {
       const agent = await clerk()
       const body = {
         name: 'enough',
@@ -153,7 +153,7 @@ for (const engine of ENGINES) {
       assert.equal((await sent.reply).status, 200)
     })
 
-    test('calls no remote agent and no MCP server', async (t) => {
+    test('does not call remote agents or MCP servers', async (t) => {
       remote.answer(() => 'far away')
       const far = await newRemoteAgent(service, remote.url)
       const near = await clerk({ tools: [{ type: 'mcp', url: mcp.url }] })
@@ -167,7 +167,7 @@ for (const engine of ENGINES) {
       assert.equal(remote.calls(), 1)
     })
 
-    test('is cancelled when its client hangs up, and its receipt says so', async (t) => {
+    test('is cancelled if its client disconnects, and its receipt says so', async (t) => {
       const agent = await clerk()
       const letGo = await holdStore(t, service)
       const never = Promise.withResolvers<void>()

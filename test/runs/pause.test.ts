@@ -82,7 +82,7 @@ for (const engine of ANY_ENGINE) {
       return performance.now() - since
     }
 
-    test('a run that a client waits for stops within a second, returns 202, and continues', () =>
+    test('a synchronous run stops within a second, returns 202, and continues after the pause', () =>
       inTime(WITHIN_MS, async () => {
         model.reset()
         const agent = await newAgent(service, { model: 'local/m' })
@@ -108,7 +108,7 @@ for (const engine of ANY_ENGINE) {
 
         const waiting = await receiptOf(agent, request_id)
         assert.equal(waiting.status, 'waiting')
-        // What the model has said before it was cut off is paid for.
+        // The model's text before the interruption is counted.
         const { steps } = waiting
         assert.deepEqual([steps.length, steps[0].kind, steps[0].reason], [1, 'wait', 'Paused'])
         assert.equal(steps[0].usage.input_tokens > 0, true)
@@ -126,7 +126,7 @@ for (const engine of ANY_ENGINE) {
         return took
       }))
 
-    test('a stream learns that its run waits, and gets all of the answer when it is followed', async () => {
+    test('a stream reports that its run waits, and the rest can be followed later', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       model.reply(SILENCE, WHOLE)
       const asked = model.nextRequest()
@@ -192,7 +192,7 @@ for (const engine of ANY_ENGINE) {
       for (const { id } of tasks) assert.equal((await ended(agent, id)).response, 'A whole answer')
     })
 
-    test('new messages are refused in every door, with the reason, and retries of answered ones are not', async () => {
+    test('every channel refuses new messages with the reason, but repeats stored replies', async () => {
       const agent = await newAgent(service)
       const once = { 'Idempotency-Key': randomUUID() }
       const answered = await invoke(agent, once)
@@ -217,7 +217,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await invoke(agent)).status, 200)
     })
 
-    test('a retry of a request whose run waits gets 202, and the answer later', async () => {
+    test('a retry of a waiting request gets 202, and the answer after the pause', async () => {
       const agent = await newAgent(service, { model: 'local/m' })
       const headers = { 'Idempotency-Key': randomUUID() }
       model.reply({ breaks: 'silence' }, WHOLE)
@@ -235,7 +235,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(model.requests.length, 2)
     })
 
-    test('runs in the background continue after their steps, tools that are being called finish first', async (t) => {
+    test('background runs wait after their current step, and tool calls in progress finish first', async (t) => {
       const held = await holdRuns(t, 'done: {{result}}')
       const agent = await newAgent(service, held.agent)
       const { request_id } = (await invoke(agent, { Prefer: 'respond-async' })).body.data
@@ -256,7 +256,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(held.count(), 1)
     })
 
-    test('a tool that outlasts the time of its run ends it, as without a pause', async (t) => {
+    test("a tool that takes longer than its run's timeout ends the run, as without a pause", async (t) => {
       const held = await holdRuns(t)
       const agent = await newAgent(service, { ...held.agent, limits: { timeout_ms: 1_500 } })
       // The machine may be so busy that the time is over before the tool is called.
@@ -273,7 +273,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(held.count(), 1)
     })
 
-    test('queued runs stay queued, and what people decide meanwhile is done afterwards', async (t) => {
+    test('queued runs stay queued, and approvals decided meanwhile take effect afterwards', async (t) => {
       const till = await startTill()
       t.after(() => till.close())
       const agent = await newAgent(service, refundingAgent(till))
@@ -299,7 +299,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(till.refunds.length, 1)
     })
 
-    test('a run that waits can be cancelled, and a paused agent cancels its own', async () => {
+    test('a waiting run can be cancelled, and pausing its agent cancels it', async () => {
       const runs = []
       for (let i = 0; i < 2; i++) {
         const agent = await newAgent(service, { model: 'local/m' })
@@ -320,14 +320,14 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await ended(other.agent, other.request_id)).status, 'cancelled')
     })
 
-    test('the pause of the service holds for every project, and ends for itself', async () => {
+    test('a pause of the service applies to every project, and ends separately', async () => {
       const name = `both-${engine}`
       const made = await service.call('POST', '/v1/projects', { body: { name } })
       const project = inProject(service, name)
       const agent = await newAgent(project)
       await pause({ reason: 'all of it', scope: 'service' })
       await pause({ reason: 'another one' }, project)
-      // A new reason for the project leaves that of the service as it is.
+      // A new reason for the project does not change the service's pause.
       await pause({ reason: 'this one' }, project)
       const key = await createKey(project, { permissions: ['invoke', 'read', 'manage'] })
       const heard = await project.call('GET', '/v1/pause', { key: key.secret })
@@ -346,7 +346,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual((await service.call('GET', '/v1/pause')).body.data.paused, false)
     })
 
-    test('it takes manage of the whole project, is audited, and each project learns of its own', async () => {
+    test('it requires manage on the whole project, is in the audit log, and only affected projects get events', async () => {
       const hook = await service.call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
       const elsewhere = `hears-${engine}`
       await service.call('POST', '/v1/projects', { body: { name: elsewhere } })
@@ -383,7 +383,7 @@ for (const engine of ANY_ENGINE) {
       await service.call('DELETE', `/v1/webhooks/${hook.body.data.id}`)
     })
 
-    test('a tick during the pause starts its run afterwards', async () => {
+    test('a scheduled run that is due during the pause starts afterwards', async () => {
       const agent = await newAgent(service)
       await pause()
       const { body } = await service.call('POST', `/v1/agents/${agent}/schedules`, {

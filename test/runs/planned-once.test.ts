@@ -7,8 +7,8 @@ import { openStorage } from '../../src/storage/open-storage.ts'
 import { until } from '../support/running/until.ts'
 import { testPostgres } from '../support/stores/postgres.ts'
 
-describe('what every conversation reads from PostgreSQL', () => {
-  test('is planned once for each connection', async (t) => {
+describe('PostgreSQL queries for each conversation', () => {
+  test('are prepared once per connection', async (t) => {
     const planned = await plannedAfterReads(t, false)
     assert.deepEqual(planned, [
       { name: 'contents', uses: 7 },
@@ -16,7 +16,7 @@ describe('what every conversation reads from PostgreSQL', () => {
     ])
   })
 
-  test('is planned each time where a pooler may change the connection', async (t) => {
+  test('are not prepared if a pooler can change the connection', async (t) => {
     assert.deepEqual(await plannedAfterReads(t, true), [])
   })
 })

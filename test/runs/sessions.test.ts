@@ -17,7 +17,7 @@ const IN_BACKGROUND = { Prefer: 'respond-async' }
 const ANSWER_MS = 400
 
 for (const engine of ENGINES) {
-  describe(`runs of a session on ${engine}`, () => {
+  describe(`runs of one session, on ${engine}`, () => {
     let model: PatientModel
     /** What an answer waits for, by the message. */
     const gates = new Map<string, () => Promise<void>>()
@@ -59,7 +59,7 @@ for (const engine of ENGINES) {
     const promptsOf = (first: string) =>
       model.prompts.filter((said) => said[0]?.startsWith(first)).map((said) => said.map((text) => text.split(' ')[0]))
 
-    test('five messages in 50 ms, through different doors and nodes: five answers in order, each with those before', async () => {
+    test('five messages in 50 ms, through different channels and nodes, get answers in order, each with the history before it', async () => {
       const agent = await newAgent(service, AGENT)
       const context = newSession()
       const { body: made } = await service.call('POST', `/v1/agents/${agent}/schedules`, {
@@ -106,7 +106,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(left.rows, [])
     })
 
-    test('messages that come in the same moment are answered one after the other', async () => {
+    test('simultaneous messages are answered one after the other', async () => {
       const agent = await newAgent(service, AGENT)
       const context = newSession()
       const nodes = [service, other, service, other, service]
@@ -117,13 +117,13 @@ for (const engine of ENGINES) {
       assert.deepEqual(lengths, [1, 2, 3, 4, 5])
     })
 
-    test('a message does not overtake those in line while the turn is passed on', async () => {
+    test('a new message does not overtake waiting ones while the turn is passed on', async () => {
       const agent = await newAgent(service, AGENT)
       const context = newSession()
       const first = invoke(agent, 'O1 1500 ms', context)
       await isStored(agent, 1)
       const second = await invoke(agent, 'O2 10 ms', context, { headers: IN_BACKGROUND })
-      // The turn is free, and neither node has heard of it.
+      // The turn is free, but neither node has been notified.
       await sql`update runs set session_key = null where message = 'O1 1500 ms'`.execute(storeOf(service))
       assert.equal((await invoke(agent, 'O3 10 ms', context, { node: other })).status, 200)
       const [, overtaken, last] = await receipts(agent)
@@ -132,7 +132,7 @@ for (const engine of ENGINES) {
       assert.equal((await first).status, 200)
     })
 
-    test('`cancel`: one answer, four cancelled, and nothing is charged twice', async () => {
+    test('`cancel`: one answer, four cancelled, and nothing is counted twice', async () => {
       const agent = await newAgent(service, { ...AGENT, sessions: { while_busy: 'cancel' } })
       const context = newSession()
       const replies: Promise<Reply>[] = []
@@ -159,7 +159,7 @@ for (const engine of ENGINES) {
       assert.equal(new Set(asked).size, asked.length, `asked once: ${asked.join()}`)
     })
 
-    test('`reject`: 409 session_busy with retry_after and no receipt, also in the background', async () => {
+    test('`reject`: 409 session_busy with retry_after and no receipt, including for background runs', async () => {
       const agent = await newAgent(service, { ...AGENT, sessions: { while_busy: 'reject' } })
       const context = newSession()
       const first = invoke(agent, 'R1 6000 ms', context)
@@ -180,7 +180,7 @@ for (const engine of ENGINES) {
       assert.equal((await receipts(agent)).length, 2)
     })
 
-    test('`parallel`, and runs without a session: none waits', async () => {
+    test('`parallel`, and runs without a session, do not wait', async () => {
       const parallel = await newAgent(service, { ...AGENT, sessions: { while_busy: 'parallel' } })
       const queue = await newAgent(service, AGENT)
       const context = newSession()
@@ -195,11 +195,11 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('no session waits for another', async () => {
+    test('sessions do not wait for each other', async () => {
       const agent = await newAgent(service, AGENT)
       const COUNT = 120
       const contexts = Array.from({ length: COUNT }, newSession)
-      // The second answers of all sessions begin before one of them ends.
+      // The second answers of all sessions start before one of them ends.
       let asked = 0
       gates.set('N2', () => {
         asked++
@@ -213,7 +213,7 @@ for (const engine of ENGINES) {
       assert.equal(asked, COUNT)
     })
 
-    test('a stream tells the position while it waits; a client that hangs up leaves the line', async () => {
+    test('a stream reports the position while it waits; a client that disconnects leaves the queue', async () => {
       const agent = await newAgent(service, AGENT)
       const context = newSession()
       const first = invoke(agent, 'T1 8000 ms', context)
@@ -251,7 +251,7 @@ for (const engine of ENGINES) {
       assert.equal((await first).status, 200)
     })
 
-    test('a client waits no longer than a run may take, and its receipt says so; a background run stays queued', async () => {
+    test("a synchronous client waits at most the run's timeout, and its receipt says so; a background run stays queued", async () => {
       const agent = await newAgent(service, AGENT)
       const context = newSession()
       const first = invoke(agent, 'W1 3500 ms', context)
@@ -266,7 +266,7 @@ for (const engine of ENGINES) {
       assert.equal((await ended(agent, queued.body.data.request_id)).status, 'completed')
     })
 
-    test('a run that waits for a person gives its turn up, and goes on before those that have not begun', async () => {
+    test('a run that waits for a person passes its turn on, and resumes before runs that have not started', async () => {
       const tool = { type: 'ask_person' }
       const agent = await newAgent(service, { ...AGENT, tools: [tool], approvals: { self: true } })
       const context = newSession()
@@ -289,7 +289,7 @@ for (const engine of ENGINES) {
       assert.ok(done.finished_at <= last.finished_at, 'it went on before the fourth')
     })
 
-    test('an agent that another calls takes its turn too', async () => {
+    test('a called agent waits for its turn, too', async () => {
       const context = newSession()
       const name = `callee-${engine}`
       const callee = await newAgent(service, { ...AGENT, name })
@@ -302,7 +302,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(promptsOf('B1'), [['B1'], ['B1', 'B2']])
     })
 
-    test('agents that call each other or themselves in one session wait for nobody of theirs', async () => {
+    test('agents that call each other or themselves in one session do not wait for their own callers', async () => {
       const context = newSession()
       const [left, right] = [`left-${engine}`, `right-${engine}`]
       const tool = { tools: [{ type: 'agent', name: 'next', agent: 'hello' }] }
@@ -310,7 +310,7 @@ for (const engine of ENGINES) {
         await newAgent(service, { ...AGENT, name: left, ...tool }),
         await newAgent(service, { ...AGENT, name: right, ...tool }),
       ]
-      // No client can set a loop. A renamed agent may leave one.
+      // Clients can't create a loop, but renaming an agent can.
       const callInstead = (id: string | undefined, name: string) =>
         partsOf(service).storage.transaction(async (db) => {
           await sql`update agents set definition = replace(definition, '"hello"', ${`"${name}"`}) where id = ${id}`.execute(
@@ -330,7 +330,7 @@ for (const engine of ENGINES) {
       assert.equal(own.status, 200, own.text)
     })
 
-    test('an interactive run begins within a second behind many others, and batches come after what is normal', async () => {
+    test('an interactive run starts within a second despite many others, and batch runs start after normal ones', async () => {
       const agent = await newAgent(service, AGENT)
       const queue = (message: string, priority?: string) =>
         invoke(agent, message, {}, { headers: IN_BACKGROUND, body: { ...(priority && { priority }) } })
@@ -350,7 +350,7 @@ for (const engine of ENGINES) {
       assert.ok(early.started_at <= late.started_at)
     })
 
-    test('where only one may run, an interactive run begins before older ones', async () => {
+    test('with max_concurrency 1, an interactive run starts before older ones', async () => {
       const agent = await newAgent(service, { ...AGENT, limits: { max_concurrency: 1 } })
       const queue = async (message: string, priority: string) =>
         (await invoke(agent, message, {}, { headers: IN_BACKGROUND, body: { priority } })).body.data.request_id
@@ -363,7 +363,7 @@ for (const engine of ENGINES) {
       assert.ok(early.finished_at <= late.started_at, `${early.finished_at} ${late.started_at}`)
     })
 
-    test('a run of a free session takes no further commit and no further row', async () => {
+    test('a run in a free session needs no additional commit or row', async () => {
       const agent = await newAgent(service, { model: 'builtin/echo' })
       const { journal } = partsOf(service)
       const { commit } = journal
@@ -384,7 +384,7 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('`priority` is for background runs', async () => {
+    test('`priority` is only allowed for background runs', async () => {
       const agent = await newAgent(service, AGENT)
       const { status, body } = await invoke(agent, 'hello', {}, { body: { priority: 'batch' } })
       assert.deepEqual([status, body.error.details[0].field], [400, 'priority'])

@@ -65,14 +65,14 @@ const invokes =
 
 const runs = (service: Service, count: number) => until(`${count} run`, () => liveRuns(service).length === count)
 
-/** Whatever was sent before has arrived once something that was sent after it has been answered. */
+/** After these replies, everything that was sent before has arrived. */
 async function arrived(service: Service): Promise<void> {
   for (let i = 0; i < 3; i++) await service.call('GET', '/v1/agents')
 }
 
 for (const engine of MANY_NODES) {
-  describe(`runs that the service's own stop ends on ${engine}`, () => {
-    test('503 for a run that takes longer than the time to drain, and its receipt says why', () =>
+  describe(`runs that are ended by stopping the service, on ${engine}`, () => {
+    test('503 for a run that takes longer than the drain timeout, and its receipt says why', () =>
       withSlowAgent(
         engine,
         async (service, invoke) => {
@@ -89,7 +89,7 @@ for (const engine of MANY_NODES) {
         SOON,
       ))
 
-    test('503 for a retry that waits for such a run; it begins no run of its own', () =>
+    test('503 for a retry that waits for such a run, without starting a new run', () =>
       withSlowAgent(
         engine,
         async (service, invoke) => {
@@ -107,7 +107,7 @@ for (const engine of MANY_NODES) {
         SOON,
       ))
 
-    test('a retry that waits for a run which ends in time gets its answer', () => {
+    test('a retry that waits for a run that ends in time gets its answer', () => {
       const headers = { 'Idempotency-Key': 'once' }
       return withHeldAgent(engine, { headers }, async (service, invoke, { reply, answer }) => {
         const retry = invoke('late', headers)
@@ -120,7 +120,7 @@ for (const engine of MANY_NODES) {
       })
     })
 
-    betweenNodes(engine)('a background run goes on at once on another node', () =>
+    betweenNodes(engine)('a background run continues immediately on another node', () =>
       withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {
         const { body } = await reply
         const other = await service.beside()
@@ -135,7 +135,7 @@ for (const engine of MANY_NODES) {
       }),
     )
 
-    test('the receipt of a run that continues has what the interrupted call has used, as usage has', () =>
+    test('the receipt of a run that continues includes the usage of the interrupted call, as the usage records do', () =>
       withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {
         const { body } = await reply
         await service.restart()
@@ -154,7 +154,7 @@ for (const engine of MANY_NODES) {
         assert.deepEqual([calls, input_tokens + output_tokens], [2, receipt.tokens_used])
       }))
 
-    test('a client that follows a background run is immediately told to reconnect; the run continues later', () =>
+    test('clients that follow a background run are told to reconnect immediately; the run continues later', () =>
       withHeldAgent(engine, { headers: IN_BACKGROUND }, async (service, _invoke, { reply }) => {
         const { body } = await reply
         const path = `/v1/agents/slow/invocations/${body.data.request_id}`
@@ -168,7 +168,7 @@ for (const engine of MANY_NODES) {
         const message = 'The service is shutting down. Follow the invocation again.'
         assert.deepEqual(error, { code: 'unavailable', message, retry_after: 1 })
         await until('it has completed', async () => (await service.call('GET', path)).body.data.status === 'completed')
-        // Whoever continues from the last id hears the rest of the answer.
+        // A client that continues from the last event ID gets the rest of the answer.
         const last = [...heard.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
         const again = { ...headers, 'Last-Event-ID': last }
         const events = await allEvents(await fetch(`${service.url}${path}/stream`, { headers: again }))
@@ -179,8 +179,8 @@ for (const engine of MANY_NODES) {
 }
 
 // No query decides these.
-describe('a run that does not end by itself', () => {
-  test('a stream ends with the same error', () =>
+describe('an endless run', () => {
+  test('ends its stream with the same error', () =>
     withSlowAgent(
       'sqlite',
       async (service, invoke) => {
@@ -193,7 +193,7 @@ describe('a run that does not end by itself', () => {
       SOON,
     ))
 
-  test('409 still for a run that someone cancels', () =>
+  test('still gets 409 if a client cancels it', () =>
     withSlowAgent('sqlite', async (service, invoke) => {
       const running = invoke('endless')
       const run = await until('the run is listed', async () => {
@@ -215,7 +215,7 @@ describe('a run that was only taken when the service stopped', () => {
       const held = new Client({ connectionString: parts.config.database.url })
       await held.connect()
       try {
-        // Whoever takes a run of this agent waits for the agent's row.
+        // A node that takes a run of this agent waits for the agent's row.
         await held.query('begin')
         await held.query('select 1 from agents for no key update')
         const { body } = await invokes(service)('later', IN_BACKGROUND)

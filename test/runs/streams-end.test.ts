@@ -83,7 +83,7 @@ describe('an open stream ends when its key does, on another node too', () => {
 })
 
 onOneEngine(
-  'an open stream ends when its time is over',
+  'an open stream ends with',
   (service) => {
     const SECRET = 'the secret with which this agent alone is asked'
     const open = async (headers: Record<string, string>) => {
@@ -129,7 +129,7 @@ onOneEngine(
       await endLater(11, await open(bearer(secret)))
     })
 
-    test('a replaced secret whose grace ends, also for a stream that it opened before', async () => {
+    test('a replaced secret when its grace period ends, including streams opened before the rotation', async () => {
       const streams: { isOver(): boolean }[] = []
       for (const end of [{}, { expires_at: inMinutes(600) }]) {
         const { id, secret } = await createKey(service(), { role: 'caller', tier: 'enterprise', ...end })
@@ -145,7 +145,7 @@ onOneEngine(
       await endLater(31, await open(bearer(token)))
     })
 
-    test('a console session that signs out, and one that no one uses any more', async () => {
+    test('a console session that signs out, or is not used any more', async () => {
       const left = await signedIn()
       const idle = await signedIn()
       await left.tab.ask('DELETE', '/console/session')
@@ -153,17 +153,17 @@ onOneEngine(
       await endLater(61, idle.stream)
     })
 
-    test('a console session that signs out, or is ended from elsewhere, long after its stream began', async () => {
+    test('a console session that signs out or is ended by another client, long after the stream started', async () => {
       const [left, ended] = [await signedIn(), await signedIn()]
       const { body } = await ended.tab.ask('GET', '/console/session')
-      // Open streams are looked at once a second. After the first look these two are in order for an hour.
+      // Open streams are checked once a second. After the first check, these two are valid for an hour.
       await setTimeout(2_500)
       await left.tab.ask('DELETE', '/console/session')
       await service().call('DELETE', `/v1/console-sessions/${body.data.session_id}`)
       await until('both streams have ended', () => left.stream.isOver() && ended.stream.isOver())
     })
 
-    test('a key that is revoked before the body has arrived', async () => {
+    test('a key that is revoked before the request body has arrived', async () => {
       const { id, secret } = await createKey(service(), { role: 'caller' })
       // From here on the key is in memory, so it is checked as soon as the headers are there.
       assert.equal((await service().call('GET', '/v1/keys/self', { key: secret })).status, 200)
