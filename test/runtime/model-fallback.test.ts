@@ -40,7 +40,7 @@ for (const engine of ANY_ENGINE) {
     const steps = ({ steps: all }: { steps: { kind: string; model?: string; passed_over?: unknown }[] }) =>
       all.filter(({ kind }) => kind === 'model').map(({ model, passed_over }) => ({ model, passed_over }))
 
-    test('is shown with the list, and asks the first one', async () => {
+    test('returns its list of models, and calls the first one', async () => {
       first.reply({ text: ['Calm.'] })
       const { body, receipt } = await invoke()
       assert.equal(body.data.response, 'Calm.')
@@ -50,7 +50,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(shown.data.model, ['first/large', 'second/small'])
     })
 
-    test('asks the next one when the first cannot answer now, and the receipt says why', async () => {
+    test('calls the next model if the first is unavailable, and the receipt says why', async () => {
       first.reply(...unavailable)
       second.reply({ text: ['Rough.'] })
       const { body, receipt } = await invoke()
@@ -61,7 +61,7 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual(steps(receipt), [{ model: 'second/small', passed_over: [{ model: 'first/large', error }] }])
     })
 
-    test('asks the next one after a tool too, whatever the first has said before the call', async () => {
+    test("calls the next model even after a tool call, and keeps the first one's text", async () => {
       first.reply({ text: ['Let me look.'], calls: [{ name: 'nothing', arguments: {} }] }, ...unavailable)
       second.reply({ text: ['Rough.'] })
       const { body, receipt } = await invoke()
@@ -78,7 +78,7 @@ for (const engine of ANY_ENGINE) {
       ['an answer that it filters', { text: [], finish_reason: 'content_filter' }],
       ['an answer that breaks off after the first word', { text: ['Cal'], breaks: 'early end' as const }],
     ] as const) {
-      test(`does not ask the next one after ${what}`, async () => {
+      test(`does not call the next model after ${what}`, async () => {
         first.reply(reply)
         const { status } = await invoke()
         assert.equal(status, 500)
@@ -86,7 +86,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('fails with the last one when none can answer', async () => {
+    test("fails with the last model's error if none is available", async () => {
       // A provider that names a time beyond the deadline is not asked again.
       const later = { status: 503, headers: { 'retry-after': '3600' } }
       first.reply(later)
@@ -97,7 +97,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(receipt.model, null)
     })
 
-    test('400 for an unknown model in the list, one that is in it twice, and lists of none or six', async () => {
+    test('400 for an unknown or repeated model in the list, and for zero or six models', async () => {
       for (const [model, field] of [
         [['first/large', 'nowhere/x'], 'model.1'],
         [['first/large', 'first/large'], 'model.1'],
@@ -111,7 +111,7 @@ for (const engine of ANY_ENGINE) {
       }
     })
 
-    test('is rolled back with the version that had another list', async () => {
+    test('gets its old list back after a rollback', async () => {
       const deploy = (version: string) =>
         service.call('POST', `/v1/agents/${agent}/deployments`, { body: { environment: 'production', version } })
       await deploy('v1')

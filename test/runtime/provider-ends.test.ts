@@ -68,9 +68,9 @@ const SAID = {
 }
 const PROTOCOLS = ['chat', 'claude'] as const
 
-describe('a tool call that was cut off at the output limit', () => {
+describe('a tool call that is cut off at the output limit', () => {
   for (const name of PROTOCOLS) {
-    test(`is not made, and the model learns why (${name})`, async () => {
+    test(`is not made, and the model gets the reason (${name})`, async () => {
       answers = [(response) => response.end(CUT[name]), (response) => response.end(SAID[name])]
       const tool = HttpTool.parse({
         type: 'http',
@@ -87,7 +87,7 @@ describe('a tool call that was cut off at the output limit', () => {
       assert.match(JSON.stringify(asked[1]?.messages.at(-1)), /The call was not made, because the answer was cut off/)
     })
 
-    test(`of the caller is not handed over, and the model learns why (${name})`, async () => {
+    test(`is not sent to the caller, and the model gets the reason (${name})`, async () => {
       answers = [(response) => response.end(CUT[name]), (response) => response.end(SAID[name])]
       const tools = [{ name: 'remove', description: 'Removes', input_schema: { type: 'object' } }]
       const outcome = await runtime.run(runOf({ model: `${name}/model` }, { given: { tools } }))
@@ -97,9 +97,9 @@ describe('a tool call that was cut off at the output limit', () => {
   }
 })
 
-describe('a provider that keeps its reply open after the end of the answer', () => {
+describe('a provider that keeps its response open after the end of the answer', () => {
   for (const name of PROTOCOLS) {
-    test(`has answered, and its connection is let go (${name})`, async () => {
+    test(`completes the run, and its connection is closed (${name})`, async () => {
       const closed = Promise.withResolvers<boolean>()
       answers = [
         (response) => {
@@ -113,7 +113,7 @@ describe('a provider that keeps its reply open after the end of the answer', () 
     })
   }
 
-  test('one that ends with it keeps its connection for the next answer', async (t) => {
+  test('a response that ends keeps its connection for the next call', async (t) => {
     const fresh = localRuntime({ providers: [{ name: 'chat', type: 'openai-compatible', baseUrl: provider.url }] })
     t.after(() => fresh.close())
     const ports: unknown[] = []
@@ -163,7 +163,7 @@ describe('overload that is reported inside a reply with 200', () => {
   }
 })
 
-describe('a model that is asked after another one has called a tool', () => {
+describe('a model that is called after another one has called a tool', () => {
   const thought = { reasoning_content: 'Hm', tool_calls: [{ ...CALL, extra_content: { signed: 'x' } }] }
   const looking: Answer = (response) =>
     response.end(
@@ -177,14 +177,14 @@ describe('a model that is asked after another one has called a tool', () => {
     return asked.at(-1)?.messages.find(({ role }) => role === 'assistant')
   }
 
-  test('is shown what that one said, by the other protocol too', async () => {
+  test("gets the other model's text, even with another protocol", async () => {
     assert.deepEqual((await shownTo('claude'))?.content, [
       { type: 'text', text: 'I will look it up first.' },
       { type: 'tool_use', id: 'c1', name: 'remove', input: {} },
     ])
   })
 
-  test('and not what belongs to its provider', async () => {
+  test("does not get the other provider's own fields", async () => {
     assert.deepEqual(await shownTo('twin'), {
       role: 'assistant',
       content: 'I will look it up first.',
@@ -195,7 +195,7 @@ describe('a model that is asked after another one has called a tool', () => {
 
 describe('an answer that breaks off', () => {
   const words = 'word '.repeat(2_000)
-  /** What is heard of it, at the least, in tokens. */
+  /** A lower bound of the received tokens. */
   const HEARD = 2_000
   const FIRST = { id: 'c', choices: [], usage: { prompt_tokens: 25, completion_tokens: 1 } }
   const START = {
@@ -225,13 +225,13 @@ describe('an answer that breaks off', () => {
   }
 
   for (const name of PROTOCOLS) {
-    test(`costs what was received, whatever was reported when it began (${name})`, async () => {
+    test(`costs what was received, whatever usage was reported at its start (${name})`, async () => {
       const [spent = 0, ...others] = await spentOn(name, begun[name] + text[name])
       assert.ok(spent >= HEARD, `${spent} tokens`)
       assert.deepEqual(others, [])
     })
 
-    test(`costs what was thought, each time that it is tried (${name})`, async () => {
+    test(`costs its reasoning, for each try (${name})`, async () => {
       const spent = await spentOn(name, thoughts[name])
       assert.equal(spent.length, 4)
       assert.ok(
@@ -240,7 +240,7 @@ describe('an answer that breaks off', () => {
       )
     })
 
-    test(`costs what was written of a call (${name})`, async () => {
+    test(`costs the received part of a tool call (${name})`, async () => {
       const [spent = 0] = await spentOn(name, CUT[name].slice(0, CUT[name].indexOf('\n\n') + 2))
       assert.ok(spent > 0)
     })
@@ -248,7 +248,7 @@ describe('an answer that breaks off', () => {
 })
 
 test('a request that never left is not charged', async (t) => {
-  // It takes connections, and says nothing of TLS.
+  // It accepts connections, but never answers the TLS handshake.
   const silent = createServer()
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const baseUrl = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`

@@ -6,8 +6,8 @@ import { HttpTool } from '../../src/runtime/spec.ts'
 import { type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import { localRuntime, runOf } from '../support/service/run-agent.ts'
 
-/** Providers as somebody else has written them: what we know of the protocols is not what this server was made from. */
-describe("a stranger's fake provider", () => {
+/** Uses a fake provider that someone else has written, so that it does not share our assumptions about protocols. */
+describe('a third-party fake provider', () => {
   let mock: LLMock
   let weather: LocalServer
   let runtime: Runtime
@@ -57,12 +57,12 @@ describe("a stranger's fake provider", () => {
       )
     })
 
-    test(`${model} keeps what it thought out of the answer`, async () => {
+    test(`${model} keeps its reasoning out of the answer`, async () => {
       const outcome = await ask('think')
       assert.equal(outcome.status === 'completed' && outcome.response, 'Four.', JSON.stringify(outcome))
     })
 
-    test(`${model} is asked again after 429 and 500, not after 400`, async () => {
+    test(`${model} is retried after 429 and 500, but not after 400`, async () => {
       mock.nextRequestError(429, { message: 'slow down' })
       assert.equal((await ask('hello')).status, 'completed')
       mock.nextRequestError(500)

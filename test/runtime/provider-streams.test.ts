@@ -65,7 +65,7 @@ for (const [what, streams] of [
   ['Chat Completions', CHAT_STREAMS],
   ['Anthropic Messages', ANTHROPIC_STREAMS],
 ] as const) {
-  describe(`an answer by ${what}`, () => {
+  describe(`an answer as ${what}`, () => {
     for (const stream of streams) {
       for (const bytes of [Infinity, 5]) {
         test(`${stream.name}${bytes === Infinity ? '' : ', in small pieces'}`, async () => {
@@ -107,7 +107,7 @@ function checkOutcome({ becomes, api }: ProviderStream, outcome: Awaited<ReturnT
   if (again) assert.deepEqual(shownAgain(api), { ...again, ids: calls.map(({ id }) => id) })
 }
 
-/** What the provider was shown of its answer in the next round. */
+/** What the provider got of its own answer in the next round. */
 function shownAgain(api: ProviderStream['api']) {
   const assistant = requests[1]?.messages.find(({ role }) => role === 'assistant') ?? {}
   if (api === 'anthropic') {

@@ -93,7 +93,7 @@ describe('the check of tool arguments', () => {
     )
   })
 
-  // [what the schema says of `a`, a value that fits, a value that does not]
+  // [the schema of `a`, a valid value, an invalid value]
   const everyKeyword: [object, unknown, unknown][] = [
     [{ pattern: '^[A-Z]{2}\\d+$' }, 'NO7', 'no7'],
     [{ uniqueItems: true }, [1, '1', { a: 1 }], [{ a: 1 }, { a: 1 }]],
@@ -117,7 +117,7 @@ describe('the check of tool arguments', () => {
   ]
   for (const [said, fitting, wrong] of everyKeyword) {
     test(`holds ${JSON.stringify(said)}`, async () => {
-      // What stands beside it is checked as well.
+      // Keywords next to it are checked, too.
       const whole = { ...property(said), not: { required: ['never'] } }
       assert.equal(await problemOf({ a: fitting }, whole), undefined)
       assert.match((await problemOf({ a: wrong }, whole)) ?? 'it passed', /^arguments\.a/)
@@ -207,8 +207,8 @@ describe('the size of a schema', () => {
   })
 })
 
-describe('a check that takes long', () => {
-  test('a pattern that never ends is given up, and the next check is answered', async () => {
+describe('a slow check', () => {
+  test('an endless pattern is aborted, and the next check works', async () => {
     const evil = property({ pattern: '^(a+)+$' })
     const bomb = { a: `${'a'.repeat(60)}!` }
     assert.equal(await problemOf(bomb, evil), "checking them against the tool's input_schema took too long")
@@ -216,7 +216,7 @@ describe('a check that takes long', () => {
     assert.equal(await problemOf({ a: 1 }, property({ type: 'string' })), 'arguments.a: must be a string')
   })
 
-  test('what waits behind a pattern that never ends is answered when that is given up, long before its deadline', async (t) => {
+  test('a check that waits for an endless pattern is done when that is aborted, long before its own deadline', async (t) => {
     const own = new SchemaCheck()
     t.after(() => own.close())
     const evil = property({ pattern: '^(d+)+$' })
@@ -227,13 +227,13 @@ describe('a check that takes long', () => {
     assert.deepEqual(await endless, { outcome: 'undecided', why: 'time' })
   })
 
-  test('while one schema runs for ever, others are answered', async (t) => {
+  test('while one schema runs endlessly, others are checked', async (t) => {
     const own = new SchemaCheck()
     t.after(() => own.close())
     const evil = property({ pattern: '^(b+)+$' })
     const bomb = { a: `${'b'.repeat(60)}!` }
     await own.check(evil, bomb, { ...SLOW_OWNER, deadlineMs: 300 })
-    // Both threads have begun: what follows is a matter of moments.
+    // Both threads are running by now, so what follows takes only moments.
     await own.check(property({ maxLength: 9 }), { a: 'x' }, OWNER)
     let isHeld = true
     const held = own.check(evil, bomb, SLOW_OWNER).finally(() => {
@@ -248,7 +248,7 @@ describe('a check that takes long', () => {
     await held
   })
 
-  test('anyone who had a slow schema is kept from the quick thread for a minute, however long the process runs', async (t) => {
+  test("the owner of a slow schema can't use the fast thread for a minute", async (t) => {
     const own = new SchemaCheck()
     t.after(() => own.close())
     const runsFor = performance.now.bind(performance)
@@ -271,7 +271,7 @@ describe('a check that takes long', () => {
     assert.equal(await triedOn('third', SLOW_OWNER), 2)
   })
 
-  test('a caller that waits behind others is answered at its deadline', async () => {
+  test('a check that has to wait fails at its deadline', async () => {
     const evil = property({ pattern: '^(c+)+$' })
     const bomb = { a: `${'c'.repeat(60)}!` }
     await problemOf(bomb, evil, hurried)

@@ -69,7 +69,7 @@ describe('builtin/echo', () => {
 })
 
 describe('builtin/script', () => {
-  test('the first rule that fits answers, whatever the case', async () => {
+  test('the first matching rule answers, ignoring case', async () => {
     const script = {
       rules: [
         { match: { equals: 'ping' }, reply: 'pong' },
@@ -85,7 +85,7 @@ describe('builtin/script', () => {
     assert.equal(await play(script, 'How is the weather?'), 'Sunny.')
   })
 
-  test('fills placeholders once: one inside the message stays text', async () => {
+  test('fills placeholders once: those inside the message stay text', async () => {
     const script = { rules: [{ reply: '{{user_id}}/{{ session_id }}: {{message}} {{other}}' }] }
     assert.equal(
       await play(script, 'I am {{user_id}} $& $1', { user_id: 'ann', session_id: 's1' }),
@@ -94,11 +94,11 @@ describe('builtin/script', () => {
     assert.equal(await play({ fallback: '[{{user_id}}]' }, 'x'), '[]')
   })
 
-  test('an agent without a script says so', async () => {
+  test('fails without a script, and says so', async () => {
     assert.equal(await response({ model: 'builtin/script' }), 'This agent has no script yet.')
   })
 
-  test('may fail on purpose', async () => {
+  test('can fail on purpose', async () => {
     const script = Script.parse({ rules: [{ fail: 'Out of order' }] })
     const outcome = await runtime.run(runOf({ model: 'builtin/script', script }))
     assert.equal(outcome.status, 'failed')
@@ -110,7 +110,7 @@ describe('builtin/script', () => {
     )
   })
 
-  test('a delay longer than the deadline is a timeout', async () => {
+  test('times out if a delay is longer than the deadline', async () => {
     const script = Script.parse({ rules: [{ reply: 'late', delay_ms: 60_000 }] })
     const limits = limitsOf({ timeout_ms: 20 })
     const outcome = await runtime.run(runOf({ model: 'builtin/script', script, limits }))
@@ -119,7 +119,7 @@ describe('builtin/script', () => {
     assert.equal(outcome.message, 'The agent did not answer within 20 ms.')
   })
 
-  test('a cancel during a delay ends the run', async () => {
+  test('can be cancelled during a delay', async () => {
     const cancellation = new Cancellation()
     const script = Script.parse({ rules: [{ reply: 'late', delay_ms: 60_000 }] })
     const running = runtime.run(runOf({ model: 'builtin/script', script }, { cancellation }))
@@ -127,7 +127,7 @@ describe('builtin/script', () => {
     assert.equal((await running).status, 'cancelled')
   })
 
-  test('close cancels what runs and waits for it', async () => {
+  test('close cancels active runs and waits for them', async () => {
     const closing = localRuntime()
     const script = Script.parse({ rules: [{ reply: 'late', delay_ms: 60_000 }] })
     let ended = false
@@ -144,13 +144,13 @@ describe('builtin/script', () => {
 describe('builtin/recall', () => {
   const model = 'builtin/recall'
 
-  test('answers with what was recalled, at most three, best first', async () => {
+  test('answers with what was recalled: at most three memories, best first', async () => {
     const recalled = ['a', 'b', 'c', 'd'].map((content) => ({ content, role: null, created_at: 0 }))
     assert.equal(await response({ model }, { recalled }), 'I remember:\n- a\n- b\n- c')
     assert.equal(await response({ model, memory: { history: 20, recall: 1 } }, { recalled }), 'I remember:\n- a')
   })
 
-  test('else with the turns of the session that share words with the message', async () => {
+  test("otherwise answers with the session's turns that share words with the message", async () => {
     const history = [
       { role: 'user' as const, content: 'My dog is called Bello' },
       { role: 'assistant' as const, content: 'Nice weather today' },
@@ -163,18 +163,18 @@ describe('builtin/recall', () => {
   })
 })
 
-describe('the name of a model', () => {
+describe('a model name', () => {
   const configured = localRuntime({
     providers: [{ name: 'ollama', type: 'openai-compatible', baseUrl: 'http://127.0.0.1:1/v1' }],
   })
 
-  test('takes built-in models and configured providers', () => {
+  test('can be a built-in model or one of a configured provider', () => {
     for (const model of ['builtin/echo', 'builtin/script', 'builtin/recall', 'ollama/llama3.2:1b', 'ollama/a/b']) {
       assert.equal(modelProblem(model, ['ollama']), undefined, model)
     }
   })
 
-  test('names what is wrong', () => {
+  test('is rejected with the reason', () => {
     const malformed = 'must be <provider>/<model>, for example builtin/echo'
     for (const model of ['', 'gpt-5', '/x', 'ollama/', 'ollama/a b', `ollama/${'x'.repeat(201)}`]) {
       assert.equal(modelProblem(model, ['ollama']), malformed, model)
@@ -189,7 +189,7 @@ describe('the name of a model', () => {
     )
   })
 
-  test('a run on a provider that is gone fails and says why', async () => {
+  test('of a provider that no longer exists makes the run fail with the reason', async () => {
     const outcome = await configured.run(runOf({ model: 'openai/gpt-5' }))
     assert.equal(outcome.status, 'failed')
     assert.equal(

@@ -7,7 +7,7 @@ import { type ModelServer, startModelServer } from '../support/outside/model-ser
 import { limitsOf, localRuntime, runOf } from '../support/service/run-agent.ts'
 
 const MODEL = 'local/tiny'
-/** The bytes of a file with this text never come. */
+/** Reading a file with this text never finishes. */
 const STUCK = 'stuck'
 
 let server: ModelServer
@@ -52,17 +52,17 @@ function completed(outcome: RunOutcome) {
   return outcome.status === 'completed' ? outcome : assert.fail(JSON.stringify(outcome))
 }
 
-describe('the texts of files', () => {
+describe('the text of attached files', () => {
   const words = { 'long.txt': 'word '.repeat(4_000) }
 
-  test('are cut if the model refuses the prompt and there is no history to leave out', async () => {
+  test('is cut if the model refuses the prompt and there is no history to leave out', async () => {
     server.takeAtMost(8_000)
     const { attachments } = completed(await runtime.run(runOf({ model: MODEL }, { attachments: attached(words) })))
     assert.equal(server.requests.length, 2)
     assert.match(attachments?.[0]?.note ?? '', /^the first \d+ of 20000 bytes of its text/)
   })
 
-  test('are cut to what the provider says it takes', async () => {
+  test('is cut to the length that the provider reports', async () => {
     const message =
       "This model's maximum context length is 2000 tokens. However, your messages resulted in 5100 tokens."
     server.takeAtMost(8_000, { status: 400, body: { error: { message, code: 'context_length_exceeded' } } })
@@ -70,14 +70,14 @@ describe('the texts of files', () => {
     assert.equal(server.requests.length, 2)
   })
 
-  test('the message alone fails if it is too long without them', async () => {
+  test('is not the reason if the message alone is too long: the run fails', async () => {
     server.takeAtMost(8_000)
     const message = 'x'.repeat(9_000)
     const outcome = await runtime.run(runOf({ model: MODEL }, { message, attachments: attached(words) }))
     assert.equal(outcome.status === 'failed' && outcome.reason, 'too long')
   })
 
-  test('fit into max_input_tokens, however many quotes and line breaks they have', async () => {
+  test('fits into max_input_tokens, however many quotes and line breaks it has', async () => {
     const rows = Array.from({ length: 3_000 }, (_, i) => ({ id: String(i % 10), as: 'b' }))
     const attachments = attached({ 'rows.json': JSON.stringify(rows), 'long.txt': 'word '.repeat(100_000) })
     const limits = limitsOf({ max_input_tokens: 20_000 })
@@ -86,7 +86,7 @@ describe('the texts of files', () => {
     assert.ok(bytes <= 20_000 * 4, `${bytes} bytes`)
   })
 
-  test('504 in time, also while a file is being read', async () => {
+  test('504 in time, even while a file is being read', async () => {
     const limits = limitsOf({ timeout_ms: 1_000 })
     const outcome = await runtime.run(runOf({ model: MODEL, limits }, { attachments: attached({ 'a.txt': STUCK }) }))
     assert.equal(outcome.status === 'failed' && outcome.reason, 'timeout')

@@ -47,8 +47,8 @@ function asked(server: McpServer): string[] {
 
 const resultOf = (step: object | undefined) => (step && 'result' in step ? step.result : step)
 
-describe('what is kept between runs', () => {
-  test('the session and the tools, for the same user; both end with the runtime', async (t) => {
+describe('kept between runs of an agent', () => {
+  test('the session and the tools, for the same user; the session ends with the runtime', async (t) => {
     const { server, runtime, run } = await setUp(t)
     assert.equal(resultOf(await run('add', 'ann')), '3')
     assert.deepEqual(asked(server), ['server/discover', 'initialize', 'tools/list', 'tools/call'])
@@ -58,7 +58,7 @@ describe('what is kept between runs', () => {
     assert.deepEqual(asked(server), ['DELETE'])
   })
 
-  test('a session of one user is not for another, nor for another agent', async (t) => {
+  test('sessions, separately for each user and each agent', async (t) => {
     const { run } = await setUp(t)
     const sessions = [
       resultOf(await run('whoami', 'ann')),
@@ -69,13 +69,13 @@ describe('what is kept between runs', () => {
     assert.deepEqual(sessions, ['session-1', 'session-2', 'session-1', 'session-3'])
   })
 
-  test('runs side by side have sessions of their own', async (t) => {
+  test('a separate session for each simultaneous run', async (t) => {
     const { run } = await setUp(t)
     const sessions = await Promise.all([1, 2, 3].map(async () => resultOf(await run('whoami', 'ann'))))
     assert.equal(new Set(sessions).size, 3)
   })
 
-  test('without a user the tools are kept, and a session lasts for one run', async (t) => {
+  test('without a user, the tools, but a session only for one run', async (t) => {
     const { server, run } = await setUp(t)
     await run(undefined)
     assert.deepEqual(asked(server), ['server/discover', 'initialize', 'tools/list', 'DELETE'])
@@ -85,7 +85,7 @@ describe('what is kept between runs', () => {
     assert.deepEqual(asked(server), ['initialize', 'tools/call', 'DELETE'])
   })
 
-  test('of a server without sessions the connection is kept for all users of the agent', async (t) => {
+  test('without server sessions, the connection, for all users of the agent', async (t) => {
     const { server, run } = await setUp(t, { hasSessions: false })
     await run('add')
     assert.deepEqual(asked(server), ['server/discover', 'initialize', 'tools/list', 'tools/call'])
@@ -93,7 +93,7 @@ describe('what is kept between runs', () => {
     assert.deepEqual(asked(server), ['tools/call'])
   })
 
-  test('the tools are asked for again after a minute', async (t) => {
+  test('the list of tools, for a minute', async (t) => {
     const { server, run, pass } = await setUp(t)
     await run('add', 'ann')
     asked(server)
@@ -105,7 +105,7 @@ describe('what is kept between runs', () => {
     assert.deepEqual(asked(server), ['tools/list', 'tools/call'])
   })
 
-  test('another value of a secret is another connection', async (t) => {
+  test('connections, separately for each value of a secret', async (t) => {
     const { server, run, secret } = await setUp(t)
     await run('add', 'ann')
     asked(server)
@@ -115,8 +115,8 @@ describe('what is kept between runs', () => {
   })
 })
 
-describe('what is not kept', () => {
-  test('a session that the server has ended: the call is made again in a new one', async (t) => {
+describe('not kept between runs', () => {
+  test('a session that the server has ended: the call is repeated in a new one', async (t) => {
     const { server, run } = await setUp(t)
     await run('add', 'ann')
     server.forget()
@@ -125,7 +125,7 @@ describe('what is not kept', () => {
     assert.deepEqual(asked(server), ['tools/call', 'DELETE', 'initialize', 'tools/call'])
   })
 
-  test('the same for each of several calls at once', async (t) => {
+  test('a session that the server has ended during several simultaneous calls', async (t) => {
     const server = await startMcpServer(TOOLS)
     const { service, model, stop } = await startWithModel('sqlite', LOCAL_TOOLS)
     t.after(async () => {
@@ -148,7 +148,7 @@ describe('what is not kept', () => {
     assert.deepEqual((await addAll([1, 2, 3])).toSorted(), ['2', '3', '4'])
   })
 
-  test('the same when its tools are asked for', async (t) => {
+  test('a session that the server has ended when its tools are listed', async (t) => {
     const { server, run, pass } = await setUp(t)
     await run('add', 'ann')
     server.forget()
@@ -158,7 +158,7 @@ describe('what is not kept', () => {
     assert.deepEqual(asked(server).slice(0, 1), ['tools/list'])
   })
 
-  test('a connection after an error, and what was known of its server', async (t) => {
+  test('a connection after an error, and what was known about its server', async (t) => {
     const { server, run } = await setUp(t)
     assert.match(JSON.stringify(await run('broken', 'ann')), /answered HTTP 500/)
     assert.equal(asked(server).at(-1), 'DELETE')

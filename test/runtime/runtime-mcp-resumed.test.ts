@@ -25,7 +25,7 @@ describe('an MCP server', () => {
     return runtime.run(runOf({ model: 'builtin/script', script, tools }))
   }
 
-  test('that closes the stream of an answer is asked again after the last event, at the time that it named', async (t) => {
+  test('that closes a response stream is asked to continue after the last event, at the time it named', async (t) => {
     const resumed: { after: unknown; waited: number }[] = []
     let closed = 0
     let asked: unknown
@@ -63,7 +63,7 @@ describe('an MCP server', () => {
     assert.ok((resumed[0]?.waited ?? 0) >= 115, `waited ${resumed[0]?.waited} ms`)
   })
 
-  test('that asks for OAuth is left out, and the log says that it is not supported yet', async (t) => {
+  test('that requires OAuth is left out, and the log says that OAuth is not supported', async (t) => {
     const server = await startLocalServer((_request, response) => {
       const challenge = 'Bearer resource_metadata="https://example.com/.well-known/oauth-protected-resource"'
       response.writeHead(401, { 'www-authenticate': challenge }).end()

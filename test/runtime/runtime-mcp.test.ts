@@ -75,7 +75,7 @@ async function offeredTools(tools: Parameters<typeof runOf>[0]['tools'] & {}) {
 }
 
 describe('an MCP server', () => {
-  test("offers its tools to the model and answers the model's calls", async () => {
+  test("offers its tools to the model and executes the model's calls", async () => {
     model.reply({ calls: [{ name: 'search', arguments: { query: 'cats' } }] }, { text: ['Here.'] })
     const outcome = await runtime.run(runOf({ model: 'local/tiny', tools: [mcp(first, { allow: ['search'] })] }))
     assert.equal(outcome.status === 'completed' && outcome.response, 'Here.')
@@ -92,7 +92,7 @@ describe('an MCP server', () => {
     assert.equal(model.requests[1]?.body.messages.at(-1)?.content, 'found cats')
   })
 
-  test('without a user the session is ended after the run, and every request is over', async () => {
+  test('without a user, the session is ended after the run, and all requests are closed', async () => {
     await callOnce('search', { query: 'x' })
     assert.equal(first.seen.at(-1)?.method, 'DELETE')
     await until('what the test waits for', () => first.open() === 0)
@@ -109,7 +109,7 @@ describe('an MCP server', () => {
     assert.equal((await callOnce('fail', {}, tools)).error, 'There is no tool fail')
   })
 
-  test('a name that clashes carries the position of its server', async () => {
+  test("tools with the same name get the server's position as a prefix", async () => {
     const both = [mcp(first, { allow: ['search', 'whoami'] }), mcp(second)]
     assert.deepEqual((await offeredTools(both)).names, ['mcp1_search', 'whoami', 'mcp2_search'])
     assert.equal((await callOnce('mcp2_search', {}, both)).result, 'found elsewhere')
@@ -149,12 +149,12 @@ describe('an MCP server', () => {
     assert.equal((await callOnce('fail', {})).error, 'no such note')
   })
 
-  test('a result over 256 KiB is an error, and so is a response over 1 MiB', async () => {
+  test('a result over 256 KiB, or a response over 1 MiB, is an error', async () => {
     assert.equal((await callOnce('huge', {})).error, 'The result is larger than 256 KiB')
     assert.equal((await callOnce('flood', {})).error, 'A response is larger than 1024 KiB')
   })
 
-  test('an answer of too many fields, or nested too deeply, leaves the server out before it is read', async () => {
+  test('a server whose response has too many fields, or is nested too deeply, is left out', async () => {
     const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k\\${index}`, {}]))
     const deep = JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`)
     for (const [enumeration, problem] of [
@@ -178,7 +178,7 @@ describe('an MCP server', () => {
     })
   })
 
-  test('cancel during a call ends the run and its connections', async () => {
+  test('cancelling during a call ends the run and its connections', async () => {
     const cancellation = new Cancellation()
     const script = Script.parse({ rules: [{ call: { tool: 'hang' } }] })
     const running = runtime.run(runOf({ model: 'builtin/script', script, tools: [mcp(first)] }, { cancellation }))
@@ -188,7 +188,7 @@ describe('an MCP server', () => {
     await until('what the test waits for', () => first.open() === 0)
   })
 
-  test('one that is down is a warning; the agent answers without its tools', async () => {
+  test('a server that is down causes a warning, and the agent answers without its tools', async () => {
     const gone = await startLocalServer(() => {})
     await gone.close()
     const { outcome, names } = await offeredTools([mcp(gone), mcp(second)])
@@ -199,7 +199,7 @@ describe('an MCP server', () => {
     assert.equal(outcome.logs[0]?.metadata.url, gone.url)
   })
 
-  test('one that never answers does not outlive the deadline', async () => {
+  test('a server that never answers does not extend the deadline', async () => {
     const silent = await startLocalServer(() => {})
     const limits = limitsOf({ timeout_ms: 100 })
     const outcome = await runtime.run(runOf({ tools: [mcp(silent)], limits }))

@@ -8,7 +8,7 @@ const sendTo = (url: string, ...hosts: string[]) =>
   fillHeaders(HEADERS, new URL(url), { KEY: { value: 'v4lue', hosts } })
 
 describe('a secret is sent', () => {
-  test('to the hosts it is for, at any port unless one is named', () => {
+  test('to its own hosts, at any port unless the host names one', () => {
     for (const [url, host] of [
       ['https://api.example.com/x', 'api.example.com'],
       ['https://API.example.com:8443/', 'api.example.com'],
@@ -22,7 +22,7 @@ describe('a secret is sent', () => {
     }
   })
 
-  test('to no other, however alike its name is', () => {
+  test('to no other host, however similar its name', () => {
     for (const [url, host] of [
       ['https://evil-api.example.com/', 'api.example.com'],
       ['https://evilapi.example.com/', 'api.example.com'],
@@ -44,7 +44,7 @@ describe('a secret is sent', () => {
   })
 })
 
-test('a secret that contains another one is hidden as a whole, in whatever order they are named', () => {
+test('a secret that contains another one is hidden completely, in any order', () => {
   const [short, long] = [
     ['SHORT', 'v4lue'],
     ['LONG', 'v4lue-and-more'],
@@ -58,7 +58,7 @@ test('a secret that contains another one is hidden as a whole, in whatever order
   }
 })
 
-test('what is left of a secret where a text was cut is hidden too, from half of it on', () => {
+test('the rest of a secret at the cut end of a text is hidden, too, if it is at least half of it', () => {
   const redact = redactor({ KEY: 'sk-0123456789abcdef', PIN: '4711' })
   for (const [cut, clean] of [
     ['Bearer sk-0123456789abcde', 'Bearer [secret KEY]'],

@@ -10,8 +10,8 @@ function problems(shape: z.ZodType, value: unknown): string[] {
   return shape.safeParse(value).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? []
 }
 
-describe('the shape of an HTTP tool', () => {
-  test('fills in what is left out', () => {
+describe("an HTTP tool's schema", () => {
+  test('fills in defaults', () => {
     assert.deepEqual(HttpTool.parse(http({})), {
       type: 'http',
       name: 'x',
@@ -26,7 +26,7 @@ describe('the shape of an HTTP tool', () => {
     })
   })
 
-  test('takes parameters in path and query', () => {
+  test('accepts parameters in path and query', () => {
     for (const url of [
       'https://example.com/{a}/b{c_1}',
       'https://example.com?q={a}',
@@ -54,12 +54,12 @@ describe('the shape of an HTTP tool', () => {
     'https://': 'must be a URL',
   }
   for (const [url, problem] of Object.entries(refused)) {
-    test(`refuses ${url}`, () => {
+    test(`rejects ${url}`, () => {
       assert.deepEqual(problems(HttpTool, http({ url })), [`url: ${problem}`])
     })
   }
 
-  test('refuses headers that frame the request, name another host or hold line breaks', () => {
+  test('rejects headers that frame the request, name another host or contain line breaks', () => {
     for (const name of ['Host', 'content-length', 'Transfer-Encoding', 'Proxy-Authorization', 'a b', '']) {
       assert.equal(HttpTool.safeParse(http({ headers: { [name]: 'x' } })).success, false, name)
     }
@@ -67,7 +67,7 @@ describe('the shape of an HTTP tool', () => {
     assert.equal(HttpTool.safeParse(http({ headers: { 'x-a': 'Bearer {{secret.KEY}}' } })).success, true)
   })
 
-  test('refuses unknown fields and two tools of one name', () => {
+  test('rejects unknown fields and two tools with the same name', () => {
     assert.equal(HttpTool.safeParse(http({ verb: 'GET' })).success, false)
     assert.deepEqual(problems(Tools, [http({}), http({})]), ['1.name: is used more than once'])
   })

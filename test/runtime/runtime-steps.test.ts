@@ -27,12 +27,12 @@ const next = (steps: Step[], max_steps = 8, attempt = 1) => nextStep(steps, { ma
 const numbersOf = (step: ReturnType<typeof next>) =>
   step.kind === 'tools' ? step.calls.map(({ call, number }) => `${call.name} ${number}`) : assert.fail(step.kind)
 
-describe('what a run does next', () => {
-  test('asks the model first', () => {
+describe('the next step of a run', () => {
+  test('is a model call at first', () => {
     assert.deepEqual(next([]), { kind: 'model', rounds: [], asksOutput: false })
   })
 
-  test('calls the tools that the model asked for', () => {
+  test('is the tool calls that the model requested', () => {
     const [a, b] = asked('a', 'b').calls
     assert.deepEqual(next([model('a', 'b')]), {
       kind: 'tools',
@@ -43,18 +43,18 @@ describe('what a run does next', () => {
     })
   })
 
-  test('calls only the tools that have not answered yet, whichever those are', () => {
+  test('is only the tool calls without a result, whatever their order', () => {
     assert.deepEqual(numbersOf(next([model('a', 'b'), tool('a')])), ['b 3'])
     assert.deepEqual(numbersOf(next([model('a', 'b'), tool('b', 1)])), ['a 2'])
   })
 
-  test('numbers a call alike in every attempt', () => {
+  test('has the same call numbers in every attempt', () => {
     const steps = [model('a', 'b'), tool('b', 1), tool('a'), model('c', 'd')]
     assert.deepEqual(numbersOf(next(steps)), ['c 5', 'd 6'])
     assert.deepEqual(numbersOf(next([...steps, tool('d', 1)], 8, 2)), ['c 5'])
   })
 
-  test('is in doubt about calls that an earlier attempt may have made', () => {
+  test('marks calls as uncertain that an earlier attempt might have made', () => {
     const doubts = (attempt: number) => {
       const step = next([model('a')], 8, attempt)
       return step.kind === 'tools' && step.calls.map(({ isInDoubt }) => isInDoubt)
@@ -63,7 +63,7 @@ describe('what a run does next', () => {
     assert.deepEqual(doubts(2), [true])
   })
 
-  test('a call that people were asked about is in doubt only if they approved it', () => {
+  test('marks an approved call as uncertain only if an earlier attempt might have made it after the approval', () => {
     const doubts = (decided: Pick<Ruling, 'kind' | 'decision'>, attempt: number) => {
       const ruling = { call_id: 'call_0', tool: 'a', by: 'key_1', ...decided }
       const step = next([model('a'), { kind: 'approval', index: 0, decided: ruling, ...taken }], 8, attempt)
@@ -78,7 +78,7 @@ describe('what a run does next', () => {
     assert.deepEqual(doubts({ kind: 'question', decision: 'approved' }, 3), [false])
   })
 
-  test('asks again when all of them have, and shows every round with its results in the order of the calls', () => {
+  test("is a model call when all results are there, with each round's results in the order of the calls", () => {
     const step = next([model('a', 'b'), tool('b', 1), tool('a'), model('c'), tool('c')])
     assert.deepEqual(step.kind === 'model' && step.rounds.map(({ results }) => results), [
       [resultOf('a'), resultOf('b')],
@@ -86,11 +86,11 @@ describe('what a run does next', () => {
     ])
   })
 
-  test('answers when the model calls nothing', () => {
+  test('is the answer if the model requests no tool', () => {
     assert.deepEqual(next([model('a'), tool('a'), model()]), { kind: 'answer', finish: 'stop' })
   })
 
-  test('does not call the tools of the last answer it may have', () => {
+  test('does not include the tool calls of the last allowed answer', () => {
     assert.deepEqual(next([model('a'), tool('a'), model('b')], 2), {
       kind: 'over',
       limit: { name: 'max_steps', most: 2 },
@@ -98,7 +98,7 @@ describe('what a run does next', () => {
     assert.deepEqual(next([model('a'), tool('a'), model()], 2), { kind: 'answer', finish: 'stop' })
   })
 
-  test('waits until the time that the last step names, and then continues', () => {
+  test('waits until the time in the last step, and then continues', () => {
     const wait = (finished_at: number): Step => ({ kind: 'wait', reason: 'busy', ...spent, ...taken, finished_at })
     assert.deepEqual(next([wait(now + 1)]), { kind: 'wait', until: now + 1 })
     const early = { ...wait(now + 1), attempt: taken.attempt - 1 }
@@ -107,7 +107,7 @@ describe('what a run does next', () => {
     assert.deepEqual(numbersOf(next([model('a'), wait(now)])), ['a 2'])
   })
 
-  test('does not know whether a call was made when its service stopped; it was not before any other wait', () => {
+  test('marks a call as uncertain after a stop of the service, but not after any other wait', () => {
     const doubts = (reason: string) => {
       const step = next([model('a'), { kind: 'wait', reason, ...spent, ...taken }], 8, taken.attempt + 1)
       return step.kind === 'tools' && step.calls.map(({ isInDoubt }) => isInDoubt)
@@ -117,22 +117,22 @@ describe('what a run does next', () => {
   })
 })
 
-describe('what ends a run', () => {
+describe('a run is ended', () => {
   const limited = (steps: Step[], limits: object) => nextStep(steps, { max_steps: 64, attempt: 1, now, ...limits })
   const rounds = (count: number) => Array.from({ length: count }, (_, i) => [model(`t${i}`), tool(`t${i}`)]).flat()
 
-  test('tokens, before the model is asked and before a tool is called, in whichever attempt they were used', () => {
+  test('by its tokens from all attempts, before a model call or tool call', () => {
     const over = { kind: 'over', limit: { name: 'max_tokens_per_run', most: 4, used: 4 } }
     assert.deepEqual(limited(rounds(2), { max_tokens_per_run: 4 }), over)
     assert.deepEqual(limited([...rounds(1), model('b')], { max_tokens_per_run: 4, attempt: 3 }), over)
     assert.equal(limited(rounds(2), { max_tokens_per_run: 5 }).kind, 'model')
-    // An answer that is there is not thrown away.
+    // An existing answer is not discarded.
     assert.equal(limited([...rounds(1), model()], { max_tokens_per_run: 1 }).kind, 'answer')
     const paused: Step = { kind: 'wait', reason: 'Paused', ...spent, ...taken }
     assert.deepEqual(limited([paused, paused], { max_tokens_per_run: 4 }), over)
   })
 
-  test('costs, and a cost that is not known', () => {
+  test('by its cost, and by an unknown cost', () => {
     const costing = (cost_nano: number | null): Step => ({ ...model('a'), cost_nano }) as Step
     const at = (cost_nano: number | null) => limited([costing(cost_nano), tool('a')], { max_cost_per_run: 0.5 })
     assert.equal(at(499_999_999).kind, 'model')
@@ -141,7 +141,7 @@ describe('what ends a run', () => {
     }
   })
 
-  test('tool calls: an answer with more calls than allowed makes none of them', () => {
+  test('by its tool calls: if an answer exceeds the limit, none of its calls is made', () => {
     const limits = { max_tool_calls: 2 }
     assert.deepEqual(limited([...rounds(1), model('a', 'b')], limits), {
       kind: 'over',
@@ -150,7 +150,7 @@ describe('what ends a run', () => {
     assert.equal(limited([...rounds(1), model('a')], limits).kind, 'tools')
   })
 
-  test('the same call again and again, whatever was stored of it and in whichever attempt', () => {
+  test('by the same call several times in a row, from any attempt', () => {
     const letters = fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 12 })
     fc.assert(
       fc.property(letters, fc.integer({ min: 1, max: 4 }), (names, attempt) => {

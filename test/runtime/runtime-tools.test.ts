@@ -104,7 +104,7 @@ const agent = (more: Partial<AgentSpec> = {}): Partial<AgentSpec> => ({
 })
 
 describe('the tool loop', () => {
-  test('calls tools, feeds results back, sums usage, reports every step', async () => {
+  test('calls tools, sends results back, sums usage, and reports every step', async () => {
     model.reply(
       {
         text: ['Let me look.'],
@@ -188,7 +188,7 @@ describe('the tool loop', () => {
     ['an unknown tool', { name: 'wether', arguments: '{}' }, /There is no tool wether/],
   ]
   for (const [what, call, error] of bad) {
-    test(`${what} is reported to the model, which may continue`, async () => {
+    test(`${what} is reported to the model, which can continue`, async () => {
       model.reply({ calls: [call] }, { text: ['Sorry.'] })
       const outcome = completed(await runtime.run(runOf(agent())))
       assert.equal(outcome.response, 'Sorry.')
@@ -200,7 +200,7 @@ describe('the tool loop', () => {
     })
   }
 
-  test('a model that never stops calling fails after max_steps, its last calls not made', async () => {
+  test('a model that never stops calling tools fails after max_steps, without its last calls', async () => {
     const limits = limitsOf({ max_steps: 3 })
     const again = { calls: [{ name: 'weather', arguments: { city: 'Oslo' } }] }
     model.reply(again, again, again)
@@ -214,7 +214,7 @@ describe('the tool loop', () => {
     assert.deepEqual(outcome.usage, { input_tokens: 30, output_tokens: 15, total_tokens: 45 })
   })
 
-  test('at most sixteen calls of one step are made', async () => {
+  test('makes at most sixteen calls per step', async () => {
     model.reply(
       { calls: Array.from({ length: 18 }, (_, i) => ({ name: 'weather', arguments: { city: `Oslo ${i}` } })) },
       { text: ['ok'] },
@@ -224,7 +224,7 @@ describe('the tool loop', () => {
     assert.equal(toolCalls(outcome).filter((step) => 'error' in step).length, 2)
   })
 
-  test('a run takes 4 MiB of results in all; calls beyond that fail', async () => {
+  test('limits all results of a run to 4 MiB; calls beyond that fail', async () => {
     const calls = Array.from({ length: 16 }, (_, i) => ({ name: 'weather', arguments: { i } }))
     model.reply({ calls }, { calls: calls.slice(0, 1) }, { calls: calls.slice(0, 1) }, { text: ['enough'] })
     const outcome = completed(await runtime.run(runOf(agent({ tools: [loose({ url: `${api.url}/large` })] }))))
@@ -240,7 +240,7 @@ describe('the tool loop', () => {
     assert.equal(seen.length, 17)
   })
 
-  test('what tools have answered in earlier attempts counts too', async () => {
+  test('includes results of earlier attempts in that limit', async () => {
     const tools = [loose({ url: `${api.url}/large` })]
     const calls = Array.from({ length: 16 }, (_, i) => ({ name: 'weather', arguments: { i } }))
     model.reply({ calls }, { text: ['so far'] }, { calls: calls.slice(0, 1) }, { text: ['enough'] })
@@ -252,7 +252,7 @@ describe('the tool loop', () => {
     assert.equal(last && 'error' in last && last.error, 'The tool results of this run exceed 4 MiB in total.')
   })
 
-  test('tool results are also reported for a run that is cancelled while another call is in progress', async () => {
+  test('tool results are also reported for a run that is cancelled during another call', async () => {
     const cancellation = new Cancellation()
     const tools = [weather(), loose({ name: 'slow', url: `${api.url}/slow` })]
     model.reply({
@@ -270,7 +270,7 @@ describe('the tool loop', () => {
     )
   })
 
-  test('cancel during a tool call closes its socket', async () => {
+  test('cancelling during a tool call closes its connection', async () => {
     const arrived = Promise.withResolvers<{ closed: Promise<unknown> }>()
     const slow = await startLocalServer((_request, response) => {
       arrived.resolve({ closed: new Promise((resolve) => response.on('close', resolve)) })
@@ -287,7 +287,7 @@ describe('the tool loop', () => {
     await slow.close()
   })
 
-  test('a script may call a tool with templated arguments and use its result', async () => {
+  test('a script can call a tool with templated arguments and use its result', async () => {
     const rules = [
       {
         match: { contains: 'weather' },
@@ -309,20 +309,20 @@ describe('the tool loop', () => {
 })
 
 describe('an HTTP tool', () => {
-  test('encodes path and query parameters and puts the rest of a GET into the query', async () => {
+  test('encodes path and query parameters, and puts other arguments of a GET into the query', async () => {
     const tool = loose({ url: `${api.url}/a/{path}?q={query}` })
     await callOnce(tool, { path: 'x/../y?z#', query: 'a&b=c', page: 2, tags: ['p', 'q'], where: { a: 1 }, none: null })
     assert.equal(seen[0]?.url, '/a/x%2F..%2Fy%3Fz%23?q=a%26b%3Dc&page=2&tags=p&tags=q&where=%7B%22a%22%3A1%7D')
     assert.equal(seen[0]?.body, '')
   })
 
-  test('a DELETE has no body either: the rest is in its query', async () => {
+  test('puts other arguments of a DELETE into the query, without a body', async () => {
     await callOnce(loose({ method: 'DELETE', url: `${api.url}/a/{id}` }), { id: 7, reason: 'old' })
     assert.deepEqual([seen[0]?.method, seen[0]?.url, seen[0]?.body], ['DELETE', '/a/7?reason=old', ''])
     assert.equal(seen[0]?.headers['content-type'], undefined)
   })
 
-  test('sends the rest of a POST as JSON', async () => {
+  test('sends other arguments of a POST as JSON', async () => {
     await callOnce(loose({ method: 'POST', url: `${api.url}/a/{id}` }), { id: 7, n: [1], deep: { x: null } })
     assert.equal(seen[0]?.method, 'POST')
     assert.equal(seen[0]?.url, '/a/7')
@@ -331,24 +331,24 @@ describe('an HTTP tool', () => {
   })
 
   for (const id of ['.', '..', '', null, ['x'], { a: 1 }]) {
-    test(`refuses ${JSON.stringify(id)} as a part of the path`, async () => {
+    test(`rejects ${JSON.stringify(id)} as part of the path`, async () => {
       const { error } = await callOnce(loose({ method: 'DELETE', url: `${api.url}/a/{id}/b` }), { id })
       assert.ok(error)
       assert.equal(seen.length, 0)
     })
   }
 
-  test('an error status is an error result with the beginning of the body', async () => {
+  test('an error status is an error with the start of the body', async () => {
     const { error } = await callOnce(loose({ url: `${api.url}/broken` }), {})
     assert.equal(error, 'HTTP 500: boom undefined')
   })
 
-  test('also of one that is longer than a response may be', async () => {
+  test('a long error body is cut, too', async () => {
     const { error } = await callOnce(loose({ url: `${api.url}/long-error` }), {})
     assert.equal(error, `HTTP 503: ${'x'.repeat(2_000)}`)
   })
 
-  test('a reply is read in the charset that it names', async () => {
+  test('the response is decoded with the charset that it names', async () => {
     assert.equal((await callOnce(loose({ url: `${api.url}/latin` }), {})).result, 'Größe: 12 m²')
   })
 
@@ -362,12 +362,12 @@ describe('an HTTP tool', () => {
     assert.equal(outcome.status, 'completed')
   })
 
-  test('a dead connection is an error that names host and code', async () => {
+  test('a broken connection is an error with host and code', async () => {
     const { error } = await callOnce(loose({ url: `${api.url}/reset` }), {})
     assert.match(error ?? '', new RegExp(`^The request to ${api.host} failed \\(\\w+\\)$`))
   })
 
-  test('an address the guard refuses is an error', async () => {
+  test('an address that is not allowed is an error', async () => {
     const { error } = await callOnce(loose({ url: 'http://169.254.169.254/latest' }), {})
     assert.equal(
       error,
@@ -375,7 +375,7 @@ describe('an HTTP tool', () => {
     )
   })
 
-  // The guarded client never follows one; whatever else is handed in must not either.
+  // The guarded client never follows redirects, and another client must not either.
   for (const [name, client] of Object.entries({ guarded: undefined, platform: globalThis.fetch })) {
     test(`redirects are not followed with the ${name} client`, async () => {
       const secrets = { API_TOKEN: { value: SECRET, hosts: [api.host] } }

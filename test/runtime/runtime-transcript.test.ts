@@ -25,12 +25,12 @@ const START = { characters: 0, tools: 0 }
 const WHOLE = { text: 'Let me see. It is noon.', tools: ['tool_call', 'tool_result'] }
 
 describe('event ids', () => {
-  test('say attempt, characters and tool events', () => {
+  test('contain attempt, characters and tool events', () => {
     assert.equal(eventId({ attempt: 2, characters: 12, tools: 3 }), '2.12.3')
     assert.deepEqual(readEventId('2.12.3'), { attempt: 2, characters: 12, tools: 3 })
   })
 
-  test('the last one is after everything, anything else is none', () => {
+  test('"done" is after all others, and other texts are not event IDs', () => {
     assert.deepEqual(readEventId('done'), { attempt: Infinity, characters: Infinity, tools: Infinity })
     for (const id of ['', '12', '12.3', '1.2.3.4', '-1.0.0', '1.2.x', '9999999999.0.0', ' 1.0.0']) {
       assert.equal(readEventId(id), undefined, id)
@@ -38,8 +38,8 @@ describe('event ids', () => {
   })
 })
 
-describe('a run that is followed', () => {
-  test('reports each event as it comes', () => {
+describe('following a run', () => {
+  test('reports each event as it happens', () => {
     const run = liveRun()
     const events: StreamEvent[] = []
     run.follow(START, (event) => events.push(event))
@@ -51,7 +51,7 @@ describe('a run that is followed', () => {
     assert.deepEqual(heard(events), WHOLE)
   })
 
-  test('from any event on, joined at any moment, sends the rest once: nothing missing, nothing twice', () => {
+  test('from any event and at any moment sends the rest once: nothing is missing or repeated', () => {
     const first = new Transcript(2)
     const ids = ['2.0.0', ...SAID.map((event) => first.add(event).id)]
     for (const [heardCount, id] of ids.entries()) {
@@ -70,7 +70,7 @@ describe('a run that is followed', () => {
     }
   })
 
-  test('partway through a piece of text, sends the rest of the piece', () => {
+  test('from within a chunk of text sends the rest of that chunk', () => {
     const run = liveRun()
     const events: StreamEvent[] = []
     run.follow({ characters: 4, tools: 0 }, (event) => events.push(event))
@@ -78,7 +78,7 @@ describe('a run that is followed', () => {
     assert.deepEqual(events, [{ id: '2.12.0', event: 'delta', data: { text: 'me see. ' } }])
   })
 
-  test('a follower that has left gets no more events', () => {
+  test('ends for a follower that has left', () => {
     const run = liveRun()
     const events: StreamEvent[] = []
     const leave = run.follow(START, (event) => events.push(event))

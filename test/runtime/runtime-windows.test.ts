@@ -55,7 +55,7 @@ function notesOf({ logs }: RunOutcome): string[] {
   return logs.filter(({ message }) => message.includes('Left out')).map(({ level, message }) => `${level} ${message}`)
 }
 
-describe('a session longer than its model takes', () => {
+describe("a session that is longer than its model's context", () => {
   test('is answered with its newest turns, and the log says how many were left out', async () => {
     server.takeAtMost(4500)
     const outcome = completed(await runtime.run(runOf({ model: MODEL }, { history: turns(16), message: 'And now?' })))
@@ -69,7 +69,7 @@ describe('a session longer than its model takes', () => {
     assert.match(outcome.logs[0]?.message ?? '', /^Model provider local answered 400: the conversation is too long/)
   })
 
-  test('is not refused a second time: what the model takes is remembered, for an hour', async () => {
+  test("is not refused again for an hour, because the model's limit is remembered", async () => {
     server.takeAtMost(4500)
     const ask = () => runtime.run(runOf({ model: MODEL }, { history: turns(16) }))
     await ask()
@@ -82,7 +82,7 @@ describe('a session longer than its model takes', () => {
     assert.equal(server.requests.length, asked + 4)
   })
 
-  test('a provider that says how much it takes is asked once more, with that', async () => {
+  test('is retried once if the provider reports its limit', async () => {
     const message =
       "This model's maximum context length is 2000 tokens. However, your messages resulted in 4100 tokens. Please reduce the length of the messages."
     server.takeAtMost(8000, { status: 400, body: { error: { message, code: 'context_length_exceeded' } } })
@@ -91,7 +91,7 @@ describe('a session longer than its model takes', () => {
     assert.deepEqual(shownTurns(), [11, 12, 13, 14, 15])
   })
 
-  test('a refusal within the stream is recognized too', async () => {
+  test('is recognized from an error within the stream, too', async () => {
     const error = {
       code: 500,
       message: 'the request exceeds the available context size',
@@ -102,7 +102,7 @@ describe('a session longer than its model takes', () => {
     assert.deepEqual(shownTurns(), [12, 13, 14, 15])
   })
 
-  test('also after tool calls, whose results stay', async () => {
+  test('is shortened after tool calls as well, and their results are kept', async () => {
     server.takeAtMost(4500)
     server.reply({ calls: [{ name: 'nothing', arguments: {} }] }, { text: ['done'] })
     const outcome = completed(
@@ -112,7 +112,7 @@ describe('a session longer than its model takes', () => {
     assert.equal(toolCalls(outcome).length, 1)
   })
 
-  test('a single turn that is too long is cut, and the turns around it stay', async () => {
+  test('keeps the turns around one that is too long and is cut', async () => {
     const [first, second] = turns(2) as [Turn, Turn]
     const long: Turn = { role: 'user', content: 'turn 7: '.padEnd(60_000, 'ö') }
     server.takeAtMost(8000)
@@ -122,7 +122,7 @@ describe('a session longer than its model takes', () => {
     assert.match(sent?.content ?? '', /ö \[…\]$/)
   })
 
-  test('instructions and message are never cut: what is too long even alone fails, and spoils nothing for others', async () => {
+  test('fails if instructions and message alone are too long, which does not affect other runs', async () => {
     server.takeAtMost(4500)
     const message = 'y'.repeat(5000)
     const outcome = await runtime.run(
@@ -146,14 +146,14 @@ describe('a session longer than its model takes', () => {
 describe('limits.max_input_tokens', () => {
   const limits = limitsOf({ max_input_tokens: 1000 })
 
-  test('keeps the prompt within it without asking the model first', async () => {
+  test('shortens the prompt before the model is called', async () => {
     const outcome = completed(await runtime.run(runOf({ model: MODEL, limits }, { history: turns(16) })))
     assert.equal(server.requests.length, 1)
     assert.deepEqual(shownTurns(), [13, 14, 15])
     assert.equal(notesOf(outcome).length, 1)
   })
 
-  test('memories have a quarter of it beside a long history, the best first', async () => {
+  test('memories get a quarter of it next to a long history, best first', async () => {
     const recalled = ['best', 'second', 'third'].map((word) => ({
       content: word.padEnd(600, '.'),
       role: null,
@@ -166,7 +166,7 @@ describe('limits.max_input_tokens', () => {
     assert.deepEqual(shownTurns(), [14, 15])
   })
 
-  test('and what they take is taken from the history: both together stay within it', async () => {
+  test('memories reduce the history, so both together stay within it', async () => {
     const recalled = ['best', 'second', 'third'].map((word) => ({
       content: word.padEnd(300, '.'),
       role: null,
@@ -182,11 +182,11 @@ describe('limits.max_input_tokens', () => {
     assert.match(prompt, /best\./)
     assert.match(prompt, /second\./)
     assert.ok(shownTurns().includes(15))
-    // A token counts as four characters.
+    // A token is counted as four characters.
     assert.ok(prompt.length <= 4 * 1000, `${prompt.length} characters`)
   })
 
-  test('holds for built-in models too', async () => {
+  test('applies to built-in models, too', async () => {
     const words = 'the lighthouse keeper '
     const history: Turn[] = [{ role: 'user', content: words.repeat(400) }, ...turns(3)]
     const asked = { history, message: 'What about the lighthouse?' }
@@ -196,14 +196,14 @@ describe('limits.max_input_tokens', () => {
     assert.equal(few.response, 'I remember nothing about that.')
   })
 
-  test('nothing is left out, and nothing logged, while all fits', async () => {
+  test('nothing is left out or logged if everything fits', async () => {
     const outcome = completed(await runtime.run(runOf({ model: MODEL, limits }, { history: turns(3) })))
     assert.deepEqual(shownTurns(), [0, 1, 2])
     assert.deepEqual(outcome.logs, [])
   })
 })
 
-describe('how servers say that a prompt is too long', () => {
+describe('errors of servers for a prompt that is too long', () => {
   for (const [status, text, max_tokens] of [
     [400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 8545 tokens.", 8192],
     [400, 'Your input exceeds the context window of this model.', undefined],
@@ -231,14 +231,14 @@ describe('how servers say that a prompt is too long', () => {
     [429, 'Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000.'],
     [503, 'The server is overloaded'],
   ] as const) {
-    test(`not this: ${status} ${text.slice(0, 60)}`, () => {
+    test(`not recognized: ${status} ${text.slice(0, 60)}`, () => {
       assert.equal(promptRefusal(status, text), undefined)
     })
   }
 })
 
-describe('a prompt whose results of tools alone are too long', () => {
-  /** How often the body is written until the prompt is fitted. The real one takes 20 ms for 4 MB. */
+describe('a prompt whose tool results alone are too long', () => {
+  /** How often the body is serialized until the prompt fits. Serializing takes 20 ms for 4 MB. */
   const written = (results: number, budget: number) => {
     let writes = 0
     const { agent, message, context } = runOf({ model: MODEL, memory: { history: 200, recall: 0 } })
@@ -255,11 +255,11 @@ describe('a prompt whose results of tools alone are too long', () => {
     return { writes, shown: fitted.history.length, left_out: left_out?.turns }
   }
 
-  test('is written once, without its history', () => {
+  test('is built once, without its history', () => {
     assert.deepEqual(written(40, 1_000), { writes: 1, shown: 0, left_out: 50 })
   })
 
-  test('and one that fits as it is, too', () => {
+  test('is also built only once if it fits', () => {
     assert.deepEqual(written(1, 100_000), { writes: 1, shown: 50, left_out: undefined })
   })
 })

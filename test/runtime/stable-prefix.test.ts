@@ -6,8 +6,8 @@ import { newAgent } from '../support/service/agents.ts'
 import type { Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
-/** Vendors of this protocol cache by themselves what begins as an earlier request did, to the byte. */
-describe('prompts of an OpenAI-compatible provider', () => {
+/** Providers with this protocol cache prompts that start exactly like an earlier request. */
+describe('consecutive prompts for an OpenAI-compatible provider', () => {
   let service: Service
   let model: ModelServer
   let tool: LocalServer
@@ -21,7 +21,7 @@ describe('prompts of an OpenAI-compatible provider', () => {
     await tool.close()
   })
 
-  test('begin as the ones before them did: instructions, tools and earlier turns stay, and memories come behind them', async () => {
+  test('start with the same instructions, tools and earlier turns, and memories come after them', async () => {
     const agent = await newAgent(service, {
       model: 'local/test-model',
       instructions: 'You run the harbour office.',
@@ -36,7 +36,7 @@ describe('prompts of an OpenAI-compatible provider', () => {
       return model.requests.map(({ body }) => ({ ...body, messages: body.messages.map((one) => JSON.stringify(one)) }))
     }
     const first = await say('Is the berth by the crane free?')
-    // Another session of the same user is remembered from the next turn on.
+    // Another session of the same user is recalled from the next turn on.
     const context = { user_id: 'ann', session_id: 'sunday' }
     await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'My berth has a crane.', context } })
     const second = await say('And the berth behind the crane?')

@@ -11,7 +11,7 @@ import { storeFolder } from '../support/stores/store-folder.ts'
 
 const tools = [HttpTool.parse({ type: 'http', name: 'act', url: NOWHERE })]
 
-test('a run whose connection to the database breaks off has not failed: another attempt can go on', async (t) => {
+test('a run whose database connection breaks does not fail, so another attempt can continue it', async (t) => {
   const database = await freshPostgres()
   const data = await storeFolder('away')
   const storage = await openStorage({ data, database: { url: database.url, poolSize: 2 } })

@@ -58,7 +58,7 @@ onManyNodes(
   'secrets',
   (service, engine) => {
     describe('PUT /v1/secrets/{name}', () => {
-      test('sets a secret, and its value never comes back', async () => {
+      test('sets a secret; its value is never returned', async () => {
         const reply = await setFor(service(), 'FIRST', VALUE)
         assert.equal(reply.status, 200)
         const { created_at, updated_at, ...rest } = reply.body.data
@@ -69,7 +69,7 @@ onManyNodes(
         assert.ok(!(listed.text + reply.text).includes(VALUE))
       })
 
-      test('again: the same reply but for the time, and the new value counts from the next call on', async () => {
+      test('replaces a secret, and the next call uses the new value', async () => {
         await setFor(service(), 'CHANGING', 'before')
         await createCaller(service(), 'changing', 'CHANGING')
         assert.equal((await ask(service(), 'changing')).sent, 'Bearer before')
@@ -81,7 +81,7 @@ onManyNodes(
         assert.equal((await ask(service(), 'changing')).sent, 'Bearer after')
       })
 
-      test('400 for what cannot be a name, a value or a host, without quoting the value', async () => {
+      test('400 for an invalid name, value or host, without quoting the value', async () => {
         const good = { value: VALUE, hosts: ['api.example.com'] }
         const bad: [string, object, string][] = [
           ['1ST', good, 'name'],
@@ -107,7 +107,7 @@ onManyNodes(
         }
       })
 
-      test('a name that objects have anyway is a name like any other', async () => {
+      test('names like __proto__ and constructor work', async () => {
         for (const name of ['__proto__', 'constructor', 'toString']) {
           await createCaller(service(), `caller-${name.replaceAll('_', '').toLowerCase()}`, name)
           const { reply } = await ask(service(), `caller-${name.replaceAll('_', '').toLowerCase()}`)
@@ -118,11 +118,11 @@ onManyNodes(
         }
       })
 
-      test('a secret of moorage.yaml stays and wins, and the reply says so', async () => {
+      test('a secret in moorage.yaml always wins, and the reply says so', async () => {
         const reply = await setFor(service(), ONE_FOR_ALL, 'from the api')
         assert.equal(reply.body.data.overridden, true)
         await createCaller(service(), 'from-file', ONE_FOR_ALL)
-        // The file's secret is for another host: the one of the API, which is for this one, must not be used instead.
+        // The secret in the file is for another host. The API's secret, which is for this host, must not be used instead.
         const { reply: answer, sent: header } = await ask(service(), 'from-file')
         assert.equal(header, undefined)
         assert.match(answer.body.data.response, /FROM_FILE can't be sent to/)
@@ -173,7 +173,7 @@ onManyNodes(
     })
 
     describe('DELETE /v1/secrets/{name}', () => {
-      test('then tools that name it fail; a second time there is nothing to delete', async () => {
+      test('tools that use the secret fail afterwards; deleting it again is 404', async () => {
         await setFor(service(), 'GOING', 'x')
         await createCaller(service(), 'going', 'GOING')
         assert.equal((await ask(service(), 'going')).sent, 'Bearer x')
@@ -184,7 +184,7 @@ onManyNodes(
       })
     })
 
-    test('who may: manage, of the whole service, for everybody', async () => {
+    test('secrets require manage on the whole service, for all users', async () => {
       const agent_id = await createAgent(service(), 'narrow')
       const keys = {
         developer: (await createKey(service(), { role: 'developer' })).secret,
@@ -217,7 +217,7 @@ onManyNodes(
       }
     })
 
-    test('it is there after a restart; one that was tampered with takes no other with it', async () => {
+    test("secrets are kept after a restart; a damaged one doesn't affect the others", async () => {
       await setFor(service(), 'LASTING', 'lasts')
       await setFor(service(), 'BROKEN', 'breaks')
       await createCaller(service(), 'lasting', 'LASTING')
@@ -228,7 +228,7 @@ onManyNodes(
         .select('value')
         .where('name', '=', 'LASTING')
         .executeTakeFirstOrThrow()
-      // Sealed for its own name: another's value does not open under this one.
+      // Encrypted for its own name: another secret's value can't be decrypted under this one.
       await db.updateTable('secrets').set({ value }).where('name', '=', 'BROKEN').execute()
       await service().restart()
       assert.equal((await ask(service(), 'lasting')).sent, 'Bearer lasts')
@@ -236,7 +236,7 @@ onManyNodes(
       assert.match(service().log(), /a secret can't be decrypted/)
     })
 
-    betweenNodes(engine)('what one node is told the others know soon', async () => {
+    betweenNodes(engine)('a change on one node soon takes effect on the others', async () => {
       await setFor(service(), 'SHARED', 'old')
       await createCaller(service(), 'sharing', 'SHARED')
       const other = await service().beside()
@@ -281,7 +281,7 @@ onAnyEngine('moorage secrets', (service) => {
   })
   after(() => shell.remove())
 
-  test('set reads the value from stdin, list shows names and hosts, remove deletes', async () => {
+  test('set reads the value from stdin, list shows names and hosts, and remove deletes it', async () => {
     const set = ['secrets', 'set', 'CRM', '--hosts', 'crm.example.com,crm.example.org']
     const done = await shell.moorage(set, { stdin: `${VALUE}\n` })
     assert.equal(done.code, 0, done.stderr)
@@ -297,7 +297,7 @@ onAnyEngine('moorage secrets', (service) => {
     assert.equal((await shell.moorage(['secrets', 'rm', 'CRM', '--yes'])).code, 3)
   })
 
-  test('an argument is no place for a value; without one, or without hosts, it says what to do', async () => {
+  test('a value as an argument is refused; without a value or hosts, it says what to do', async () => {
     const withArgument = await shell.moorage(['secrets', 'set', 'CRM', VALUE, '--hosts', 'a.example'])
     assert.equal(withArgument.code, 2)
     const empty = await shell.moorage(['secrets', 'set', 'CRM', '--hosts', 'a.example'])
@@ -308,7 +308,7 @@ onAnyEngine('moorage secrets', (service) => {
     assert.match(nowhere.stderr, /--hosts/)
   })
 
-  test('works on the store itself where no key is configured; the service notices', async () => {
+  test('works on the local data if no key is configured, and the service notices', async () => {
     const url = databaseUrl(service())
     const env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
     const host = newShell()

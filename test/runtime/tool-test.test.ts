@@ -64,7 +64,7 @@ onAnyEngine(
       await service().call('PUT', '/v1/secrets/WEATHER', { body })
     })
 
-    test('calls an HTTP tool as a run would: with its secret, which no one sees', async () => {
+    test('calls an HTTP tool as a run would, with its secret, which stays hidden', async () => {
       const { name, description, input_schema } = weather()
       const offered = { name, description, input_schema }
       assert.deepEqual(await tried(service(), { tool: weather(), call: { arguments: { city: 'Oslo' } } }), {
@@ -89,14 +89,14 @@ onAnyEngine(
       assert.deepEqual([idle.result, idle.error], ['nothing', null])
     })
 
-    test('without a call it says what the model would be offered, and calls nothing', async () => {
+    test('without a call, it returns what the model would be offered, and calls nothing', async () => {
       const { tools, result, error } = await tried(service(), { tool: weather() })
       assert.deepEqual([tools.length, result, error, calls], [1, null, null, []])
       const asked = await tried(service(), { tool: { type: 'ask_person' } })
       assert.equal(asked.tools[0].name, 'ask_person')
     })
 
-    test('says what went wrong: arguments, address, secret, the answer', async () => {
+    test('reports what went wrong: arguments, URL, secret, response', async () => {
       const errorOf = async (tool: object, args: object = { city: 'Oslo' }) =>
         (await tried(service(), { tool, call: { arguments: args } })).error
       assert.match(await errorOf(weather(), {}), /^Invalid arguments: .*city/)
@@ -111,7 +111,7 @@ onAnyEngine(
       assert.match(await errorOf(weather({ headers: { X: '{{secret.NOT_THERE}}' } })), /NOT_THERE is not configured/)
     })
 
-    test('asks an MCP server again for its tools, and calls the one that is named', async () => {
+    test("lists an MCP server's tools again, and calls the named one", async () => {
       const tool = { type: 'mcp', url: mcp.url }
       const listed = await tried(service(), { tool })
       assert.deepEqual(
@@ -128,7 +128,7 @@ onAnyEngine(
       assert.deepEqual(dead, { tools: [], result: null, error: 'The request to 127.0.0.1:2 failed (ECONNREFUSED)' })
     })
 
-    test('400 for anything that is not a tool, at its field; a person is not called', async () => {
+    test("400 at the field of an invalid tool; ask_person can't be called", async () => {
       const fieldOf = async (body: object) => {
         const reply = await testTool(service(), body)
         assert.equal(reply.status, 400, reply.text)
@@ -140,7 +140,7 @@ onAnyEngine(
       assert.equal(await fieldOf({ tool: { type: 'ask_person' }, call: { arguments: {} } }), 'call')
     })
 
-    test('who may: write, for the own agent; it is in the audit log without arguments', async () => {
+    test('requires write on the agent; the audit log has the test without arguments', async () => {
       const agent_id = await createAgent(service(), 'narrow')
       const scoped = (await createKey(service(), { role: 'developer', agent_id })).secret
       const viewer = (await createKey(service(), { role: 'viewer' })).secret
