@@ -19,13 +19,13 @@ const RENDERED = {
 }
 
 for (const [file, render] of Object.entries(RENDERED)) {
-  test(`${file} says what the service does; \`npm run sdk:types\` writes it`, async () => {
+  test(`${file} matches the service; \`npm run sdk:types\` writes it`, async () => {
     const written = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
     assert.ok(written === render(await openApiDocument(operations)), `${file} is stale: run npm run sdk:types`)
   })
 }
 
-test('docs/api.md says what the service does; `npm run sdk:types` writes it', async () => {
+test('docs/api.md matches the service; `npm run sdk:types` writes it', async () => {
   const written = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
   const rendered = renderApiDocs(written, await openApiDocument(operations))
   assert.ok(written === rendered, 'docs/api.md is stale: run npm run sdk:types')
@@ -36,7 +36,7 @@ test('docs/cli.md has a row for each command; `npm run sdk:types` writes them', 
   assert.ok(written === (await renderCliDocs(written)), 'docs/cli.md is stale: run npm run sdk:types')
 })
 
-test('an operation whose noun is in no group of the SDK is refused', () => {
+test('an operation whose noun has no group in the SDK is refused', () => {
   const get = { operationId: 'getHarbour', summary: 'Get a harbour', parameters: [], responses: {} }
   const document = { paths: { '/v1/harbour': { get } } } as unknown as Parameters<typeof renderSdkMethods>[0]
   assert.throws(() => renderSdkMethods(document), /getHarbour has no group/)

@@ -63,8 +63,8 @@ const SSE = [
   '',
 ].join('\n\n')
 
-describe('what the SDK sends', () => {
-  test('for each of its methods', async (t: TestContext) => {
+describe('requests of the SDK', () => {
+  test('one for each of its methods', async (t: TestContext) => {
     const { client, sent } = recorded((url) =>
       /export|stream|content/.test(url.pathname)
         ? {
@@ -87,7 +87,7 @@ describe('what the SDK sends', () => {
     approve(t, 'sdk/methods.txt', steady(text, OWN_KEYS))
   })
 
-  test('for pages, retries and streams, and what it makes of errors', async (t: TestContext) => {
+  test('pages, retries and streams, and its errors', async (t: TestContext) => {
     let text = ''
     const tell = async (
       title: string,

@@ -25,7 +25,7 @@ async function heard(handler: AgentHandler, stored: { steps?: object[]; said?: s
   return [...text.matchAll(/^event: delta\ndata: (.*)$/gm)].map(([, data = '']) => JSON.parse(data).text)
 }
 
-test('an agent that is called again says what is not stored, and nothing twice', async () => {
+test('an agent that is called again sends only the text that is not stored yet', async () => {
   const steps = [
     { id: 'look', result: 'calm' },
     { id: 'ask', result: 'yes' },
@@ -37,7 +37,7 @@ test('an agent that is called again says what is not stored, and nothing twice',
     await run.askPerson('ask', 'Shall we sail?')
     return sea
   }
-  // Words may have come after the step that was asked for later, and were lost then.
+  // Text might have been sent after the step that was requested later, and was lost then.
   for (const [said, rest] of [
     ['', ['Let me look. ', 'Well: ', 'calm']],
     ['Let me ', ['look. ', 'Well: ', 'calm']],
@@ -49,7 +49,7 @@ test('an agent that is called again says what is not stored, and nothing twice',
   }
 })
 
-test('an agent whose call is over makes nothing more that could not be kept', async () => {
+test('an agent whose call is over runs no more steps, because their results could not be stored', async () => {
   const stop = new AbortController()
   let made = 0
   const ended = Promise.withResolvers<unknown>()
@@ -95,7 +95,7 @@ test('steps that the service refuses are not asked for again', async () => {
   assert.equal(asked, 1)
 })
 
-describe('an agent that asks for a step of a service which is busy', () => {
+describe('an agent whose request for a step is refused by a busy service', () => {
   type Refusal = { code: number; after?: string; body?: string }
   /** The events that the service hears, and how often it was asked for steps. */
   const askedOf = async (refusals: Refusal[]) => {
@@ -115,20 +115,20 @@ describe('an agent that asks for a step of a service which is busy', () => {
     return { text, bodies }
   }
 
-  test('asks for the same step again after 429 and 503, when the service says', async () => {
+  test('repeats the request after 429 and 503, at the time that the service names', async () => {
     const { text, bodies } = await askedOf([{ code: 429, after: '0' }, { code: 503, after: '1' }, { code: 503 }])
     assert.match(text, /event: delta\ndata: {"text":"calm"}/)
     assert.deepEqual([bodies.length, new Set(bodies).size], [4, 1])
   })
 
-  test('fails if it would have to wait too long, or too often', async () => {
+  test('fails if it would have to wait too long, or after ten requests', async () => {
     assert.match((await askedOf([{ code: 503, after: '3600' }])).text, /event: error/)
     const { text, bodies } = await askedOf(Array.from({ length: 20 }, () => ({ code: 429, after: '0' })))
     assert.match(text, /event: error\ndata: {"message":"The service answered 429."}/)
     assert.equal(bodies.length, 10)
   })
 
-  test('fails at once, and alone, if the step is no JSON, or if there is nothing at the address', async () => {
+  test('fails immediately, without affecting other steps, if the step is not JSON or the URL is wrong', async () => {
     const { text } = await askedOf([{ code: 404, body: '<h1>Not Found</h1>' }])
     assert.match(text, /event: error\ndata: {"message":"The service answered 404."}/)
     const service = await startLocalServer(async (request, response) => {
@@ -152,7 +152,7 @@ describe('an agent that asks for a step of a service which is busy', () => {
     assert.match(said, /data: {"text":"calm, TypeError"}/)
   })
 
-  test('makes what it keeps once, also if it comes to the same step again', async () => {
+  test('runs a kept step once, even if it reaches the same step again', async () => {
     const kept: unknown[] = []
     const resultOf = ({ id, value }: { id: string; value: unknown }) => ({ id, result: value })
     const send: typeof fetch = async (_url, init) => {
@@ -172,7 +172,7 @@ describe('an agent that asks for a step of a service which is busy', () => {
     assert.deepEqual([made, kept.length], [1, 1])
   })
 
-  test('says why the service could not take it', async () => {
+  test("fails with the service's reason", async () => {
     const refusal = { code: 503, after: '3600', body: '{"success":false,"error":{"message":"The disk is full"}}' }
     const { text } = await askedOf([refusal])
     assert.match(text, /event: error\ndata: {"message":"The service answered 503: The disk is full"}/)

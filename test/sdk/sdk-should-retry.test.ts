@@ -9,7 +9,7 @@ import { newAgent } from '../support/service/agents.ts'
 import type { Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 
-describe('a run that has failed, of which the service says X-Should-Retry: false', () => {
+describe('a failed run with X-Should-Retry: false', () => {
   let service: Service
   let model: ModelServer
   let stop: () => Promise<void>
@@ -34,7 +34,7 @@ describe('a run that has failed, of which the service says X-Should-Retry: false
   const chat = () => ({ model: agent, messages: [{ role: 'user', content: 'Go' }] })
   const CHAT = '/v1/chat/completions'
 
-  test('the SDK does not run it again, by whichever door it asked', async () => {
+  test('is not retried by the SDK, through any API', async () => {
     const told = { status: 500, should_retry: false }
     await assert.rejects(client.request({ method: 'POST', path: CHAT, body: chat() }), told)
     assert.equal(await runs(), 1)
@@ -42,7 +42,7 @@ describe('a run that has failed, of which the service says X-Should-Retry: false
     assert.equal(await runs(), 2)
   })
 
-  test('the SDK does not try a budget again that has no room, and never will', async () => {
+  test('is not retried by the SDK if its budget can never allow it', async () => {
     const scope = { type: 'agent' as const, id: agent }
     await client.budgets.create({ name: 'tiny', scope, limit: { tokens: 1 }, per: 'ever' })
     const told = { code: 'budget_exceeded', status: 429, retry_after: undefined, should_retry: false }
@@ -50,7 +50,7 @@ describe('a run that has failed, of which the service says X-Should-Retry: false
     assert.equal(await runs(), 1)
   })
 
-  test('moorage api does not run it again', async () => {
+  test('is not retried by moorage api', async () => {
     const { code, stderr } = await shell.moorage(['api', 'POST', CHAT, '--body', JSON.stringify(chat())])
     assert.equal(code, 1, stderr)
     assert.doesNotMatch(stderr, /trying again/)
@@ -83,7 +83,7 @@ describe('a run that has failed, of which the service says X-Should-Retry: false
       })
     })
 
-    test('and whose provider is busy for a while: neither the SDK nor a client of OpenAI charges twice', async () => {
+    test('is not retried while its provider is busy: neither the SDK nor the OpenAI client charges twice', async () => {
       const told = { code: 'unavailable', status: 503, retry_after: 40, should_retry: false }
       await assert.rejects(client.agents.invoke(agent, { message: 'Go' }), told)
       assert.equal(charges, 1)
@@ -94,7 +94,7 @@ describe('a run that has failed, of which the service says X-Should-Retry: false
       assert.equal(charges, 3)
     })
 
-    test('and whose budget opens in a few seconds: the SDK does not charge twice', async () => {
+    test('is not retried even if its budget resets in seconds, so the SDK does not charge twice', async () => {
       service.holdClock()
       const scope = { type: 'agent' as const, id: agent }
       const daily = { name: 'daily', scope, limit: { tokens: 20_000 }, per: 'day' as const }

@@ -98,10 +98,10 @@ describe('the TypeScript SDK and the Python package, against the same service', 
   })
   after(() => service.stop())
 
-  test('tell the same stories', () => {
+  test('get the same results', () => {
     const { redirected, ...same } = told['python'] ?? {}
     assert.deepEqual(same, told['typescript'])
-    // The key must not be sent to wherever a redirect leads.
+    // The key must not be sent to the target of a redirect.
     assert.deepEqual(redirected, ['invalid_reply', 302])
     const { answers, once, memories, webhooks } = same
     const kinds = ['start', 'delta', 'delta', 'done']
@@ -124,7 +124,7 @@ describe('the TypeScript SDK and the Python package, against the same service', 
     assert.deepEqual(webhooks, ['agent.completed', 'agent.completed', ...refused, true, false])
   })
 
-  test('ask again where it helps, and only there', () => {
+  test('retry the same requests, and only those that can succeed', () => {
     const counts = (of: Asked[] = []) =>
       Object.fromEntries(
         Object.entries(Object.groupBy(of, ({ what }) => what)).map(([what, all]) => [what, all?.length]),
@@ -155,7 +155,7 @@ describe('the TypeScript SDK and the Python package, against the same service', 
     })
   })
 
-  test('repeat a request with its key, and a stream from where it broke', () => {
+  test('repeat a request with its key, and resume a stream where it broke', () => {
     for (const [language, all] of Object.entries(asked)) {
       const keys = new Set(all.filter(({ what }) => what === 'POST /v1/agents/busy/invoke').map(({ key }) => key))
       assert.equal(keys.size, 1, language)

@@ -111,7 +111,7 @@ describe('the SDK and an agent that talks', () => {
   })
 
   test('an abort before the run is known cancels it, too', async () => {
-    // A client waits two seconds for the run to begin.
+    // The client waits two seconds for the run to start.
     await inOneAttempt(async () => {
       const runsBefore = await countRuns()
       const abort = new AbortController()
@@ -330,7 +330,7 @@ async function silentProxy(target: string) {
         if (isSilent) return
         const delta = isFirst ? chunk.indexOf('event: delta') : -1
         isSilent = delta >= 0
-        // The rest of the answer may have come with the first words.
+        // The rest of the answer might have arrived with the first words.
         outgoing.write(isSilent ? chunk.subarray(0, chunk.indexOf('\n\n', delta) + 2) : chunk)
       })
       reply.on('end', () => isSilent || outgoing.end())

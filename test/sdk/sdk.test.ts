@@ -23,7 +23,7 @@ describe('the SDK and a service', () => {
     await assert.rejects(client.agents.get('first'), { name: 'MoorageError', code: 'not_found', status: 404 })
   })
 
-  test('an error says what is wrong, where, and under which request id', async () => {
+  test('an error contains the reason, the field and the request ID', async () => {
     const error = await client.agents.create({ name: 'Not A Name' }).catch((caught: unknown) => caught)
     assert.ok(error instanceof MoorageError)
     assert.deepEqual([error.code, error.status], ['invalid_request', 400])
@@ -34,7 +34,7 @@ describe('the SDK and a service', () => {
     )
   })
 
-  test('a name is a path word, whatever it holds, and never empty', async () => {
+  test('a name is always one path segment, and never empty', async () => {
     await assert.rejects(client.agents.get('../keys'), { code: 'not_found' })
     await assert.rejects(client.agents.get(''), TypeError)
     await client.agents.create({ name: 'kept' })
@@ -50,7 +50,7 @@ describe('the SDK and a service', () => {
     const names = Array.from({ length: 23 }, (_, i) => `agent-${String(i).padStart(2, '0')}`)
     before(() => Promise.all(names.map((name) => client.agents.create({ name }))))
 
-    test('awaited: one page', async () => {
+    test('await returns one page', async () => {
       const page = await client.agents.list({ limit: 5, sort: 'name' })
       assert.deepEqual(
         page.data.map(({ name }) => name),
@@ -59,7 +59,7 @@ describe('the SDK and a service', () => {
       assert.deepEqual(page.pagination, { limit: 5, offset: 0, total: 24, has_more: true })
     })
 
-    test('iterated: every item of every page, once', async () => {
+    test('iteration returns every item of every page once', async () => {
       for (const limit of [undefined, 1, 7, 24, 100]) {
         const seen: string[] = []
         for await (const { name } of client.agents.list({ limit, sort: 'name' })) seen.push(name)
@@ -67,7 +67,7 @@ describe('the SDK and a service', () => {
       }
     })
 
-    test('iterated from an offset on: what is before it is left out, on every page', async () => {
+    test('iteration from an offset skips the items before it', async () => {
       for (const limit of [1, 7, 24]) {
         const seen: string[] = []
         for await (const { name } of client.agents.list({ limit, offset: 5, sort: 'name' })) seen.push(name)
@@ -75,7 +75,7 @@ describe('the SDK and a service', () => {
       }
     })
 
-    test('iterated while others are created: nothing twice', async () => {
+    test('iteration returns nothing twice, even if items are created meanwhile', async () => {
       const seen: string[] = []
       for await (const { name } of client.agents.list({ limit: 10 })) {
         if (seen.length === 5) await client.agents.create({ name: 'latecomer' })
@@ -87,7 +87,7 @@ describe('the SDK and a service', () => {
     })
   })
 
-  test('the same call with the same key of its own runs once', async () => {
+  test('two calls with the same idempotencyKey run once', async () => {
     const first = await client.agents.create({ name: 'once' }, { idempotencyKey: 'k1' })
     const again = await client.agents.create({ name: 'once' }, { idempotencyKey: 'k1' })
     assert.deepEqual(again, first)
@@ -165,7 +165,7 @@ const status =
     response.writeHead(code, headers).end(body)
 const hangUp: Answer = (request) => request.socket.destroy()
 
-describe('the SDK and a service that is not well', () => {
+describe('the SDK and a service with problems', () => {
   let server: LocalServer
   let client: Client
   let answers: Answer[]
@@ -175,7 +175,7 @@ describe('the SDK and a service that is not well', () => {
   before(async () => {
     server = await startLocalServer((request, response) => {
       const { method = '', headers } = request
-      // A request that was given up may still arrive: it must not take the answer of the next one.
+      // A request that was given up on might still arrive, and must not get the next request's reply.
       if (headers.authorization !== `Bearer ${ownKey()}`) return response.destroy()
       requests.push({ method, key: headers['idempotency-key'] as string | undefined, time: performance.now() })
       const answer = answers.shift()
@@ -190,7 +190,7 @@ describe('the SDK and a service that is not well', () => {
     stories += 1
     client = createClient({ url: server.url, key: ownKey() })
   }
-  test('503, 502 and a broken connection are tried again, with the same key', async () => {
+  test('503, 502 and a broken connection are retried with the same key', async () => {
     given(status(503), hangUp)
     await client.agents.create({ name: 'x' })
     assert.deepEqual(
@@ -201,7 +201,7 @@ describe('the SDK and a service that is not well', () => {
     assert.equal(new Set(requests.map(({ key }) => key)).size, 1)
   })
 
-  test('PATCH carries a key, GET and DELETE do not', async () => {
+  test('PATCH has an Idempotency-Key, GET and DELETE do not', async () => {
     given()
     await client.agents.update('a', { model: 'm' })
     await client.agents.get('a')
@@ -216,7 +216,7 @@ describe('the SDK and a service that is not well', () => {
     )
   })
 
-  test('a DELETE whose reply was lost is done when the next try finds nothing', async () => {
+  test('a DELETE whose reply was lost succeeds if the retry gets 404', async () => {
     const gone = status(404, '{"success":false,"error":{"code":"not_found","message":"Agent not found: a"}}')
     given(hangUp, gone)
     assert.deepEqual(await client.agents.delete('a b'), { id: 'a b', deleted: true })
@@ -224,7 +224,7 @@ describe('the SDK and a service that is not well', () => {
     assert.deepEqual(await client.secrets.delete('TOKEN'), { name: 'TOKEN', deleted: true })
   })
 
-  test('a DELETE that was not done is never reported as done', async () => {
+  test('a DELETE that was not executed is never reported as done', async () => {
     const gone = status(404, '{"success":false,"error":{"code":"not_found","message":"Not found: a"}}')
     const refused = { code: 'not_found', status: 404 }
     given(gone)
@@ -233,7 +233,7 @@ describe('the SDK and a service that is not well', () => {
       given(earlier, gone)
       await assert.rejects(client.agents.delete('a'), refused)
     }
-    // What these remove is not what their path names, or is never gone.
+    // These operations delete something other than what the path names, or something that always exists.
     for (const remove of [
       () => client.keys.revoke('key_1'),
       () => client.mfa.remove('key_1'),
@@ -245,7 +245,7 @@ describe('the SDK and a service that is not well', () => {
     }
   })
 
-  test('a DELETE that was refused at first is not reported as done', async () => {
+  test('a DELETE that could not connect at first is not reported as done if the retry gets 404', async () => {
     given(status(404, '{"success":false,"error":{"code":"not_found","message":"Agent not found: a"}}'))
     let tries = 0
     const closed = await startLocalServer(() => {})
@@ -257,7 +257,7 @@ describe('the SDK and a service that is not well', () => {
     assert.equal(tries, 2)
   })
 
-  test('Retry-After is waited out', async () => {
+  test('Retry-After is respected', async () => {
     given(status(429, '', { 'retry-after': '1' }))
     await client.agents.get('a')
     const [first, second] = requests
@@ -265,25 +265,25 @@ describe('the SDK and a service that is not well', () => {
     assert.ok((second?.time ?? 0) - (first?.time ?? 0) >= 999)
   })
 
-  test('a very long wait is reported immediately', async () => {
+  test('a very long wait is an error immediately', async () => {
     given(status(429, '{"success":false,"error":{"code":"rate_limited","message":"slow","retry_after":3600}}'))
     await assert.rejects(client.agents.get('a'), { code: 'rate_limited', retry_after: 3600 })
     assert.equal(requests.length, 1)
   })
 
-  test('after the last try the error is thrown', async () => {
+  test('after the last retry, the error is thrown', async () => {
     given(status(500), status(500))
     await assert.rejects(client.agents.get('a', { retries: 1 }), { code: 'server_error', status: 500 })
     assert.equal(requests.length, 2)
   })
 
-  test('a check of a remote agent is not made again by itself', async () => {
+  test('a check of a remote agent is not retried', async () => {
     given(status(503), status(503))
     await assert.rejects(client.agents.checkRemote('a'), { status: 503 })
     assert.equal(requests.length, 1)
   })
 
-  test('an agent that failed is not run again, however it is invoked; one that could not start is', async () => {
+  test('a failed agent is not retried by any method; one that could not start is', async () => {
     const failed = JSON.stringify({ success: false, error: { code: 'server_error', message: 'The agent failed.' } })
     const invocations: Record<string, () => Promise<unknown>> = {
       invoke: () => client.agents.invoke('a', { message: 'hi' }),
@@ -300,7 +300,7 @@ describe('the SDK and a service that is not well', () => {
     assert.equal(requests.length, 3)
   })
 
-  test('what the caller did wrong, and an agent that took too long, are not tried again', async () => {
+  test('errors of the caller and timeouts of the agent are not retried', async () => {
     for (const [code, status_] of [
       ['not_found', 404],
       ['conflict', 409],
@@ -312,13 +312,13 @@ describe('the SDK and a service that is not well', () => {
     }
   })
 
-  test('a redirect is not followed: the key would go along', async () => {
+  test('a redirect is not followed, because it would send the key elsewhere', async () => {
     given(status(302, '', { location: `${server.url}/elsewhere` }))
     await assert.rejects(client.agents.get('a', { retries: 0 }), { code: 'unreachable' })
     assert.equal(requests.length, 1)
   })
 
-  test('a reply that is not ours says so', async () => {
+  test('a reply from another program is reported as such', async () => {
     for (const body of ['{}', 'null', '[]', '{"data":{"id":"agt_1"}}', '{"success":true}']) {
       given(status(200, body), status(200, body))
       await assert.rejects(client.agents.get('a'), { code: 'invalid_reply', message: /Check the URL/ }, body)
@@ -328,14 +328,14 @@ describe('the SDK and a service that is not well', () => {
     await assert.rejects(client.agents.get('a'), { code: 'invalid_reply', message: /not answer in JSON/ })
   })
 
-  test('no one there', async () => {
+  test('an unreachable service is an error', async () => {
     const nobody = await startLocalServer(() => {})
     await nobody.close()
     const lonely = createClient({ url: nobody.url, key: 'k', retries: 0 })
     await assert.rejects(lonely.agents.get('a'), { code: 'unreachable', status: 0, message: /ECONNREFUSED/ })
   })
 
-  test('no reply in time', async () => {
+  test('a missing reply is an error after the timeout', async () => {
     given(() => {})
     await assert.rejects(client.agents.get('a', { timeoutMs: 20, retries: 0 }), {
       code: 'unreachable',
@@ -372,7 +372,7 @@ describe('the SDK and a service that is not well', () => {
     await assert.rejects(client.agents.get('a', { timeoutMs: 100, retries: 0 }), { code: 'unreachable' })
   })
 
-  test('waits are reported, with their reason', async () => {
+  test('retries are reported with their wait and reason', async () => {
     const told: [string, number][] = []
     given(status(429, '', { 'retry-after': '1' }), hangUp)
     const telling = createClient({
@@ -401,7 +401,7 @@ describe('the SDK and a service that is not well', () => {
 
     const waiting = new AbortController()
     given(status(503, '', { 'retry-after': '30' }))
-    // The wait begins after it is told.
+    // The wait starts after the callback.
     const onRetry = () => setImmediate(() => waiting.abort())
     const patient = createClient({ url: server.url, key: ownKey(), onRetry })
     await assert.rejects(patient.agents.get('a', { signal: waiting.signal }), { name: 'AbortError' })
