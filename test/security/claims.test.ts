@@ -4,17 +4,17 @@ import type { KyselyPlugin } from 'kysely'
 import * as claims from '../../src/storage/leases/claims.ts'
 import { onBothStores } from '../support/stores/store.ts'
 
-onBothStores('a claim whose owner seems dead', (opened) => {
+onBothStores('a claim whose owner seems to be dead', (opened) => {
   const request = { fingerprint: 'same', project_id: 'prj_default', request_id: 'req_1' }
   const at = 1_000
   const leaseOf = (key: string, owner: string, until: number) => ({ key: ['scope', key], owner, until })
   const answer = { status: 200, headers: {}, body: 'the first answer' }
 
-  test('and who answers while a retry takes the key over has answered', async () => {
+  test('belongs to the owner that answers while a retry takes it over', async () => {
     const { db } = opened().storage
     const slow = leaseOf('overtaken', 'slow', 500)
     assert.equal((await claims.claim(db, slow, request, 0)).state, 'claimed')
-    // The answer is stored between the moment at which the retry reads the claim and that at which it takes it over.
+    // The reply is stored after the retry has read the claim and before it takes the claim over.
     let isAnswered = false
     const meanwhile: KyselyPlugin = {
       transformQuery: ({ node }) => node,
@@ -32,7 +32,7 @@ onBothStores('a claim whose owner seems dead', (opened) => {
     assert.deepEqual(found, { state: 'done', reply: answer })
   })
 
-  test('is not free for another request, and is once its own has failed', async () => {
+  test('is not free for another request until its own one has failed', async () => {
     const { db, write } = opened().storage
     const dead = leaseOf('reused', 'dead', 500)
     await claims.claim(db, dead, request, 0)

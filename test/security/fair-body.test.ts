@@ -23,7 +23,7 @@ async function mostInAPass(socket: Socket, isOver: () => boolean): Promise<numbe
   return most
 }
 
-// The many tiny chunks have to be noticed first, in a part of the body that is not looked at.
+// The many tiny chunks have to be noticed first, in a part of the body that is not checked.
 const NOTICED = TINY.repeat(2_000)
 const ofOneRead = (rest: string) => TINY.repeat((READ_BYTES - rest.length) / TINY.length) + rest
 

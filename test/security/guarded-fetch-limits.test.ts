@@ -168,26 +168,26 @@ describe('a receiver that misbehaves', () => {
 })
 
 describe('abort', () => {
-  test('before the call: nothing is dialled', async (t) => {
+  test('before the call: no connection is opened', async (t) => {
     const receiver = await receive(t, () => {})
     await assert.rejects(local(receiver.url, { signal: AbortSignal.abort() }), { code: 'aborted', name: 'AbortError' })
     await assert.rejects(local(new Request(receiver.url, { signal: AbortSignal.abort() })), { code: 'aborted' })
     assert.equal(receiver.sockets.length, 0)
   })
 
-  test('while waiting for the answer: the socket is closed', async (t) => {
+  test('while waiting for the reply: the connection is closed', async (t) => {
     const controller = new AbortController()
     const receiver = await receive(t, () => controller.abort())
     await assert.rejects(local(receiver.url, { signal: controller.signal }), { code: 'aborted' })
     await hungUp(receiver)
   })
 
-  test('by AbortSignal.timeout it is a timeout', async (t) => {
+  test('by AbortSignal.timeout: the error is a timeout', async (t) => {
     const { url } = await receive(t, () => {})
     await assert.rejects(local(url, { signal: AbortSignal.timeout(20) }), { code: 'timeout', name: 'TimeoutError' })
   })
 
-  test('while the body is read', async (t) => {
+  test('while the body is being read', async (t) => {
     const controller = new AbortController()
     const receiver = await receive(t, (_request, response) => void response.write('one'))
     const response = await local(receiver.url, { signal: controller.signal })
@@ -199,7 +199,7 @@ describe('abort', () => {
     await hungUp(receiver)
   })
 
-  test('after the last byte has arrived but before it was read: no truncated body passes for a whole one', async (t) => {
+  test('after the last byte has arrived but before it is read: the body is never cut silently', async (t) => {
     const controller = new AbortController()
     const sent = Promise.withResolvers<void>()
     const { url } = await receive(t, (_request, response) => {
@@ -212,7 +212,7 @@ describe('abort', () => {
     await assert.rejects(response.arrayBuffer(), { code: 'aborted' })
   })
 
-  test('a reader that gives up closes the socket, even in the middle of a read', async (t) => {
+  test('by cancelling the reader closes the connection, even during a read', async (t) => {
     const receiver = await receive(t, (_request, response) => response.flushHeaders())
     const reader = (await local(receiver.url)).body?.getReader()
     const pending = reader?.read()
@@ -221,7 +221,7 @@ describe('abort', () => {
     await hungUp(receiver)
   })
 
-  test('a finished call leaves no listener on the signal and no timer', { timeout: 240_000 * PATIENCE }, async (t) => {
+  test('listeners and timers are removed after each call', { timeout: 240_000 * PATIENCE }, async (t) => {
     const { url } = await receive(t, (_request, response) => void response.end('ok'))
     const { signal } = new AbortController()
     const before = timers()

@@ -12,7 +12,7 @@ function tellNames(request: IncomingMessage, response: ServerResponse) {
 }
 
 describe('the guarded client and TLS', () => {
-  test('name and certificate are checked against the URL, not against the address dialled', async (t) => {
+  test('host name and certificate are checked against the URL, not against the resolved address', async (t) => {
     const { port } = await receiveTls(t, 'server', tellNames)
     const secure = new GuardedClient({ ...trusting, lookup: async () => [{ address: '127.0.0.1', family: 4 }] }).fetch
     assert.equal(await (await secure(`https://localhost:${port}/`)).text(), `localhost:${port} localhost`)
@@ -24,7 +24,7 @@ describe('the guarded client and TLS', () => {
     })
   })
 
-  test('an expired certificate, an unknown authority, or no TLS at all', async (t) => {
+  test('an expired certificate, an unknown authority and missing TLS are errors', async (t) => {
     const expired = await receiveTls(t, 'server-expired', tellNames)
     await assert.rejects(new GuardedClient(trusting).fetch(expired.url), {
       code: 'tls_failed',
@@ -39,7 +39,7 @@ describe('the guarded client and TLS', () => {
     await assert.rejects(new GuardedClient(trusting).fetch(plain.url.replace('http', 'https')), { code: 'tls_failed' })
   })
 
-  test('a refused handshake does not reach the receiver', async (t) => {
+  test('after a failed handshake, the receiver gets no request', async (t) => {
     const requests: unknown[] = []
     const { url, sockets } = await receiveTls(t, 'server', (request) => requests.push(request))
     await assert.rejects(new GuardedClient({ ...trusting, ca: [tlsText('other-ca.pem')] }).fetch(url), {

@@ -20,7 +20,7 @@ function resolvingTo(...addresses: string[]) {
 }
 
 describe('the guarded client as a fetch', () => {
-  test('sends method, path, headers and body; gives status, headers and body back', async (t) => {
+  test('sends method, path, headers and body, and returns status, headers and body', async (t) => {
     const { url, port } = await receive(t, async (request, response) => {
       response.writeHead(
         201,
@@ -60,7 +60,7 @@ describe('the guarded client as a fetch', () => {
     ])
   })
 
-  test('takes what fetch takes, so it can be handed to a library', async (t) => {
+  test('accepts what fetch accepts, so libraries can use it', async (t) => {
     const { url } = await receive(t, async (request, response) => {
       response.end(`${request.method} ${request.headers['content-type']} ${await text(request)}`)
     })
@@ -79,7 +79,7 @@ describe('the guarded client as a fetch', () => {
     assert.equal(await say(url, { method: 'POST' }), 'POST undefined ')
   })
 
-  test('the body streams: the first part is read before the second is written', async (t) => {
+  test('streams the body: the first part is read before the second is written', async (t) => {
     const writeMore = Promise.withResolvers<void>()
     const { url } = await receive(t, async (_request, response) => {
       response.write('one')
@@ -95,7 +95,7 @@ describe('the guarded client as a fetch', () => {
     assert.deepEqual(parts, ['one', 'two'])
   })
 
-  test('answers without a body', async (t) => {
+  test('returns responses without a body', async (t) => {
     const { url } = await receive(t, (request, response) => {
       response.writeHead(Number(request.url?.slice(1)), { 'content-length': request.method === 'HEAD' ? 5 : 0 }).end()
     })
@@ -112,7 +112,7 @@ describe('the guarded client as a fetch', () => {
     assert.equal(await (await local(`${url}200`)).text(), '')
   })
 
-  test('a redirect is an answer like any other', async (t) => {
+  test('returns a redirect without following it', async (t) => {
     const paths: (string | undefined)[] = []
     const { url } = await receive(t, (request, response) => {
       paths.push(request.url)
@@ -126,7 +126,7 @@ describe('the guarded client as a fetch', () => {
     assert.deepEqual(paths, ['/', '/', '/'])
   })
 
-  test('a compressed body stays compressed', async (t) => {
+  test('does not decompress a body', async (t) => {
     const packed = gzipSync('hello')
     const { url } = await receive(t, (_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed)
@@ -135,12 +135,12 @@ describe('the guarded client as a fetch', () => {
     assert.deepEqual(Buffer.from(await response.arrayBuffer()), packed)
   })
 
-  test('a socket is kept for the next call to the same place, and closed with the client', async (t) => {
+  test('reuses a connection for the next call to the same host, and closes it with the client', async (t) => {
     const client = new GuardedClient(loopback)
     const { url, port, sockets } = await receive(t, (_request, response) => void response.end('ok'))
     const say = async (target: string) => (await client.fetch(target)).text()
     await say(url)
-    // A socket is given a turn of the event loop before it is used again.
+    // A socket can be reused only after a turn of the event loop.
     await new Promise(setImmediate)
     await new Promise(setImmediate)
     await say(`${url}again`)
@@ -152,7 +152,7 @@ describe('the guarded client as a fetch', () => {
     await assert.rejects(client.fetch(url), { code: 'reset' })
   })
 
-  test('calls side by side have sockets of their own', async (t) => {
+  test('uses separate connections for simultaneous calls', async (t) => {
     const both = Promise.withResolvers<void>()
     let asked = 0
     const { url, sockets } = await receive(t, async (_request, response) => {
@@ -167,7 +167,7 @@ describe('the guarded client as a fetch', () => {
     await client.close()
   })
 
-  test('headers that frame the message or name the host cannot be set', async (t) => {
+  test('allows no headers that frame the message or name the host', async (t) => {
     const { url, port } = await receive(t, (request, response) => void response.end(JSON.stringify(request.headers)))
     const headers = { host: 'internal', connection: 'upgrade', upgrade: 'h2c', 'content-length': '9', te: 'trailers' }
     const got = (await (await local(url, { headers })).json()) as Record<string, string>
@@ -175,7 +175,7 @@ describe('the guarded client as a fetch', () => {
     assert.deepEqual([got['upgrade'], got['te'], got['content-length']], [undefined, undefined, undefined])
   })
 
-  test('an invalid header is refused without quoting its value', async () => {
+  test('refuses an invalid header without quoting its value', async () => {
     const headers = { authorization: 'Bearer secret\nX-Evil: 1' }
     await assert.rejects(local('http://127.0.0.1:9999/', { headers }), (error: Error & { code: string }) => {
       assert.equal(error.code, 'invalid_request')
@@ -185,7 +185,7 @@ describe('the guarded client as a fetch', () => {
     await assert.rejects(local('http://127.0.0.1:9999/', { method: 'CONNECT' }), { code: 'invalid_request' })
   })
 
-  test('a proxy from the environment is not used', async (t) => {
+  test('ignores a proxy from the environment', async (t) => {
     const proxy = await receive(t, (_request, response) => void response.end('proxy'))
     const { url } = await receive(t, (_request, response) => void response.end('direct'))
     const restore = http.setGlobalProxyFromEnv({ http_proxy: proxy.url, no_proxy: 'elsewhere.test' })
@@ -199,7 +199,7 @@ describe('the guarded client as a fetch', () => {
 })
 
 describe('the guarded client and addresses', () => {
-  test('a literal that is not public is refused before a socket is opened', async (t) => {
+  test('refuses a literal private address before a connection is opened', async (t) => {
     const { url, sockets, port } = await receive(t, (_request, response) => void response.end())
     const strict = new GuardedClient({ allowInsecure: true, allowedCidrs: [] }).fetch
     const hosts = ['127.0.0.1', '[::ffff:7f00:1]', '2130706433', 'localhost']
@@ -209,7 +209,7 @@ describe('the guarded client and addresses', () => {
     assert.equal(sockets.length, 0)
   })
 
-  test('a name is judged by all its addresses', async (t) => {
+  test('refuses a name if any of its addresses is private', async (t) => {
     const { port, sockets } = await receive(t, (_request, response) => void response.end())
     const answers = [
       ['127.0.0.1'],
@@ -234,7 +234,7 @@ describe('the guarded client and addresses', () => {
     assert.equal(sockets.length, 0)
   })
 
-  test('a name is resolved once, and the address that was judged is the one dialled', async (t) => {
+  test('resolves a name once, and connects to the address that was checked', async (t) => {
     const { port } = await receive(t, (request, response) => void response.end(request.headers.host))
     const answers = ['127.0.0.1', '127.0.0.2']
     const asked: string[] = []
@@ -254,14 +254,14 @@ describe('the guarded client and addresses', () => {
     assert.equal(asked.length, 3)
   })
 
-  test('when the first address refuses, the next one is tried', async (t) => {
+  test('tries the next address if the first one refuses', async (t) => {
     const { port } = await receive(t, (_request, response) => void response.end('reached'))
     const { lookup } = resolvingTo('::1', '127.0.0.1')
     const both = new GuardedClient({ allowInsecure: true, allowedCidrs: ['::1', '127.0.0.1'], lookup }).fetch
     assert.equal(await (await both(`http://two.invalid:${port}/`)).text(), 'reached')
   })
 
-  test('a name without an address', async () => {
+  test('fails for a name without an address', async () => {
     const url = 'http://gone.invalid/'
     const { lookup } = resolvingTo()
     await assert.rejects(new GuardedClient({ ...loopback, lookup }).fetch(url), { code: 'dns_failed' })
@@ -275,7 +275,7 @@ describe('the guarded client and addresses', () => {
     })
   })
 
-  test('a malformed exception stops the start', () => {
+  test('a malformed allowedCidrs entry prevents startup', () => {
     assert.throws(
       () => new GuardedClient({ allowInsecure: false, allowedCidrs: ['10.0.0.0/99'] }).fetch,
       /10\.0\.0\.0\/99/,

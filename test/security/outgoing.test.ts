@@ -33,7 +33,7 @@ function story(name: string, settings: Settings, tell: (service: Service, receiv
   })
 }
 
-describe('what may be called', () => {
+describe('addresses that can be called', () => {
   story('nothing private by default; a refusal names the setting', {}, async (service, receiver) => {
     assert.deepEqual(await createWebhook(service, receiver), {
       status: 400,
@@ -49,13 +49,13 @@ describe('what may be called', () => {
     assert.equal(receiver.sockets.length, 0)
   })
 
-  story('outgoing.* opens tools and webhooks alike', OPEN_TOOLS, async (service, receiver) => {
+  story('outgoing.* allows private addresses for tools and webhooks', OPEN_TOOLS, async (service, receiver) => {
     assert.equal(await callTool(service, receiver), 'reached')
     assert.equal((await createWebhook(service, receiver)).status, 201)
   })
 
   story(
-    'webhooks.* of their own close webhooks, and a refusal names them',
+    'webhooks.* can restrict webhooks, and a refusal names it',
     { ...OPEN_TOOLS, MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '10.0.0.0/8' },
     async (service, receiver) => {
       assert.equal(await callTool(service, receiver), 'reached')
@@ -66,15 +66,15 @@ describe('what may be called', () => {
     },
   )
 
-  story('webhooks.* open webhooks alone', OPEN_WEBHOOKS, async (service, receiver) => {
+  story('webhooks.* can allow private addresses for webhooks only', OPEN_WEBHOOKS, async (service, receiver) => {
     assert.match(await callTool(service, receiver), /refused \(invalid_url\): .*outgoing\.allowInsecure/)
     assert.equal((await createWebhook(service, receiver)).status, 201)
     assert.equal(receiver.sockets.length, 0)
   })
 })
 
-describe('names that are slow to resolve', () => {
-  test('twelve webhooks on such names delay no other agent', async (t) => {
+describe('host names that are slow to resolve', () => {
+  test('twelve webhooks on slow host names do not delay other agents', async (t) => {
     const slow = Array.from({ length: 12 }, (_, index) => `slow${index}.test`)
     const zone: Zone = Object.fromEntries(slow.map((name) => [name, { A: 'silent', AAAA: 'silent' }]))
     const dns = await startDnsServer(t, { ...zone, 'quick.test': { A: ['127.0.0.1'] } })

@@ -9,7 +9,7 @@ import { createAgent, createKey } from '../support/slices/resources.ts'
 import { createWebhook } from '../support/slices/webhooks.ts'
 
 // On SQLite transactions take turns, so none of this can happen there.
-describe('what another node does at the same moment', () => {
+describe('when another node at the same time', () => {
   let service: Service
   before(async () => {
     service = await startService('postgres')
@@ -27,7 +27,7 @@ describe('what another node does at the same moment', () => {
     assert.equal(reply?.status, 409)
   })
 
-  test('takes the new name of an agent: 503, and 409 when tried again', async () => {
+  test('takes the new name of an agent: 503, and 409 on a retry', async () => {
     await createAgent(service, 'renamed')
     const rename = () => service.call('PATCH', '/v1/agents/renamed', { body: { name: 'taken-too' } })
     const [reply] = await meanwhile(service, copyAgent('taken-too'), rename)
@@ -36,7 +36,7 @@ describe('what another node does at the same moment', () => {
     assert.equal((await rename()).status, 409)
   })
 
-  test('deletes the agent of a new key: 503, and 400 when tried again', async () => {
+  test('deletes the agent of a new key: 503, and 400 on a retry', async () => {
     const id = await createAgent(service, 'half-gone')
     const body = { name: 'orphan', role: 'viewer', agent_id: id }
     const create = () => service.call('POST', '/v1/keys', { body })
@@ -73,7 +73,7 @@ describe('what another node does at the same moment', () => {
     assert.deepEqual([data.url, data.description], ['https://example.com/b', 'kept'])
   })
 
-  test('rotates the secret that is being rotated: deliveries are signed with all that have not ended', async () => {
+  test('rotates the same webhook secret: deliveries are signed with all secrets that have not expired', async () => {
     const { id, secret } = await createWebhook(service, { url: 'https://example.com/' })
     const rotate = () => service.call('POST', `/v1/webhooks/${id}/rotate-secret`)
     const replies = await meanwhile(service, `select id from webhooks where id = '${id}' for update`, rotate, rotate)

@@ -90,7 +90,7 @@ describe('redact', () => {
 })
 
 describe('redactDeep', () => {
-  test('goes through lists, objects and names, and keeps anything that is not a text', () => {
+  test('redacts lists, objects and field names, and keeps everything that is not text', () => {
     const value = {
       tool: 'weather',
       duration_ms: 12,
@@ -111,13 +111,13 @@ describe('redactDeep', () => {
     })
   })
 
-  test('cuts what is nested too deep', () => {
+  test('cuts values that are nested too deeply', () => {
     let nested: unknown = 'bottom'
     for (let depth = 0; depth < 50_000; depth++) nested = [nested]
     assert.match(JSON.stringify(redactDeep(nested)), /^\[+"\[too deep\]"\]+$/)
   })
 
-  test('a field named __proto__ stays a field', () => {
+  test('keeps a field named __proto__', () => {
     const value = JSON.parse('{"__proto__": {"polluted": "yes"}}')
     assert.equal(JSON.stringify(redactDeep(value)), '{"__proto__":{"polluted":"yes"}}')
     assert.equal(({} as Record<string, unknown>)['polluted'], undefined)

@@ -6,10 +6,10 @@ import { readSources } from '../support/house/imports.ts'
 import { cpuTimeBelow, cpuTimeOf } from '../support/running/cpu-time.ts'
 
 const LENGTH = 20_000
-/** One that goes back over the text for every character takes seconds; the rest takes microseconds. */
+/** An expression that backtracks over the text for every character takes seconds; all others take microseconds. */
 const LIMIT_MS = 100
 
-/** Slow on long text, which they never see. */
+/** Slow for long texts, which they never get. */
 const SHORT_TEXT_ONLY: Record<string, string> = {
   'cli/terminal/table.ts': 'cells of a table on the terminal of whoever asked for it',
   'runtime/tools/fill-secrets.ts': 'secrets of the operator',
@@ -62,7 +62,7 @@ function literalsIn(text: string): RegExp[] {
     try {
       return [new RegExp(source, flags)]
     } catch {
-      // A division looked like one.
+      // The code was a division, not an expression.
       return []
     }
   })
@@ -80,7 +80,7 @@ function slowest(expression: RegExp): number {
   return longest
 }
 
-/** Slow each time: once it may have been the machine. */
+/** Slow three times in a row: a single time could be caused by the machine. */
 function isSlow(expression: RegExp): boolean {
   return [1, 2, 3].every(() => slowest(expression) > LIMIT_MS)
 }
@@ -88,14 +88,14 @@ function isSlow(expression: RegExp): boolean {
 describe('regular expressions', () => {
   const sources = readSources(fileURLToPath(new URL('../../src', import.meta.url)))
 
-  test('none takes longer because a text was made for it', () => {
+  test('none becomes slow with a malicious text', () => {
     const found = sources.flatMap(({ file, text }) => literalsIn(text).map((expression) => ({ file, expression })))
     assert.ok(found.length > 80, `${found.length}`)
     const slow = found.filter(({ file, expression }) => !SHORT_TEXT_ONLY[file] && isSlow(expression))
     assert.deepEqual(slow, [])
   })
 
-  test('hiding secrets takes no longer because a text was made for it', () => {
+  test('hiding secrets does not become slow with a malicious text', () => {
     const slow = SECRET_UNITS.filter((unit) => {
       const text = `${unit.repeat(50_000 / unit.length)}!`
       return cpuTimeBelow(LIMIT_MS, () => redact(text)) > LIMIT_MS
@@ -103,7 +103,7 @@ describe('regular expressions', () => {
     assert.deepEqual(slow, [])
   })
 
-  test('this would find one', () => {
+  test('the check finds a slow expression', () => {
     const planted = literalsIn('const a = /^(a+)+$/.test(x) ; y.replace(/\\s+$/, "") ; z = 1 / 2 / 3')
     assert.deepEqual(planted.map(String), ['/^(a+)+$/', '/\\s+$/'])
     assert.ok(slowest(/\s+$/) > LIMIT_MS)

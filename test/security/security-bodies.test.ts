@@ -52,7 +52,7 @@ describe('bodies on the wire', () => {
       ['401 Unauthorized', () => json],
       ['415 Unsupported Media Type', () => ({ ...auth, 'Content-Type': 'text/plain' })],
     ] as const) {
-      // It is heard for two seconds: a service that stands still meanwhile cuts it off rightly.
+      // The service accepts data for two seconds: if it is suspended meanwhile, it is right to disconnect.
       test(told, () =>
         inOneAttempt(async () => {
           const { hostname, port } = new URL(service.url)

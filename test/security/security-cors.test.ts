@@ -21,8 +21,8 @@ onOneEngine(
     const get = (path: string, Origin: string, key: string | null = service().admin) =>
       service().call('GET', path, { key, headers: { Origin } })
 
-    describe('of the service', () => {
-      test('a preflight of a listed origin is answered without a key', async () => {
+    describe('CORS of the service', () => {
+      test('answers a preflight of an allowed origin without a key', async () => {
         for (const origin of [APP, LOCAL]) {
           const reply = await preflight('/v1/agents/hello/invoke', origin)
           assert.equal(reply.status, 200, reply.text)
@@ -40,7 +40,7 @@ onOneEngine(
         }
       })
 
-      test("a page may send what OpenAI's client sends, in browsers that let it name itself too", async () => {
+      test("allows the headers that OpenAI's client sends, including its name", async () => {
         await createAgent(service(), 'clerk')
         const sent = new Set<string>()
         const client = openaiClient(service(), {
@@ -53,13 +53,13 @@ onOneEngine(
         assert.equal(await client.chat.completions.stream(asked).finalContent(), 'Ahoy')
         const { headers } = await preflight('/v1/chat/completions', APP)
         const taken = new Set(headers.get('access-control-allow-headers')?.toLowerCase().split(', '))
-        // A browser sends this one to any origin without asking.
+        // Browsers send this one to any origin without a preflight.
         taken.add('accept')
         assert.deepEqual([...sent.difference(taken)], [])
         assert.ok(sent.has('x-stainless-lang') && sent.has('user-agent'), [...sent].join())
       })
 
-      test('refuses every other origin, however similar, and any request that is not a preflight', async () => {
+      test('refuses every other origin, however similar, and requests that are not preflights', async () => {
         for (const origin of [
           'https://evil.example.com',
           'http://app.example.com',
@@ -80,7 +80,7 @@ onOneEngine(
         assert.deepEqual([withKey.status, withKey.headers.get('allow')], [405, 'POST, GET, HEAD'])
       })
 
-      test('every reply may be read by the page, errors too, and its headers with it', async () => {
+      test('lets the page read every reply and its headers, including errors', async () => {
         const replies = [
           await get('/v1/agents', APP),
           await get('/v1/agents', APP, null),
@@ -107,7 +107,7 @@ onOneEngine(
         }
       })
 
-      test('a reply to another origin, or to none, says nothing of it', async () => {
+      test('adds no CORS headers to replies to other origins', async () => {
         for (const reply of [
           await get('/v1/agents', 'https://evil.example.com'),
           await service().call('GET', '/v1/agents'),
@@ -119,7 +119,7 @@ onOneEngine(
       })
     })
 
-    describe('of an agent', () => {
+    describe('CORS of an agent', () => {
       let widget: string
       before(async () => {
         widget = await createAgent(service(), 'widget', { security: { cors: { origins: [WIDGET] } } })
@@ -129,7 +129,7 @@ onOneEngine(
         })
       })
 
-      test('its own origins, instead of the service’s, on its routes', async () => {
+      test('uses its own origins instead of the service’s on its routes', async () => {
         for (const ref of ['widget', widget, 'w%69dget', '%77%69%64%67%65%74']) {
           const reply = await preflight(`/v1/agents/${ref}/invoke`, WIDGET)
           assert.deepEqual([reply.status, grantOf(reply)], [200, WIDGET])
@@ -141,25 +141,25 @@ onOneEngine(
         }
       })
 
-      test('no way around it by an escape in the path', async () => {
+      test("can't be bypassed with an escape in the path", async () => {
         for (const path of ['/v1/%61gents/widget', '/%761/agents/widget']) {
           assert.equal((await get(path, APP)).status, 404)
         }
       })
 
-      test('on no other route', async () => {
+      test('applies to no other route', async () => {
         for (const path of ['/v1/agents', '/v1/agents/hello', '/v1/agents/nobody', '/v1/keys', '/v1/agentswidget']) {
           assert.equal((await preflight(path, WIDGET)).status, 401, path)
           assert.equal((await preflight(path, APP)).status, 200, path)
         }
       })
 
-      test('an empty list closes it to every page', async () => {
+      test('an empty list allows no page', async () => {
         assert.equal((await preflight('/v1/agents/alone', APP)).status, 401)
         assert.equal(grantOf(await get('/v1/agents/alone', APP)), null)
       })
 
-      test('nothing for a client that its own gate refuses', async () => {
+      test("answers no preflight that the agent's own security settings refuse", async () => {
         const from = (address: string) => preflight('/v1/agents/guarded', WIDGET, { 'X-Forwarded-For': address })
         assert.equal((await from('192.0.2.1')).status, 401)
         assert.equal((await from('10.0.0.1')).status, 200)
@@ -203,7 +203,7 @@ onOneEngine(
   },
 )
 
-onOneEngine('CORS that no one configured', (service) => {
+onOneEngine('CORS without configuration', (service) => {
   test('is off: preflights are not answered, and no reply has CORS headers', async () => {
     const headers = { Origin: APP, ...PREFLIGHT }
     const preflight = await service().call('OPTIONS', '/v1/agents', { key: null, headers })
@@ -217,7 +217,7 @@ onOneEngine('CORS that no one configured', (service) => {
     }
   })
 
-  test('an agent may have its own all the same', async () => {
+  test('can still be configured for one agent', async () => {
     await createAgent(service(), 'widget', { security: { cors: { origins: [WIDGET], maxAge: 0 } } })
     const ask = (path: string) =>
       service().call('OPTIONS', path, { key: null, headers: { Origin: WIDGET, ...PREFLIGHT } })

@@ -23,9 +23,9 @@ describe('the HTTP layer', () => {
     return replies[0] as Reply
   }
 
-  describe('a body that no one reads', () => {
+  describe('an unread request body', () => {
     for (const line of ['GET /healthz', 'GET /v1/agents', 'OPTIONS /v1/agents']) {
-      test(`${line}: one reply, and nothing that comes later is answered`, async () => {
+      test(`${line}: one reply, and nothing sent later is answered`, async () => {
         const { hostname, port } = new URL(service.url)
         const socket = connect(Number(port), hostname)
         const sent = { ...auth, Connection: 'keep-alive', 'Content-Length': '100' }
@@ -42,7 +42,7 @@ describe('the HTTP layer', () => {
     }
   })
 
-  test('404, not 405, for a path that only looks like a document', async () => {
+  test("404, not 405, for a path that only resembles a document's", async () => {
     for (const path of ['/v1/openapiXjson', '/llmsZtxt', '/v1/%61gents']) {
       const { status, body } = await service.call('GET', path)
       assert.deepEqual([status, body.error.code], [404, 'not_found'], path)
@@ -82,9 +82,9 @@ describe('the HTTP layer', () => {
       'a TLS handshake': () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
     }
     for (const [name, bytes] of Object.entries(broken)) {
-      test(`${name}: 400 in the envelope`, async () => {
+      test(`${name}: 400 in the error format`, async () => {
         const replies = await send(bytes())
-        // A body that ends early is a request of its own; what follows it is not.
+        // A body that ends early is one request; what follows it is not another.
         const { status, headers, body } = replies.at(-1) as Reply
         assert.ok(
           replies.every((reply) => reply.status >= 400),
@@ -109,7 +109,7 @@ describe('the HTTP layer', () => {
       )
     })
 
-    test('what is not HTTP is answered last, after every request before it', async () => {
+    test('invalid HTTP is answered last, after all requests before it', async () => {
       const keepAlive = { ...auth, Connection: 'keep-alive' }
       const whole = head('GET /v1/agents?limit=1', keepAlive) + head('GET /healthz', keepAlive)
       for (const unreadable of ['\0\0\0\r\n\r\n', head('CONNECT evil.example:443', keepAlive)]) {
@@ -119,7 +119,7 @@ describe('the HTTP layer', () => {
       }
     })
 
-    test('a broken body is answered in its turn', async () => {
+    test('an invalid body is answered in its turn', async () => {
       const keepAlive = { ...auth, Connection: 'keep-alive' }
       const chunked = { ...keepAlive, ...json, 'Transfer-Encoding': 'chunked' }
       const replies = await send(
@@ -131,7 +131,7 @@ describe('the HTTP layer', () => {
       )
     })
 
-    test('an unreadable request is logged', async () => {
+    test('an invalid request is logged', async () => {
       const { status, headers } = await sendOne('not HTTP\r\n\r\n')
       const line = service
         .log()
@@ -141,7 +141,7 @@ describe('the HTTP layer', () => {
       assert.deepEqual([status, level, msg, address], [400, 'info', 'unreadable request', '127.0.0.1'])
     })
 
-    test('a body on GET is not taken for the next request', async () => {
+    test('a body of a GET is not read as the next request', async () => {
       const inner = 'GET /v1/keys/self HTTP/1.1\r\n\r\n'
       const replies = await send(
         head('GET /v1/agents', { ...auth, Connection: 'keep-alive', 'Content-Length': String(inner.length) }) +
@@ -197,14 +197,14 @@ describe('the HTTP layer', () => {
   })
 
   describe('headers', () => {
-    test('431 for more than 16 KiB', async () => {
+    test('431 for headers over 16 KiB', async () => {
       const { status, headers, body } = await sendOne(head('GET /v1/agents', { ...auth, 'X-Long': 'a'.repeat(17_000) }))
       assertRefusal({ status, headers, body }, 431, 'headers_too_large')
       assertStandardHeaders(headers)
     })
 
     for (const coding of ['gzip, chunked', 'x-custom, chunked', 'identity, chunked']) {
-      test(`400 for Transfer-Encoding: ${coding}: a body must be what it seems`, async () => {
+      test(`400 for Transfer-Encoding: ${coding}`, async () => {
         const coded = { ...auth, 'Content-Type': 'application/json', 'Transfer-Encoding': coding }
         const { status, headers, body } = await sendOne(`${head('POST /v1/agents', coded)}2\r\n{}\r\n0\r\n\r\n`)
         assertRefusal({ status, headers, body }, 400, 'invalid_request')
@@ -212,21 +212,21 @@ describe('the HTTP layer', () => {
       })
     }
 
-    test('a body may come in chunks, however the header is spelt', async () => {
+    test('a body can be chunked, however the header is spelled', async () => {
       const chunked = { ...auth, 'Content-Type': 'application/json', 'Transfer-Encoding': 'Chunked' }
       const { status, body } = await sendOne(`${head('POST /v1/agents', chunked)}2\r\n{}\r\n0\r\n\r\n`)
       assert.equal(status, 400)
       assert.equal(body.error.details[0].field, 'name')
     })
 
-    test('431 for 2000 of them', async () => {
+    test('431 for 2000 headers', async () => {
       const many = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`X${i}`, '']))
       const { status, body } = await sendOne(head('GET /v1/agents', { ...auth, ...many }))
       assert.equal(status, 431)
       assert.equal(body.error.code, 'headers_too_large')
     })
 
-    test('400 without Host, in the envelope', async () => {
+    test('400 without Host, in the error format', async () => {
       const { status, headers, body } = await sendOne('GET /v1/agents HTTP/1.1\r\nConnection: close\r\n\r\n')
       assert.equal(status, 400)
       assert.equal(body.error.code, 'invalid_request')
@@ -234,7 +234,7 @@ describe('the HTTP layer', () => {
     })
 
     for (const name of ['Host', 'Authorization', 'Content-Type']) {
-      test(`400 for ${name} sent twice: a proxy may have read the other one`, async () => {
+      test(`400 for a repeated ${name}, because a proxy could have read the other one`, async () => {
         const twice = head('GET /v1/agents', auth).replace('\r\n\r\n', `\r\n${name}: one\r\n${name}: two\r\n\r\n`)
         const { status, body } = await sendOne(twice)
         assert.equal(status, 400)
@@ -253,7 +253,7 @@ describe('the HTTP layer', () => {
       assert.ok(!JSON.stringify([created, document]).includes('evil.example'))
     })
 
-    test('a page of another origin is granted nothing', async () => {
+    test('another origin gets no CORS headers', async () => {
       const asked = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
       for (const line of ['GET /v1/agents', 'OPTIONS /v1/agents', 'GET /healthz', 'GET /v1/openapi.json']) {
         const { headers } = await sendOne(head(line, { ...asked, ...auth }))
@@ -265,12 +265,12 @@ describe('the HTTP layer', () => {
       }
     })
 
-    test("a client's own request id is never taken over", async () => {
+    test("a client's own request ID is not used", async () => {
       const { headers } = await sendOne(head('GET /v1/agents', { ...auth, 'X-Request-Id': 'req_mine' }))
       assert.match(headers.get('x-request-id') ?? '', /^req_[0-9A-Z]{26}$/)
     })
 
-    test('Upgrade is ignored, Expect: 100-continue honoured', async () => {
+    test('Upgrade is ignored, and Expect: 100-continue is respected', async () => {
       const upgraded = await sendOne(head('GET /v1/agents', { ...auth, Upgrade: 'h2c', Connection: 'upgrade, close' }))
       assert.equal(upgraded.status, 200)
       const json = { 'Content-Type': 'application/json', 'Content-Length': '2', Expect: '100-continue' }
@@ -284,14 +284,14 @@ describe('the HTTP layer', () => {
 
   describe('methods', () => {
     for (const method of ['TRACE', 'PROPFIND', 'PUT', 'OPTIONS', 'QUERY', 'DELETE']) {
-      test(`405 for ${method} on a known path, with what it takes`, async () => {
+      test(`405 for ${method} on a known path, with the allowed methods`, async () => {
         const { status, headers, body } = await sendOne(head(`${method} /v1/agents`, auth))
         assert.equal(headers.get('allow'), 'POST, GET, HEAD')
         assertRefusal({ status, headers, body }, 405, 'method_not_allowed')
       })
     }
 
-    test('405 for HEAD where there is no GET, without a body', async () => {
+    test('405 for HEAD on a path without GET, without a body', async () => {
       const { status, headers, text } = await service.call('HEAD', '/v1/agents/hello/invoke')
       assert.equal(status, 405)
       assert.equal(headers.get('allow'), 'POST')
@@ -312,7 +312,7 @@ describe('the HTTP layer', () => {
     })
   })
 
-  test('it still answers after all of that, and took none of it for an error of its own', async () => {
+  test('after all these requests, the service still works and has logged no error of its own', async () => {
     const { status } = await service.call('GET', '/v1/agents')
     assert.equal(status, 200)
     assert.doesNotMatch(service.log(), /"level":"(error|fatal)".*/)

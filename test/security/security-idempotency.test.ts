@@ -19,8 +19,8 @@ onEveryEngine('idempotency', (service, engine) => {
   const createAgent = (key: string, body: object) => post('/v1/agents', key, body)
   const isReplay = ({ headers }: Reply) => headers.get('idempotent-replayed') === 'true'
 
-  describe('the same request again', () => {
-    test('the same status, body and Location, and nothing is done', async () => {
+  describe('repeating a request with its Idempotency-Key', () => {
+    test('returns the same status, body and Location, and changes nothing', async () => {
       const first = await createAgent('again', { name: 'once', temperature: 1 })
       const second = await createAgent('again', { name: 'once', temperature: 1 })
       assert.equal(first.status, 201)
@@ -31,13 +31,13 @@ onEveryEngine('idempotency', (service, engine) => {
       assert.notEqual(second.headers.get('x-request-id'), first.headers.get('x-request-id'))
     })
 
-    test('the order of its fields and the spaces between them do not matter', async () => {
+    test('works whatever the order of fields and the spaces between them', async () => {
       await createAgent('reordered', { name: 'reordered', limits: { max_steps: 2, timeout_ms: 1000 } })
       const text = '{ "limits": { "timeout_ms": 1000, "max_steps": 2 },\n "name": "reordered" }'
       assert.ok(isReplay(await post('/v1/agents', 'reordered', text)))
     })
 
-    test('of 50 at the same moment one is executed, and all get its answer', async () => {
+    test('50 times at once executes it once, and all get the same reply', async () => {
       const replies = await Promise.all(
         Array.from({ length: 50 }, () => post('/v1/keys', 'fifty', { name: 'one of fifty', role: 'viewer' })),
       )
@@ -48,7 +48,7 @@ onEveryEngine('idempotency', (service, engine) => {
       assert.equal(body.data.filter(({ name }: { name: string }) => name === 'one of fifty').length, 1)
     })
 
-    betweenNodes(engine)('on another node: it waits for the run under way and gets its answer', async () => {
+    betweenNodes(engine)('on another node waits for the first request and returns its reply', async () => {
       const node = await service().beside()
       try {
         const body = { name: 'on-two-nodes' }
@@ -69,7 +69,7 @@ onEveryEngine('idempotency', (service, engine) => {
       }
     })
 
-    test('after a restart', async () => {
+    test('works after a restart', async () => {
       const first = await post('/v1/keys', 'restarted', { name: 'kept', role: 'viewer' })
       await service().restart()
       const second = await post('/v1/keys', 'restarted', { name: 'kept', role: 'viewer' })
@@ -77,7 +77,7 @@ onEveryEngine('idempotency', (service, engine) => {
       assert.deepEqual(second.body, first.body)
     })
 
-    test('for 24 hours; then it is a new one', async () => {
+    test('works for 24 hours; after that it is a new request', async () => {
       const send = () => post('/v1/keys', 'a-day', { name: 'daily', role: 'viewer' })
       const first = await send()
       const almost = await later(service(), DAY - 10_000, send)
@@ -89,7 +89,7 @@ onEveryEngine('idempotency', (service, engine) => {
     })
   })
 
-  describe('another request under the same key: 422', () => {
+  describe('another request with the same Idempotency-Key: 422', () => {
     const others: Record<string, () => Promise<Reply>> = {
       'another body': () => createAgent('taken', { name: 'other-body' }),
       'one field more': () => createAgent('taken', { name: 'original', temperature: 0 }),
@@ -107,7 +107,7 @@ onEveryEngine('idempotency', (service, engine) => {
       })
     }
 
-    test('but not under the same key of another API key', async () => {
+    test('is a new request for another API key', async () => {
       const { secret } = await createKey(service(), { role: 'admin' })
       const send = (key?: string) => post('/v1/keys', 'shared', { name: 'mine', role: 'viewer' }, key ? { key } : {})
       const [first, second] = [await send(), await send(secret)]
@@ -133,7 +133,7 @@ onEveryEngine('idempotency', (service, engine) => {
     })
   })
 
-  describe('the key itself', () => {
+  describe('the Idempotency-Key header', () => {
     const wrong = { 'of 256 characters': 'x'.repeat(256), empty: '', 'only quotes': '""', 'with a space': 'a b' }
     for (const [name, key] of Object.entries({ ...wrong, 'beyond ASCII': 'schl\u00fcssel' })) {
       test(`400 for one ${name}`, async () => {
@@ -152,17 +152,17 @@ onEveryEngine('idempotency', (service, engine) => {
       assert.deepEqual(fieldsOf(reply?.body), ['Idempotency-Key'])
     })
 
-    test('255 characters are fine', async () => {
+    test('can have 255 characters', async () => {
       assert.equal((await createAgent('x'.repeat(255), { name: 'longest' })).status, 201)
     })
 
-    test('quotes around it do not make another', async () => {
+    test('is the same with and without quotes', async () => {
       await createAgent('quoted', { name: 'quoted' })
       assert.ok(isReplay(await createAgent('"quoted"', { name: 'quoted' })))
     })
   })
 
-  describe('the lease of a run', () => {
+  describe("a claim's lease", () => {
     const LEASE_MS = 150
     const REPLY: RenderedReply = { status: 200, headers: {}, body: '{}' }
 
@@ -193,7 +193,7 @@ onEveryEngine('idempotency', (service, engine) => {
       return { begun: begun.promise, end: () => told.resolve(), reply, kept: () => kept }
     }
 
-    test('of a run in progress is not taken for another whose scope and key read alike together', async () => {
+    test('belongs to one scope and key, even if another pair looks the same when joined', async () => {
       // Neither stores its reply.
       alterStore(storeOf(service()))
       const mine = node()
@@ -211,7 +211,7 @@ onEveryEngine('idempotency', (service, engine) => {
       await mine.close()
     })
 
-    test('is renewed while the run lasts: no one runs it a second time', async () => {
+    test('is renewed while the request runs, so it never runs twice', async () => {
       const [mine, other] = [node(), node()]
       const run = startRun(mine, 'long', 'the only answer')
       await run.begun
@@ -226,7 +226,7 @@ onEveryEngine('idempotency', (service, engine) => {
       for (const each of [mine, other]) each.close()
     })
 
-    test('ends with its node: another takes over, and the old run can no longer answer', async () => {
+    test("ends with its node: another node runs the request, and the old run can't answer any more", async () => {
       const [dead, alive] = [node(), node()]
       const old = startRun(dead, 'lost', 'too late')
       await old.begun
@@ -244,7 +244,7 @@ onEveryEngine('idempotency', (service, engine) => {
       alive.close()
     })
 
-    test('409 with Retry-After for whoever has waited too long for the run in progress', async () => {
+    test('409 with Retry-After for a request that has waited too long for the one in progress', async () => {
       const [mine, impatient] = [node(), node(30)]
       const run = startRun(mine, 'slow', 'at last')
       await run.begun

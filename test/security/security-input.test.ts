@@ -220,11 +220,11 @@ onOneEngine(
         })
       }
 
-      test('a plus and a percent are what they stand for', async () => {
+      test('plus signs and percent escapes are decoded', async () => {
         assert.equal((await service().call('GET', '/v1/agents?so%72t=%2dname&l%69mit=5')).status, 200)
       })
 
-      test('a value has everything behind its first equals sign', async () => {
+      test('a value contains everything after its first equals sign', async () => {
         const { status, body } = await service().call('GET', '/v1/agents?sort=name=x')
         assert.equal(status, 400, 'it is not taken for sort=name')
         assert.equal(body.error.details[0].field, 'sort')
@@ -276,7 +276,7 @@ onOneEngine(
   SAMPLE_SETTINGS,
 )
 
-onOneEngine('text that means something elsewhere is text here', (service) => {
+onOneEngine('special characters and keywords in texts', (service) => {
   const strings = [
     "'; drop table agents; --",
     '" or 1=1',
@@ -293,7 +293,7 @@ onOneEngine('text that means something elsewhere is text here', (service) => {
     '\u{1f469}\u200d\u{1f680}',
     'e\u0301',
   ]
-  test('it comes back as it was given', async () => {
+  test('are returned unchanged', async () => {
     for (const [index, text] of strings.entries()) {
       const body = { name: `literal-${index}`, description: text, instructions: text, metadata: { [text]: text } }
       const created = await service().call('POST', '/v1/agents', { body })
@@ -305,7 +305,7 @@ onOneEngine('text that means something elsewhere is text here', (service) => {
     assert.equal((await service().call('GET', '/v1/agents/hello')).status, 200)
   })
 
-  test('as an id it finds nothing', async () => {
+  test('match nothing when used as an ID', async () => {
     for (const text of strings) {
       for (const path of ['agents', 'keys', 'webhooks']) {
         const { status } = await service().call('GET', `/v1/${path}/${encodeURIComponent(text)}`)
@@ -314,7 +314,7 @@ onOneEngine('text that means something elsewhere is text here', (service) => {
     }
   })
 
-  test('as a filter it matches itself only', async () => {
+  test('match only themselves when used as a filter', async () => {
     const agent = await createAgent(service(), 'said')
     for (const text of ['100% sure', '100 percent', 'under_score', 'underscore', 'back\\slash']) {
       await service().call('POST', `/v1/agents/${agent}/invoke`, {

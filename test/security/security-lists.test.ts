@@ -14,7 +14,7 @@ const LISTS = ['/v1/keys?', '/v1/webhooks?', '/v1/audit-log?outcome=success&']
 const url = `${NOWHERE}/hook`
 
 onBothEngines(
-  'lists and an agent’s own gate',
+  'lists and an agent’s own security settings',
   (service) => {
     let vault: string
     let open: string
@@ -54,7 +54,7 @@ onBothEngines(
       assert.equal(closed.status, 200, closed.text)
     })
 
-    describe('filtered by the agent', () => {
+    describe('lists filtered by the restricted agent', () => {
       for (const path of LISTS) {
         test(`${path}: 403 from outside, by id and by name; 200 from inside`, async () => {
           for (const ref of [vault, ...(path.includes('audit') ? [] : ['vault'])]) {
@@ -76,15 +76,15 @@ onBothEngines(
       })
     })
 
-    describe('not filtered', () => {
-      test('agents: the closed one is not among them, nor in the total', async () => {
+    describe('lists without a filter', () => {
+      test('agents: the restricted one is neither in the list nor in the total', async () => {
         const names = async (address: string) => (await all('/v1/agents', address)).map(({ name }) => name).toSorted()
         assert.deepEqual(await names(OUTSIDE), ['hello', 'open'])
         assert.deepEqual(await names(INSIDE), ['hello', 'open', 'vault'])
       })
 
       for (const path of LISTS) {
-        test(`${path}: nothing of the closed agent, everything else`, async () => {
+        test(`${path}: everything except entries of the restricted agent`, async () => {
           const inside = await all(path, INSIDE)
           assert.ok(inside.some(({ agent_id }) => agent_id === vault))
           assert.ok(inside.some(({ agent_id }) => agent_id === open))
@@ -95,7 +95,7 @@ onBothEngines(
         })
       }
 
-      test('pages neither repeat nor skip', async () => {
+      test('pages neither repeat nor skip entries', async () => {
         const pages = []
         for (let offset = 0; ; offset++) {
           const reply = await get(`/v1/webhooks?limit=1&offset=${offset}`, OUTSIDE)
@@ -105,14 +105,14 @@ onBothEngines(
         assert.deepEqual(pages.toSorted(), [hooks.open, hooks.everywhere].toSorted())
       })
 
-      test('a webhook of all agents: not the deliveries of the closed one', async () => {
+      test('a webhook for all agents: without deliveries of the restricted one', async () => {
         const path = `/v1/webhooks/${hooks.everywhere}/deliveries`
         assert.equal((await all(path, INSIDE)).length, 2)
         assert.equal((await all(path, OUTSIDE)).length, 1)
         assert.equal((await all(`${path}?event=agent.completed`, OUTSIDE)).length, 1)
       })
 
-      test('a key that is limited to the closed agent finds nothing from outside', async () => {
+      test('a key limited to the restricted agent sees nothing from outside', async () => {
         for (const path of ['/v1/agents?', ...LISTS]) {
           assert.deepEqual(await all(path, OUTSIDE, keys.vault?.secret), [], path)
           assert.ok((await all(path, INSIDE, keys.vault?.secret)).length > 0, path)
@@ -120,7 +120,7 @@ onBothEngines(
       })
     })
 
-    test('a change of the gate takes effect immediately', async () => {
+    test('a change of the settings takes effect immediately', async () => {
       const set = (addresses: string[]) =>
         service().call('PATCH', '/v1/agents/vault', {
           body: { security: { ipWhitelist: { enabled: true, addresses } } },
@@ -132,7 +132,7 @@ onBothEngines(
       assert.equal((await all('/v1/agents', OUTSIDE)).length, 2)
     })
 
-    test('another client certificate, or plain HTTP, closes it too', async () => {
+    test('another client certificate, or plain HTTP, hides the agent, too', async () => {
       const security = { enforceHttps: true }
       await createAgent(service(), 'secure', { security })
       const secure = { 'X-Forwarded-For': OUTSIDE, 'X-Forwarded-Proto': 'https' }

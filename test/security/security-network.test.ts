@@ -21,38 +21,38 @@ function serviceWith(settings: Settings) {
 
 const from = (addresses: string) => ({ 'X-Forwarded-For': addresses })
 
-describe('security.ipWhitelist of the service, clients come directly', () => {
+describe('security.ipWhitelist of the service, with direct clients', () => {
   const { get } = serviceWith({
     MOORAGE_SECURITY__IP_WHITELIST__ENABLED: 'true',
     MOORAGE_SECURITY__IP_WHITELIST__ADDRESSES: '10.1.2.3,192.0.2.0/24',
   })
 
-  test('403 for an address that is not listed, whatever it writes into X-Forwarded-For', async () => {
+  test('403 for an address that is not listed, whatever X-Forwarded-For contains', async () => {
     for (const headers of [{}, from('10.1.2.3'), from('127.0.0.1, 10.1.2.3'), from('::ffff:10.1.2.3'), from('x')]) {
       assert.deepEqual(await get(headers), FORBIDDEN, JSON.stringify(headers))
     }
   })
 
-  test('it is checked before the key: a client that is not listed learns nothing about keys', async () => {
+  test('is checked before the key, so unlisted clients learn nothing about keys', async () => {
     assert.deepEqual(await get({}, '/v1/agents', { key: null }), FORBIDDEN)
     assert.deepEqual(await get({}, '/v1/agents', { key: 'wrong' }), FORBIDDEN)
   })
 
-  test('the document is governed too; the probes stay open', async () => {
+  test('applies to the OpenAPI document, too, but not to the probes', async () => {
     assert.deepEqual(await get({}, '/v1/openapi.json', { key: null }), FORBIDDEN)
     assert.equal(await get({}, '/healthz', { key: null }), 200)
     assert.equal(await get({}, '/readyz', { key: null }), 200)
   })
 })
 
-describe('security.ipWhitelist of the service, clients come through trusted proxies', () => {
+describe('security.ipWhitelist of the service, with clients behind trusted proxies', () => {
   const { get } = serviceWith({
     MOORAGE_SERVER__TRUSTED_PROXIES: '127.0.0.1,10.9.0.0/16',
     MOORAGE_SECURITY__IP_WHITELIST__ENABLED: 'true',
     MOORAGE_SECURITY__IP_WHITELIST__ADDRESSES: '192.0.2.7,2001:db8::/32',
   })
 
-  test('the address behind the proxies is used', async () => {
+  test("the client's address behind the proxies is used", async () => {
     assert.equal(await get(from('192.0.2.7')), 200)
     assert.equal(await get(from('192.0.2.7, 10.9.0.1, 10.9.0.2')), 200)
     assert.equal(await get(from('::ffff:192.0.2.7')), 200)
@@ -60,12 +60,12 @@ describe('security.ipWhitelist of the service, clients come through trusted prox
     assert.deepEqual(await get(from('192.0.2.8')), FORBIDDEN)
   })
 
-  test('what stands left of the first untrusted hop is the client’s own claim', async () => {
+  test('addresses before the first untrusted hop are the client’s own claim, and ignored', async () => {
     assert.deepEqual(await get(from('192.0.2.7, 203.0.113.9')), FORBIDDEN)
     assert.deepEqual(await get(from('192.0.2.7, 203.0.113.9, 10.9.0.1')), FORBIDDEN)
   })
 
-  test('403 for a proxy itself, and for anything that is not an address', async () => {
+  test('403 for a request from the proxy itself, and for invalid addresses', async () => {
     assert.deepEqual(await get(), FORBIDDEN)
     for (const text of ['unknown', '192.0.2.7:443', '_hidden', '192.0.2.07', ',', ' ']) {
       assert.deepEqual(await get(from(text)), FORBIDDEN, JSON.stringify(text))
@@ -73,10 +73,10 @@ describe('security.ipWhitelist of the service, clients come through trusted prox
   })
 })
 
-describe('security.ipWhitelist that is enabled with an empty list', () => {
+describe('security.ipWhitelist with an empty list', () => {
   const { get } = serviceWith({ MOORAGE_SECURITY__IP_WHITELIST__ENABLED: 'true' })
 
-  test('admits no one', async () => {
+  test('refuses all clients', async () => {
     assert.deepEqual(await get(), FORBIDDEN)
   })
 })
@@ -121,13 +121,13 @@ describe('security.enforceHttps behind a trusted proxy', () => {
   })
 })
 
-describe('security.enforceHttps when the peer is no trusted proxy', () => {
+describe('security.enforceHttps if the peer is not a trusted proxy', () => {
   const { get } = serviceWith({
     MOORAGE_SERVER__TRUSTED_PROXIES: '10.0.0.1',
     MOORAGE_SECURITY__ENFORCE_HTTPS: 'true',
   })
 
-  test('403 whatever it says about itself', async () => {
+  test("403 whatever the request's headers say", async () => {
     assert.deepEqual(await get({ 'X-Forwarded-Proto': 'https' }), PLAIN)
     assert.deepEqual(await get({ 'X-Forwarded-Proto': 'https', ...from('10.0.0.1') }), PLAIN)
   })
@@ -140,7 +140,7 @@ describe('security.rateLimit of the service', () => {
     MOORAGE_SECURITY__RATE_LIMIT__WINDOW: '1h',
   })
 
-  test('is counted for all callers together, beside their tiers, and strangers do not use it up', async () => {
+  test('counts all callers together, in addition to their tiers, but not unknown keys', async () => {
     const created = await service().call('POST', '/v1/keys', { body: { name: 'other', role: 'viewer', tier: 'pro' } })
     for (let i = 0; i < 5; i++) assert.equal((await service().call('GET', '/v1/agents', { key: 'wrong' })).status, 401)
     const ask = (key: string) => service().call('GET', '/v1/agents', { key })

@@ -25,7 +25,7 @@ const SMALL_TIERS = {
 // Nothing here reaches the store, so one engine stands for both.
 describe('rate limits', () => {
   let service: Service
-  /** Stands still unless a test moves it: time gives nothing back meanwhile. */
+  /** The clock is held unless a test advances it, so no requests become available meanwhile. */
   let time = Date.now()
   before(async () => {
     service = await startService('sqlite', SMALL_TIERS, {}, { now: () => time })
@@ -33,7 +33,7 @@ describe('rate limits', () => {
   after(() => service.stop())
   const self = (key: string) => service.call('GET', '/v1/keys/self', { key })
 
-  test('a free key: 100 requests at once, then 429 until the time in the reply', async () => {
+  test('the tier free: 100 requests at once, then 429 until the time in the reply', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
     const { replies } = await burst(130, () => self(secret))
     assert.equal(replies.filter(({ status }) => status === 200).length, 100)
@@ -43,7 +43,7 @@ describe('rate limits', () => {
     assert.equal((await self(secret)).status, 200)
   })
 
-  test('the headers count down to the limit, never beyond it', async () => {
+  test('the headers count down to zero, and never show more than the limit', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
     const remaining: number[] = []
     for (let i = 0; i < 45; i++) {
@@ -58,7 +58,7 @@ describe('rate limits', () => {
     assert.ok(remaining.every((left, i) => i === 0 || left <= (remaining[i - 1] as number) + 1))
   })
 
-  test('refused requests cost nothing', async () => {
+  test('refused requests are not counted', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'brief' })
     await burst(11, () => self(secret))
     const { replies } = await burst(20, () => self(secret))
@@ -67,7 +67,7 @@ describe('rate limits', () => {
     assert.equal((await self(secret)).status, 200)
   })
 
-  test('every key has its own; a new secret is the same key', async () => {
+  test('each key has its own limit; a rotated key keeps it', async () => {
     const [first, second] = [
       await createKey(service, { role: 'viewer', tier: 'brief' }),
       await createKey(service, { role: 'viewer', tier: 'brief' }),
@@ -79,20 +79,20 @@ describe('rate limits', () => {
     assert.ok(replies.every(({ status }) => status === 429))
   })
 
-  test('requests that fail count too: no one guesses ids for free', async () => {
+  test('failed requests are counted, too, so guessing IDs is limited', async () => {
     const { secret: key } = await createKey(service, { role: 'viewer', tier: 'brief' })
     const { replies } = await burst(15, () => service.call('GET', '/v1/agents/nobody', { key }))
     assert.equal(replies.filter(({ status }) => status === 404).length, 10)
   })
 
-  test('tiers: pro can send 2000 requests at once', async () => {
+  test('the tier pro: 2000 requests at once', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'pro' })
     const { replies } = await burst(150, () => self(secret))
     assert.ok(replies.every(({ status }) => status === 200))
     assert.equal(replies[0]?.headers.get('x-ratelimit-limit'), '1000')
   })
 
-  test('a clock that jumps an hour either way locks no one out', async () => {
+  test('a clock that jumps an hour in either direction blocks no one', async () => {
     const { secret } = await createKey(service, { role: 'viewer', tier: 'brief' })
     for (const jump of [HOUR, -HOUR, -HOUR, HOUR]) {
       await burst(15, () => self(secret))
@@ -104,7 +104,7 @@ describe('rate limits', () => {
     }
   })
 
-  test('another X-Forwarded-For with every wrong key does not dodge the limit on wrong keys', async () => {
+  test('a different X-Forwarded-For with each wrong key does not evade the limit on wrong keys', async () => {
     const tries = Array.from({ length: 60 }, (_, i) =>
       service.call('GET', '/v1/agents', {
         key: newKey(randomBytes),
@@ -128,7 +128,7 @@ describe('the limiter in this process', () => {
     }
   }
 
-  test('exactly 100 of 101 at one moment, and one a second after', async () => {
+  test('allows exactly 100 of 101 simultaneous requests, and one more after each second', async () => {
     const { take, wait } = at(1_000_000)
     const first = await Promise.all(Array.from({ length: 101 }, take))
     assert.equal(first.filter(({ allowed }) => allowed).length, 100)
@@ -140,7 +140,7 @@ describe('the limiter in this process', () => {
     assert.deepEqual([(await take()).allowed, (await take()).allowed], [true, false])
   })
 
-  test('tens of thousands of clients at a time do not slow each other down', () => {
+  test('tens of thousands of clients do not slow each other down', () => {
     const limiter = localLimiter(() => 1_000_000)
     for (let i = 0; i < 60_000; i++) limiter.take(`client-${i}`, FREE)
     const took = cpuTimeBelow(1_000, () => {
@@ -150,7 +150,7 @@ describe('the limiter in this process', () => {
     assert.ok(each < 0.1, `${each} ms a decision`)
   })
 
-  test('more clients than it keeps count of: who asked last is remembered', async () => {
+  test('with more clients than it can store, it remembers the most recent ones', async () => {
     const limiter = localLimiter(() => 1_000_000)
     const remaining = async (key: string) => (await limiter.take(key, FREE)).remaining
     assert.equal(await remaining('silent'), 99)
@@ -162,7 +162,7 @@ describe('the limiter in this process', () => {
     assert.equal(await remaining('silent'), 99, 'forgotten')
   })
 
-  test('20 000 seconds of use pass 60 a minute, no more', async () => {
+  test('60 per minute allows no more than that over 20,000 seconds', async () => {
     const { take, wait } = at(0)
     let passed = 0
     for (let i = 0; i < 40_000; i++) {
@@ -210,7 +210,7 @@ describe('two nodes that share a Redis', () => {
     return () => (turn++ % 2 === 0 ? first : second).call('GET', '/v1/keys/self', { key })
   }
 
-  test('share one limit: 200 at once on both, 100 and what time refills pass', async () => {
+  test('share one limit: of 200 simultaneous requests, 100 pass, plus refills', async () => {
     const { secret } = await createKey(first, { role: 'viewer', tier: 'free' })
     const { replies, refilled } = await burst(200, onBoth(secret))
     const passed = replies.filter(({ status }) => status === 200).length
@@ -218,7 +218,7 @@ describe('two nodes that share a Redis', () => {
     assertRateLimited(replies.find(({ status }) => status === 429) as Reply, 60)
   })
 
-  test('grant a burst whole, and not one more', async () => {
+  test('allow a burst completely, and not one request more', async () => {
     for (const count of [10, 11, 25]) {
       const { secret } = await createKey(first, { role: 'viewer', tier: 'tiny' })
       const { replies } = await burst(count, onBoth(secret))
@@ -227,18 +227,18 @@ describe('two nodes that share a Redis', () => {
     }
   })
 
-  test('what is refused does not delay the next: after a burst and a hundred refusals one passes when it was told to', async () => {
+  test('refused requests do not extend the wait: after a hundred of them, one passes when retry_after is over', async () => {
     const { secret } = await createKey(first, { role: 'viewer', tier: 'brief' })
     await burst(20, onBoth(secret))
     for (let round = 0; round < 5; round++) await burst(20, onBoth(secret))
     const refused = await first.call('GET', '/v1/keys/self', { key: secret })
-    // Time may have given a token back just now.
+    // A request might have become available just now.
     if (refused.status === 200) return
     await new Promise((resolve) => setTimeout(resolve, refused.body.error.retry_after * 1000))
     assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 200)
   })
 
-  test('do not take Redis for silent because they stood still themselves', async () => {
+  test('do not treat Redis as down because they were suspended themselves', async () => {
     const { secret } = await createKey(first, { role: 'viewer', tier: 'tiny' })
     const warnings = () => (first.log() + second.log()).match(/Redis isn't responding/g)?.length
     const told = warnings()
@@ -248,7 +248,7 @@ describe('two nodes that share a Redis', () => {
     assert.equal(warnings(), told)
   })
 
-  test('continue alone when Redis stops, and together when it is back', async () => {
+  test('continue separately while Redis is down, and together when it is back', async () => {
     const { secret } = await createKey(first, { role: 'viewer', tier: 'pro' })
     const running = burst(100, onBoth(secret))
     await redis.stop()
@@ -278,7 +278,7 @@ describe('two nodes that share a Redis', () => {
   })
 })
 
-/** So many at once; `refilled` is the most that time can have given back to a free key meanwhile. */
+/** Sends this many at once. `refilled` is how many requests could have become available meanwhile in the tier free. */
 async function burst(count: number, send: () => Promise<Reply>): Promise<{ replies: Reply[]; refilled: number }> {
   const started = performance.now()
   const replies = await Promise.all(Array.from({ length: count }, send))

@@ -222,7 +222,7 @@ describe('security.hsts and security.enforceHttps over TLS', () => {
     MOORAGE_SECURITY__HSTS__MAX_AGE: '600',
   })
 
-  test('every reply promises it: answers, errors and probes', async () => {
+  test('every reply has the HSTS header: successes, errors and probes', async () => {
     for (const [path, key] of [
       ['/v1/agents', undefined],
       ['/v1/agents', null],
@@ -234,7 +234,7 @@ describe('security.hsts and security.enforceHttps over TLS', () => {
     }
   })
 
-  test('of the promises of the service and an agent the longer one is made', async () => {
+  test('the longer max-age of the service and the agent is sent', async () => {
     const agents = { shorter: 60, longer: 6000 }
     for (const [name, maxAge] of Object.entries(agents)) {
       const body = { name, security: { hsts: { enabled: true, maxAge } } }
@@ -267,7 +267,7 @@ describe('mutual TLS of agents', () => {
     await rm(outside, { recursive: true })
   })
 
-  test('each agent has an authority of its own; others need none', async () => {
+  test('each agent can have its own authority; other agents need no certificate', async () => {
     assert.equal((await create('ours', { caCert: tlsText('ca.pem') })).status, 201)
     assert.equal((await create('theirs', { caCert: 'other-ca.pem' })).status, 201)
     const statuses = async (name: string) => {
@@ -281,7 +281,7 @@ describe('mutual TLS of agents', () => {
     assert.deepEqual(await statuses('hello'), [200, 200, 200, 200, 200])
   })
 
-  test('a listener of all agents receives nothing of it, also if a client with a certificate made it', async () => {
+  test('a listener for all agents receives nothing of such an agent, even if created with a certificate', async () => {
     await create('silent', { caCert: tlsText('ca.pem') })
     const made = await call('POST', '/v1/listeners', { body: { events: ['*'] }, certificate: 'client' })
     for (const name of ['silent', 'hello']) {
@@ -322,14 +322,14 @@ describe('mutual TLS of agents', () => {
     'PEM that is none': '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
   }
   for (const [name, caCert] of Object.entries(unusable)) {
-    test(`400 for ${name}, in the same words`, async () => {
+    test(`400 for ${name}, with the same message`, async () => {
       const { status, body } = await create('refused', { caCert })
       assert.equal(status, 400)
       assert.deepEqual(fieldsOf(body), ['security.mtls.caCert'])
     })
   }
 
-  test('400 for a private key where its file name belongs: it is never stored', async () => {
+  test('400 for a private key in place of its file name, so it is never stored', async () => {
     const { status, body } = await create('leak', { caCert: tlsText('ca.pem'), clientKey: tlsText('client-key.pem') })
     assert.equal(status, 400)
     assert.deepEqual(fieldsOf(body), ['security.mtls.clientKey'])
