@@ -90,7 +90,7 @@ memory: { embedder: { type: lokal } }
   })
 })
 
-describe('YAML that cannot be read', () => {
+describe("a YAML file that can't be parsed", () => {
   const broken = {
     'server:\n\tport: 1\n': ['moorage.yaml:2:1: indent with spaces, not tabs'],
     'server: { port: 1\n': ['moorage.yaml:2:1: wrong indentation, or an earlier bracket that is not closed'],
@@ -119,7 +119,7 @@ describe('YAML that cannot be read', () => {
     test(JSON.stringify(yaml), (t) => assert.deepEqual(configFolder(t, { 'moorage.yaml': yaml }).problems(), expected))
   }
 
-  test('mistakes of the environment are still listed, what the file may hold is not missed', (t) => {
+  test('is reported with errors in the environment, but no setting is reported as missing', (t) => {
     const folder = configFolder(t, { 'moorage.yaml': 'auth:\n  secret: "x' })
     const problems = folder.problems({ PORT: '70000', MOORAGE_AUTH__TYPE: 'jwt' })
     assert.equal(problems.length, 2, problems.join('\n'))

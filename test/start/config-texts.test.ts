@@ -28,7 +28,7 @@ const WRONG: Record<Setting['kind'], readonly string[]> = {
   json: ['[', '7', '[7]', '{"A B":7}', '[{"nmae":"x"}]', '{"x":{"nmae":"x"}}'],
 }
 
-/** Which shape is meant where there are several. */
+/** Which variant is meant if there are several. */
 const SHAPES: Record<string, string>[] = [
   { MOORAGE_AUTH__TYPE: 'oauth2', MOORAGE_MEMORY__EMBEDDER__TYPE: 'openai-compatible' },
   { MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_MEMORY__EMBEDDER__TYPE: 'local' },

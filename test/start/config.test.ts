@@ -17,7 +17,7 @@ const originsOf = ({ settings }: LoadedConfig, ...paths: string[]) =>
   paths.map((path) => settings.find((setting) => setting.path === path)?.origin)
 
 describe('configuration sources', () => {
-  test('nothing configured gives the defaults', (t) => {
+  test('without configuration, everything has its default', (t) => {
     const folder = configFolder(t)
     const { config, settings } = folder.load()
     assert.deepEqual(config, {
@@ -107,7 +107,7 @@ describe('configuration sources', () => {
     assert.deepEqual(new Set(settings.map(({ origin }) => origin)), new Set(['default']))
   })
 
-  test('flag before environment before file before default', (t) => {
+  test('flags win over the environment, the environment over the file, the file over defaults', (t) => {
     const folder = configFolder(t, { 'moorage.yaml': 'server:\n  host: 10.0.0.1\n  port: 1\n  drainTimeout: 1s\n' })
     const loaded = folder.load({ PORT: '2', HOST: '10.0.0.2' }, { server: { port: '3' } })
     assert.deepEqual(loaded.config.server, {
@@ -141,13 +141,13 @@ describe('configuration sources', () => {
     assert.deepEqual(folder.problems({}, { config: 'no.yaml' }), ['no.yaml: cannot be read (ENOENT)'])
   })
 
-  test('an empty file, or one of comments, sets nothing', (t) => {
+  test('an empty file, or one with only comments, sets nothing', (t) => {
     for (const content of ['', '# server:\n#   port: 1\n', '---\n']) {
       assert.equal(configFolder(t, { 'moorage.yaml': content }).load().config.server.port, 8787)
     }
   })
 
-  test('tiers and roles add to the built-in ones', (t) => {
+  test('tiers and roles are added to the built-in ones', (t) => {
     const folder = configFolder(t, {
       'moorage.yaml':
         'limits: { tiers: { free: { requestsPerMinute: 5, burst: 6 } } }\nroles: { auditor: [read, manage] }\n',
@@ -171,7 +171,7 @@ describe('configuration sources', () => {
 })
 
 describe('configuration by environment', () => {
-  test('every setting has its names, each also with _FILE', (t) => {
+  test('every setting has its variables, each also with _FILE', (t) => {
     const names = listSettings(configSchema()).flatMap(variablesOf)
     assert.ok(names.includes('PORT') && names.includes('MOORAGE_WEBHOOKS__ALLOWED_CIDRS'))
     const problems = configFolder(t).problems(Object.fromEntries(names.map((name) => [`${name}_FILE`, 'missing'])))
@@ -179,7 +179,7 @@ describe('configuration by environment', () => {
     assert.deepEqual(problems, expected)
   })
 
-  test('numbers, flags, lists and JSON', (t) => {
+  test('variables can contain numbers, flags, lists and JSON', (t) => {
     const { config } = configFolder(t).load({
       MOORAGE_DATABASE__POOL_SIZE: '3',
       MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
@@ -207,7 +207,7 @@ describe('configuration by environment', () => {
     assert.equal(config.initKey, KEY)
   })
 
-  test('a MOORAGE_ name takes precedence over the plain one; empty means unset', (t) => {
+  test('a MOORAGE_ variable wins over the plain one; an empty one is ignored', (t) => {
     const folder = configFolder(t)
     const loaded = folder.load({ HOST: '10.0.0.1', MOORAGE_SERVER__HOST: '10.0.0.2', PORT: '', MOORAGE_DATA: '' })
     assert.equal(loaded.config.server.host, '10.0.0.2')
@@ -215,7 +215,7 @@ describe('configuration by environment', () => {
     assert.equal(loaded.config.data, join(folder.path, 'data'))
   })
 
-  test('NAME_FILE reads the value and drops one line break', (t) => {
+  test('NAME_FILE reads the value from a file, without a final line break', (t) => {
     const folder = configFolder(t, { url: 'postgres://u:p@db/x\n', openai: 'sk-1\r\n', twice: 'redis://x\n\n' })
     const loaded = folder.load({ DATABASE_URL_FILE: 'url', OPENAI_API_KEY_FILE: 'openai', REDIS_URL_FILE: 'twice' })
     assert.equal(loaded.config.database.url, 'postgres://u:p@db/x')
@@ -224,13 +224,13 @@ describe('configuration by environment', () => {
     assert.deepEqual(originsOf(loaded, 'database.url'), ['environment DATABASE_URL_FILE'])
   })
 
-  test('NO_COLOR turns colours off, and gives way to the setting itself', (t) => {
+  test('NO_COLOR turns colors off, unless the setting itself is set', (t) => {
     const folder = configFolder(t)
     assert.equal(folder.load({ NO_COLOR: '1' }).config.log.color, false)
     assert.equal(folder.load({ NO_COLOR: '1', MOORAGE_LOG__COLOR: 'true' }).config.log.color, true)
   })
 
-  test('variables of others are left alone', (t) => {
+  test('variables of other programs are ignored', (t) => {
     const { config } = configFolder(t).load({
       PATH: '/bin',
       OTEL_SERVICE_NAME: 'x',
@@ -329,18 +329,18 @@ describe('configuration shown', () => {
 describe('configuration documents', () => {
   const settings = listSettings(configSchema())
 
-  test('docs/configuration.md has the row of every setting', () => {
+  test('docs/configuration.md has a row for every setting', () => {
     assert.ok(settings.length > 60)
     for (const setting of settings) assert.ok(DOCS.includes(rowOf(setting)), `missing: ${rowOf(setting)}`)
   })
 
-  test('its example loads', (t) => {
+  test('its example can be loaded', (t) => {
     const [, example = ''] = /```yaml\n([\s\S]*?)```/.exec(DOCS) ?? []
     const { config } = configFolder(t, { 'moorage.yaml': example }).load()
     assert.equal(config.limits.defaultTier, 'team')
   })
 
-  test('the JSON Schema accepts the example and refuses an unknown key', () => {
+  test('the JSON Schema accepts the example and rejects an unknown key', () => {
     const validate = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(configSchema())
     const [, example = ''] = /```yaml\n([\s\S]*?)```/.exec(DOCS) ?? []
     assert.equal(validate(parse(example)), true, JSON.stringify(validate.errors))

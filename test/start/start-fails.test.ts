@@ -47,7 +47,7 @@ async function connectionsTo(url: string): Promise<number> {
 
 const log = createLog({ level: 'silent', format: 'json' })
 
-test('a start on a damaged store names the file and what to do', async (t) => {
+test('a start with a damaged database names the file and what to do', async (t) => {
   const { config } = await prepare(t, 'sqlite', {})
   const file = join(config.data, 'moorage.db')
   mkdirSync(config.data)
@@ -60,8 +60,8 @@ test('a start on a damaged store names the file and what to do', async (t) => {
 })
 
 for (const engine of ANY_ENGINE) {
-  describe(`a start that fails half-way on ${engine}`, () => {
-    test('closes the store when the certificate went away after it was checked', async (t) => {
+  describe(`a start that fails partway, on ${engine}`, () => {
+    test('closes the database if the certificate is deleted after it was checked', async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'moorage-tls-'))
       t.after(() => rmSync(folder, { recursive: true, force: true }))
       const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
@@ -80,7 +80,7 @@ for (const engine of ANY_ENGINE) {
       await until('nothing is left open', async () => (await countOpen()) === before)
     })
 
-    test('closes the store when the port is taken', async (t) => {
+    test('closes the database if the port is in use', async (t) => {
       const other = createServer()
       await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
       t.after(() => other.close())

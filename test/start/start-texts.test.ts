@@ -65,11 +65,11 @@ auth: { type: oauth2, provider: "https://id.example.com", clientId: c, clientSec
 roles: { viewer: [read, approve], robot: [invoke] }
 `
 
-describe('what an operator is shown', () => {
+describe('output for operators', () => {
   const shell = newShell()
   after(() => shell.remove())
 
-  test('the configuration in force', async (t) => {
+  test('the effective configuration', async (t) => {
     stopClock()
     t.after(startClock)
     const { run, both, about, text } = transcriptOf(() => shell)
@@ -113,7 +113,7 @@ describe('what an operator is shown', () => {
     return `$ ${variables.join('')}npm start ${args.join(' ')}\n${stdout}${stderr.replaceAll(/^(?=.)/gm, '! ')}exit code ${code}\n\n`
   }
 
-  test('a first and a second start, and starts that fail', async (t) => {
+  test('first and second starts, and starts that fail', async (t) => {
     const port = ['--port', '0', '--config', 'empty.yaml', '--data', 'harbour']
     writeFileSync(join(shell.folder, 'empty.yaml'), '')
     const told = [

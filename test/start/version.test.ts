@@ -9,7 +9,7 @@ import project from '../../package.json' with { type: 'json' }
 import { replaceVersion, VERSIONED, withoutVersion } from '../../scripts/release/versions.ts'
 import { findVersion, versionText } from '../../src/lib/version.ts'
 
-test('a clone has the commit of git, a package the one that it was built from, and a copy of the sources none', (t) => {
+test("the version has git's commit in a clone, the build's commit in a package, and none in a copy of the sources", (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'moorage-version-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const root = pathToFileURL(`${folder}/`)
@@ -30,7 +30,7 @@ test('a clone has the commit of git, a package the one that it was built from, a
   assert.equal(findVersion(root).commit, git('rev-parse', 'HEAD').trim())
 })
 
-test('every file that names the version names this one, and `npm version` writes another one to all of them', (t) => {
+test('every file with the version has the current one, and `npm version` updates all of them', (t) => {
   const root = join(import.meta.dirname, '../..')
   assert.deepEqual(withoutVersion(root, project.version), [])
   const folder = mkdtempSync(join(tmpdir(), 'moorage-versions-'))
@@ -45,6 +45,6 @@ test('every file that names the version names this one, and `npm version` writes
   assert.match(readFileSync(join(folder, 'python/pyproject.toml'), 'utf8'), /^version = "7\.8\.9"$/m)
   const chart = readFileSync(join(folder, 'deploy/helm/moorage/Chart.yaml'), 'utf8')
   assert.match(chart, /^version: 7\.8\.9\nappVersion: 7\.8\.9$/m)
-  // The version of another package that only ends or begins like ours.
+  // A version of another package that only starts or ends like ours.
   assert.match(readFileSync(join(folder, 'deploy/Dockerfile'), 'utf8'), /^ARG NODE_IMAGE=node:26\.10\.0-slim$/m)
 })
