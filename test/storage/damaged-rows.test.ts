@@ -103,7 +103,7 @@ onEveryEngine(
       }
       told(problem)
 
-      // It is queued again, as if its node had died, and comes before the next one.
+      // Queues the run again, as if its node had died, before the next one.
       const storage = storageOf(service())
       await reopenRun(storage.db, one, { status: 'queued' })
       const headers = { Prefer: 'respond-async' }
@@ -211,7 +211,7 @@ onEveryEngine(
       const agent = await newAgent(service())
       const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'hello' } })
       const logs = `/v1/agents/${agent}/logs`
-      // Clients are told another id than the one by which an operator finds the row.
+      // Clients see another ID than the one that operators need to find the row.
       const db = storeOf(service())
       const { rows } = await sql<{ id: string }>`
         select id from logs where request_id = ${body.data.request_id}`.execute(db)

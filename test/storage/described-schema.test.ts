@@ -47,7 +47,7 @@ function adds(...statements: string[]): Migration {
   })
 }
 
-// A column and an index that only a later description has. The column stands among those of today.
+// A column and an index that only a later description has. The column is between today's columns.
 const { id, ...others } = TABLES.persons.columns
 const persons = new Table({ id, nickname: text.default("'none'"), ...others }, TABLES.persons.facts)
 const later = {
@@ -60,14 +60,14 @@ for (const engine of ENGINES) {
   const column = `alter table persons add column nickname ${type} not null default 'none'`
   const index = 'create index persons_by_nickname on persons (nickname)'
 
-  describe(`the schema on ${engine}`, () => {
-    test('is after all migrations what the tables describe', async () => {
+  describe(`the database schema on ${engine}`, () => {
+    test('matches the table descriptions after all migrations', async () => {
       const described = await schemaAfter(engine, [makes(TABLES)])
       assert.deepEqual(await schemaAfter(engine, MIGRATIONS), described)
       assert.ok(described.length > 500, 'read the schema')
     })
 
-    test('is the described one when a migration adds what the description has since', async () => {
+    test('matches a changed description after a migration that adds exactly the change', async () => {
       const described = await schemaAfter(engine, [makes(later)])
       assert.deepEqual(await schemaAfter(engine, [...MIGRATIONS, adds(column, index)]), described)
 

@@ -9,7 +9,7 @@ import { createAgent } from '../support/slices/resources.ts'
 
 const FIELDS = { kind: 'tool', attempt: 1, started_at: 1, finished_at: 1, content: '{}' }
 
-/** What no service does, and what a service says of it when it stops. */
+/** What the service never does, and how it reports each when it stops. */
 const WRONGS: Record<string, { does(db: Database): Promise<unknown>; told: RegExp }> = {
   'a step without a run': {
     does: (db) =>
@@ -47,9 +47,9 @@ const WRONGS: Record<string, { does(db: Database): Promise<unknown>; told: RegEx
 underAllRules()
 
 for (const engine of ANY_ENGINE) {
-  describe(`a service that stops checks its store, on ${engine}`, () => {
+  describe(`a service that stops checks its database, on ${engine}`, () => {
     for (const [wrong, { does, told }] of Object.entries(WRONGS)) {
-      test(`and notices ${wrong}`, async () => {
+      test(`and reports ${wrong}`, async () => {
         const service = await startService(engine)
         await fill(service)
         await does(storeOf(service))
@@ -57,7 +57,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('and says nothing of a store that a test has altered', async () => {
+    test('and reports nothing if a test has altered the database on purpose', async () => {
       const service = await startService(engine)
       await fill(service)
       await WRONGS['a step without a run']?.does(storeOf(service))
@@ -67,8 +67,8 @@ for (const engine of ANY_ENGINE) {
   })
 }
 
-describe('a service that stops', () => {
-  test('has closed what it opened', async () => {
+describe('a stopped service', () => {
+  test('has closed everything it opened', async () => {
     let timer: NodeJS.Timeout | undefined
     const now = () => {
       timer ??= setInterval(() => {}, 60_000)
@@ -79,7 +79,7 @@ describe('a service that stops', () => {
     clearInterval(timer)
   })
 
-  test('is held to rules of each kind', () => {
+  test('is checked with rules of each kind', () => {
     assert.ok(storeRules('sqlite').length > 25 && stoppedRules('service:1').length > 4)
     assert.equal(new Set(storeRules('postgres').map(({ name }) => name)).size, storeRules('postgres').length)
   })

@@ -25,7 +25,7 @@ onBothStores('the journal', (opened) => {
   })
   const written = async (prefix: string) => (await rowsOf(opened(), prefix)).map(({ name }) => name)
 
-  test('what waits together is committed together', async () => {
+  test('commits entries that wait at the same time together', async () => {
     const journal = open()
     const count = await countingCommits(opened())
     const results = await Promise.all(Array.from({ length: 300 }, (_, i) => journal.commit(entry(`group-${i}`))))
@@ -35,14 +35,14 @@ onBothStores('the journal', (opened) => {
     assert.ok(commits >= 1 && commits <= 3, `${commits} commits for 300 entries`)
   })
 
-  test('entries that arrive one after the other are committed one after the other, without delay', async () => {
+  test('commits entries that arrive one after the other without delay', async () => {
     const journal = open()
     const count = await countingCommits(opened())
     for (let i = 0; i < 10; i++) await journal.commit(entry(`single-${i}`))
     assert.equal(await count('single-'), 10)
   })
 
-  test('entries that arrive during a commit are committed together after it', async () => {
+  test('commits entries that arrive during a commit together after it', async () => {
     const { storage, engine } = opened()
     // In SQLite the thread that writes takes what waits there.
     if (engine === 'sqlite') return
@@ -60,7 +60,7 @@ onBothStores('the journal', (opened) => {
     assert.ok((await count('meanwhile-')) <= 2, 'the first, and the others after it')
   })
 
-  test('an entry does not wait for transactions that wait with it', async () => {
+  test('does not delay an entry behind transactions that wait at the same time', async () => {
     const journal = open()
     const { transaction } = opened().storage
     const began = Promise.withResolvers<void>()
@@ -83,7 +83,7 @@ onBothStores('the journal', (opened) => {
     assert.deepEqual(await written('beside-'), ['beside-entry', 'beside-one', 'beside-two'])
   })
 
-  test('rows that a transaction writes itself are committed with its other changes, or not at all', async () => {
+  test('commits rows that a transaction writes itself with its other changes, or not at all', async () => {
     const { transaction } = opened().storage
     const put = (name: string) => (db: Database) => writeRows(db, entry(name).writes)
     await transaction(put('within-kept'))
@@ -124,7 +124,7 @@ onBothStores('the journal', (opened) => {
       return rows.map((row) => row.attempts)
     }
 
-    test('is written with its row, in one commit with the others', async () => {
+    test('is committed with its row, together with other entries', async () => {
       const journal = open()
       await plant('held-1', 'held-2')
       const count = await countingCommits(opened())
@@ -139,7 +139,7 @@ onBothStores('the journal', (opened) => {
       assert.deepEqual(await written('held-'), ['held-1', 'held-2', 'held-3'])
     })
 
-    test('of two leases ends both or neither', async () => {
+    test('ends two leases or neither', async () => {
       const journal = open()
       await plant('both-1', 'both-2', 'both-3', 'both-4')
       const both = (first: string, second: string, owner: string) => ({
@@ -154,7 +154,7 @@ onBothStores('the journal', (opened) => {
       assert.deepEqual(await written('both-'), ['both-a'])
     })
 
-    test('writes nothing when the lease was lost, and does not affect other entries', async () => {
+    test('writes nothing if the lease was lost, and does not affect other entries', async () => {
       const journal = open()
       await plant('lost-1', 'lost-2')
       const results = await Promise.all([
@@ -167,7 +167,7 @@ onBothStores('the journal', (opened) => {
       assert.deepEqual(await written('lost-'), ['lost-1', 'lost-3'])
     })
 
-    test('adds to sums that other entries of its commit change only if it is written itself', async () => {
+    test('adds to shared sums only if it is written itself', async () => {
       const journal = open()
       await plant('sum-1', 'sum-2', 'sum-3')
       const counted = {
@@ -187,7 +187,7 @@ onBothStores('the journal', (opened) => {
     })
   })
 
-  test('one bad entry fails alone', async () => {
+  test('one invalid entry fails alone', async () => {
     const journal = open()
     await journal.commit(entry('bad-taken'))
     const results = await Promise.allSettled([
@@ -213,7 +213,7 @@ onBothStores('the journal', (opened) => {
     assert.equal((await written('full-')).length, 6)
   })
 
-  test('drain waits for everything that was handed in', async () => {
+  test('drain waits for all entries', async () => {
     const journal = open()
     const commits = Array.from({ length: 600 }, (_, i) => journal.commit(entry(`drain-${i}`)))
     assert.equal(journal.waiting(), 600)
@@ -261,7 +261,7 @@ onBothStores('transactions', (opened) => {
     if (engine === 'sqlite') assert.equal(await count('statement-'), 1, 'they share a commit')
   })
 
-  test('one that changes its mind takes no statement and no entry of the journal with it that share its commit', async () => {
+  test('a transaction that is rolled back does not affect statements and entries in the same commit', async () => {
     const { storage } = opened()
     const journal = openJournal(storage, { backlog: 10 })
     const row = (name: string) => ({ name, value: '' })
@@ -334,7 +334,7 @@ describe('a batch', () => {
 })
 
 describe('two databases in one process', () => {
-  test('each has the column types of its own', async () => {
+  test('each use their own column types', async () => {
     const databases = await Promise.all([freshPostgres(), freshPostgres()])
     const storages = await Promise.all(
       databases.map(({ url }) => openStorage({ data: '', database: { url, poolSize: 1 } })),

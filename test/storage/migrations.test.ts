@@ -30,7 +30,7 @@ async function migrated(db: Database): Promise<string[]> {
 const RELEASED = MIGRATIONS.map(({ name }) => name)
 
 onBothStores('a second migration', (opened) => {
-  test('changes a store with data once, and the program without it continues', async () => {
+  test('changes a database with data once, and a program without it keeps working', async () => {
     const { storage, engine, options } = opened()
     const { db } = storage
     const times = { created_at: 0, updated_at: 0 }
@@ -53,7 +53,7 @@ onBothStores('a second migration', (opened) => {
     assert.equal((await db.selectFrom('agents').select('id').execute()).length, 2)
   })
 
-  test('that fails leaves the store as it was', async () => {
+  test('leaves the database unchanged if it fails', async () => {
     const { storage, engine } = opened()
     const before = await migrated(storage.db)
     const fails: Migration = {
@@ -69,7 +69,7 @@ onBothStores('a second migration', (opened) => {
     assert.ok(!tables.some(({ name }) => name === 'half'))
   })
 
-  test('says how many are ahead, without those that an earlier start has run', async () => {
+  test('reports how many migrations are left, without those of an earlier start', async () => {
     const { storage, engine } = opened()
     const watch = new MigrationWatch({ info() {} })
     const said: (string | undefined)[] = []
@@ -87,7 +87,7 @@ onBothStores('a second migration', (opened) => {
     )
   })
 
-  test('that breaks older programs makes them refuse the store; a newer one that knows it continues', async () => {
+  test('that breaks older programs makes them refuse the database; newer programs that know it continue', async () => {
     const { storage, engine, options } = opened()
     const breaks: Migration = { ...nothing, name: 'agents-were-moved', breaks: true }
     await migrate(storage.db, engine, [...MIGRATIONS, breaks])
@@ -101,7 +101,7 @@ onBothStores('a second migration', (opened) => {
 })
 
 onEveryEngine('a migration', (service, engine) => {
-  betweenNodes(engine)('does not stand in the way of others while it waits for a table, and tries again', async () => {
+  betweenNodes(engine)('does not block others while it waits for a table, and retries', async () => {
     const db = storeOf(service())
     let tries = 0
     const alter: Migration = {
@@ -115,7 +115,7 @@ onEveryEngine('a migration', (service, engine) => {
     await busy.selectFrom('webhooks').select('id').execute()
     const done = migrate(db, engine, [...MIGRATIONS, alter], { lock_ms: 100, again_ms: 50 })
     await until('it has given up once and tries again', () => tries >= 2)
-    // A read that comes behind a try waits for the end of that try only.
+    // A read that waits behind a try waits only for that try to end.
     assert.equal((await service().call('GET', '/v1/webhooks')).status, 200)
     assert.deepEqual(await migrated(db), RELEASED)
     await busy.rollback().execute()
@@ -123,7 +123,7 @@ onEveryEngine('a migration', (service, engine) => {
     assert.deepEqual(await migrated(db), [...RELEASED, 'alter'])
   })
 
-  betweenNodes(engine)('happens once, however many start it, while an old node goes on serving', async () => {
+  betweenNodes(engine)('runs once, however many nodes start it, while an old node keeps serving', async () => {
     const db = storeOf(service())
     let runs = 0
     const grow: Migration = {
@@ -149,7 +149,7 @@ onEveryEngine('a migration', (service, engine) => {
     await Promise.all(serving)
     assert.equal(runs, 1)
     assert.deepEqual(new Set(statuses), new Set([200]))
-    // It would start again, too.
+    // It could also start again.
     await service().restart()
     assert.equal((await service().call('GET', '/v1/agents')).status, 200)
   })

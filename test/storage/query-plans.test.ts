@@ -24,16 +24,16 @@ const CALLER_BY_ID =
 
 const READS_ALL = /SCAN (runs|invocations|i|caller)(?! USING)|Seq Scan on (runs|invocations)/
 
-/** What looks at a table again and again must not read all of it. */
-onBothStores('a query that comes back every few seconds', (opened) => {
-  test('renewing the claims of running requests goes by primary key', async () => {
+/** Queries that run again and again must not read the whole table. */
+onBothStores('query plans', (opened) => {
+  test('renewing the claims of active requests uses the primary key', async () => {
     const held = ['a', 'b'].map((key) => ({ key: ['key_1', key], owner: `owner-${key}`, until: 0 }))
     const plan = await planOf((db) => renew(db, CLAIMS, held, 1))
     assert.match(plan, opened().engine === 'sqlite' ? /SEARCH claims USING INDEX \w+ \(scope=\?/ : /claims_pkey/)
     assert.doesNotMatch(plan, /SCAN claims|Seq Scan on claims/)
   })
 
-  test('runs of nodes that died are found among the running, and go back into the queue from there', async () => {
+  test('runs of dead nodes are found among the active runs, and queued again from there', async () => {
     for (const work of [
       (db: Database) => invocations.listLapsed(db, 0, 100),
       (db: Database) => queue.requeueLapsed(db, 0),
@@ -45,7 +45,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  test('queued runs, and who has some, are found among those that are due', async () => {
+  test('queued runs, and agents that have some, are found among the due ones', async () => {
     const options = { agent_seq: 1, limit: 3, owner: 'o', now: 0, lease_ms: 1 }
     for (const [queued, index] of [
       ['all', /runs_due/],
@@ -62,7 +62,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  test('who has the turn of a session, and who waits for it, is found by the session', async () => {
+  test('the turn of a session and the runs waiting for it are found by the session', async () => {
     const busy = await planOf((db) => isBusy(db, 'a'))
     for (const index of [/runs_by_turn/, /runs_in_line/]) assert.match(busy, index)
     for (const work of [(db: Database) => isBusy(db, 'a'), (db: Database) => listFreeTurns(db, 1)]) {
@@ -70,21 +70,21 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  test('what is new of an agent is found among the newest memories of all', async () => {
-    // PostgreSQL chooses by its statistics.
+  test("an agent's new memories are found among the newest memories", async () => {
+    // PostgreSQL chooses the plan by its statistics.
     if (opened().engine === 'postgres') return
     const known = { size: 3, seq: 5, generation: 'g' }
     const plan = await planOf((db) => new ScopeReader(db).readNews({ agent_seq: 1, level: 0 }, known))
     assert.match(plan, /SEARCH memories USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/)
   })
 
-  test('cancelled invocations are looked for among the running', async () => {
+  test('cancelled invocations are found among the active ones', async () => {
     const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))
     assert.match(plan, /runs_(cancelled|by_status)/)
     assert.doesNotMatch(plan, READS_ALL)
   })
 
-  test('small indexes find the runs that dead nodes have not cancelled', async () => {
+  test('runs that dead nodes have not cancelled are found with small indexes', async () => {
     const called = await planOf((db) => listEndedCallers(db, 100))
     assert.match(called, /runs_by_parent/)
     assert.match(called, CALLER_BY_ID)
@@ -95,13 +95,13 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  test('whether the run that called an old one continues is looked up by its id', async () => {
+  test('the caller of an old run is looked up by its ID', async () => {
     const plan = await planOf((db) => invocations.remove(db, 1, 100))
     assert.match(plan, CALLER_BY_ID)
     assert.doesNotMatch(plan, READS_ALL)
   })
 
-  test('the metrics of a user are counted by an index alone', async () => {
+  test("a user's metrics are counted with an index only", async () => {
     const range = { from: 0, to: 60, step: 60 }
     for (const ask of [metrics.totals, metrics.percentiles]) {
       const plan = await planOf((db) => ask(db, 1, range, { user_id: 'anna' }))
@@ -119,7 +119,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     })
   })
 
-  test('users and sessions are listed in the order of an index', async () => {
+  test('users and sessions are listed in index order', async () => {
     const page = { limit: 20, offset: 0, sort: '-last_used_at' }
     for (const list of [scopes.listUsers, scopes.listSessions]) {
       const plan = await planOf((db) => list(db, { agent_seq: 1 }, page), 0)
@@ -128,7 +128,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     }
   })
 
-  /** How the engine would run a query that `work` makes, the last one unless told, were its table large. */
+  /** How the engine would run a query of `work` on a large table: the last query by default. */
   async function planOf(work: (db: Database) => Promise<unknown>, which = -1): Promise<string> {
     const { storage, engine } = opened()
     const seen: RootOperationNode[] = []

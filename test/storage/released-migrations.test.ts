@@ -16,14 +16,14 @@ const RELEASED: Record<string, string> = {
 }
 
 describe('the migrations', () => {
-  test('of releases are as they were released', () => {
+  test('of releases have not changed', () => {
     const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql'))
     const digests = files.map((file) => [file, hash('sha256', readFileSync(new URL(file, FOLDER)))])
     const known = digests.filter(([file = '']) => file in RELEASED)
     assert.deepEqual(Object.fromEntries(known), RELEASED)
   })
 
-  test('are numbered without a gap, and each has its statements for both engines', () => {
+  test('are numbered without gaps, and each has statements for both engines', () => {
     const numbers = MIGRATIONS.map(({ name }) => Number(/^(\d{4})-[a-z0-9-]+$/.exec(name)?.[1]))
     assert.deepEqual(
       numbers,

@@ -17,13 +17,13 @@ const SCANS = /Scan/
 /** What comes with the statement, or was found by it. */
 const OWN = /Function Scan|CTE Scan|Bitmap Heap Scan|Subquery Scan/
 
-describe('what every run writes to PostgreSQL', () => {
-  test('is found by its key, on a database that was never analysed and after many runs without a vacuum', () =>
+describe('the statements that every run sends to PostgreSQL', () => {
+  test('find rows by their key, without ANALYZE and after many runs without VACUUM', () =>
     withService('postgres', async (service) => {
       const storage = storageOf(service)
       const entries = await entriesOf(service)
       assert.ok(entries.length >= 5, `${entries.length} entries`)
-      // The statements are planned while the tables are empty, and for what they become.
+      // The statements are planned for empty tables first, and then for full ones.
       for (const fill of [async () => {}, () => leaveDead(service)]) {
         await fill()
         for (const entry of entries) {
@@ -38,8 +38,8 @@ describe('what every run writes to PostgreSQL', () => {
       }
     }))
 
-  // What the plans do not show: triggers, the transactions of keys, and what is looked up beside the journal.
-  test('reads few pages of the indexes of active runs, however many runs have ended', (t) =>
+  // What the plans do not show: triggers, the transactions of keys, and look-ups outside the journal.
+  test('read few index pages of active runs, however many runs have ended', (t) =>
     withService('postgres', async (service) => {
       await entriesOf(service)
       await leaveDead(service)
@@ -51,7 +51,7 @@ describe('what every run writes to PostgreSQL', () => {
     }))
 })
 
-/** A scan of what 30,000 runs have left is more than a thousand pages, in each commit. */
+/** In each commit, a scan of what 30,000 runs have left reads more than a thousand pages. */
 const MOST_PAGES = 200
 
 const RUNS_AT_ONCE = 20

@@ -11,7 +11,7 @@ import { inOneAttempt } from '../support/running/attempts.ts'
 
 describe('a new SQLite store', () => {
   for (const lock of ['begin immediate', 'begin exclusive']) {
-    test(`opens once whoever else opens it is through: ${lock}`, async () => {
+    test(`opens as soon as another process releases its lock: ${lock}`, async () => {
       const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
       const other = new DatabaseSync(join(data, 'moorage.db'))
       other.exec(lock)
@@ -24,8 +24,8 @@ describe('a new SQLite store', () => {
   }
 })
 
-describe('reads of SQLite that take too long', () => {
-  test('are ended at their limit, each that comes after the one before it was', async () => {
+describe('SQLite reads that take too long', () => {
+  test('are ended at their limit, each one in a row', async () => {
     const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
     const fail = (error: Error) => assert.fail(error)
     const watcher = { onForeignChange() {}, onDamage: fail, onLost: fail }

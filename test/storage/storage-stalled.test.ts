@@ -18,8 +18,8 @@ const WITHIN_MS = { sqlite: 300, postgres: 1_000 }
 const LIMIT = { timeout: 240_000 * PATIENCE }
 
 for (const engine of ENGINES) {
-  describe(`a transaction that stands still, on ${engine}`, () => {
-    test('is rolled back, and others that wait for its locks continue', LIMIT, () =>
+  describe(`a transaction that stays idle, on ${engine}`, () => {
+    test('is rolled back, and transactions that wait for its locks continue', LIMIT, () =>
       withStorage(engine, async (storage) => {
         const wrote = Promise.withResolvers<void>()
         const wakeUp = Promise.withResolvers<void>()
@@ -30,7 +30,7 @@ for (const engine of ENGINES) {
           await db.updateTable('settings').set({ value: 'too late' }).execute()
         })
         await wrote.promise
-        // On PostgreSQL whoever waits for the row is silent too, and may be given up a moment before it is free.
+        // On PostgreSQL, a transaction that waits for the row is idle, too, and might be ended a moment before the row is free.
         await until('the row is free', () =>
           write(storage, 'other').then(
             () => true,
@@ -43,7 +43,7 @@ for (const engine of ENGINES) {
       }),
     )
 
-    test('cannot commit late', LIMIT, () =>
+    test("can't commit late", LIMIT, () =>
       withStorage(engine, async (storage) => {
         const wrote = Promise.withResolvers<void>()
         const wakeUp = Promise.withResolvers<void>()

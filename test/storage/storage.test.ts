@@ -83,7 +83,7 @@ for (const engine of ENGINES) {
         await sql`drop table migrations`.execute(db)
         await sql`create table schema_version (version integer not null)`.execute(db)
         await close()
-        // Twice: the first refusal has not made a usable store of it.
+        // Twice, because the first refusal must not have made the database usable.
         for (const _ of [1, 2]) await assert.rejects(open(), { message: UNRELEASED })
       }))
 
@@ -100,13 +100,13 @@ for (const engine of ENGINES) {
   })
 }
 
-onBothStores('changes that nodes must hear of', (opened) => {
-  test('are announced once the transaction is committed, and never when it is not', async () => {
+onBothStores('changes that other nodes are notified about', (opened) => {
+  test('are announced after the transaction commits, and never if it does not', async () => {
     const { storage } = opened()
     const heard: string[] = []
     storage.onChange((change) => heard.push(change))
     const times = (change: string) => heard.filter((one) => one === change).length
-    // A listener that may have missed something says everything, and at any time: that is no word of one change.
+    // A listener that might have missed something announces everything at any time, which says nothing about one change.
     const isTold = (change: string) => times(change) > times('keys')
 
     await storage.transaction(async (db) => {
@@ -154,7 +154,7 @@ onEveryEngine('the data directory', (service) => {
   })
 })
 
-describe('a data directory that was there before', () => {
+describe('an existing data directory', () => {
   test('is closed to others when the service starts', async () => {
     const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
     const data = join(home, 'data')
@@ -165,7 +165,7 @@ describe('a data directory that was there before', () => {
     await rm(home, { recursive: true })
   })
 
-  test('the files of a SQLite store are for their owner alone, new ones and those that were there', async () => {
+  test('can only be read by its owner, including new and existing SQLite files', async () => {
     const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
     const files = ['moorage.db', 'moorage.db-wal', 'moorage.db-shm'].map((name) => join(data, name))
     const modes = () => Promise.all(files.map(async (file) => ((await stat(file)).mode & 0o777).toString(8)))
@@ -213,11 +213,11 @@ describe('the SQLite store', () => {
     }))
 })
 
-describe('a disk that is full', () => {
+describe('a full disk', () => {
   const PAYLOAD = 'words that take room '.repeat(150)
   const isWritten = (reply: Reply | undefined) => reply?.status === 200 || reply?.status === 201
 
-  test('503 for writes, while reads continue, and it recovers by itself', () =>
+  test('503 for writes, while reads work; writes work again when there is space', () =>
     withService('sqlite', async (service) => {
       const db = storeOf(service)
       troubleStore(db)
@@ -239,7 +239,7 @@ describe('a disk that is full', () => {
 
       await limitTo(size[0]?.pages ?? 0)
       for (const write of Object.values(writes)) {
-        // One after the other until the file has no room left for this kind, then as a group; one of which may fit still.
+        // One at a time until the file is full for this kind of write, then several at once, of which one might still fit.
         let replies = [await write('0')]
         for (let i = 1; isWritten(replies[0]); i++) replies = [await write(`${i}`)]
         replies.push(...(await Promise.all(['x', 'y', 'z'].map(write))))
