@@ -60,7 +60,7 @@ export function startLoad(cluster: Cluster, names: Names, random: Random, { pati
     total: () => [...seen.counts.values()].reduce((sum, some) => sum + some, 0),
     async stop() {
       over.abort()
-      // Who still waits for an answer by then, as for the claim of a node that was killed, hangs up.
+      // Clients that still wait for a reply by then disconnect, such as those waiting for a killed node's claim.
       const home = setTimeout(() => goneHome.abort(), patience)
       await Promise.all(clients)
       clearTimeout(home)
@@ -131,7 +131,7 @@ function clientsOf({ free, plain, tool, limited }: Names): [kind: string, many: 
     if (event === 'done') answered.add(JSON.parse(data).data.request_id)
     else if (JSON.parse(data).error?.code !== 'unavailable') wrong.push(`stream ended with: ${answer.text.slice(-300)}`)
   }
-  /** Asks until it is answered, with the same key, as a careful client does; and then once more. */
+  /** Retries with the same key until there is a reply, like a careful client, and then sends the request once more. */
   const keyed: Client = async (ask, random, { byKey, answered }, isOver) => {
     const key = messageOf(random)
     const ids = new Set<string>()

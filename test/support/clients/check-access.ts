@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 
 type Finding = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }
 
-/** Everything is checked in light on a desk and, with --all, in dark on a phone; what else may differ there is the contrast. */
+/** All pages are checked in light mode on a desktop; with --all, also in dark mode on a phone. Others differ in contrast only. */
 const ONLY_CONTRAST = { runOnly: ['color-contrast'] }
 const DESK = { width: 1440, dark: false }
 const STATES = [

@@ -4,7 +4,7 @@ import { codeAt, stepAt } from '../../../src/security/one-time-code.ts'
 import { partsOf } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
-/** One operation as whoever sits at the host, on the store itself. */
+/** Calls one operation like the command line on the server, directly on the database. */
 export async function asHost(service: Service, method: string, path: string, body?: unknown) {
   const headers = service.project === undefined ? {} : { 'Moorage-Project': service.project }
   const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }

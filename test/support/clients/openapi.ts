@@ -44,7 +44,7 @@ export function checkReply(
 
 const withinDocument = (written: string) => JSON.parse(written.replaceAll('"$ref":"#', '"$ref":"api#'))
 
-/** Not asked of the service: one that lets nobody in shows no document either. */
+/** Not requested from the service, because a service that refuses all clients shows no document either. */
 const described = JSON.stringify(await openApiDocument(operations))
 
 function newChecker(): Checker {

@@ -11,7 +11,7 @@ export async function sendRaw(url: string, bytes: string | Buffer, { hangUp = fa
   const socket = connect(Number(port), hostname)
   const received: Buffer[] = []
   socket.on('data', (chunk: Buffer) => received.push(chunk))
-  // A server that has heard enough may reset the connection while we still write.
+  // A server that has received enough might reset the connection while we are still writing.
   socket.on('error', () => {})
   socket.setTimeout(CLOSES_WITHIN_MS, () => {
     received.push(Buffer.from('<the server does not close>'))

@@ -63,7 +63,7 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateBudget: { limit: { runs: 2000 } },
 }
 
-/** How to come by what a path names; each may use what stands before it in the path. */
+/** How to create what a path names. Each can use what precedes it in the path. */
 const MAKERS: Record<string, (service: Service, params: Params) => Promise<string>> = {
   agent_id: (service) => createAgent(service, `sample-${++made}`),
   project_id: async (service) => (await create(service, '/v1/projects', 'createProject')).id as string,

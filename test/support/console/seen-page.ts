@@ -7,7 +7,7 @@ export async function seenPage(page: Page, within = 'main, dialog[open], .toast'
   return lines.join('\n')
 }
 
-/** What no two runs have in common, besides ids. Times are the same: the clocks of the service and of the reader are set. */
+/** What differs in every run, in addition to IDs. Times do not, because the clocks of the service and the browser are set. */
 const UNSTEADY: NonNullable<Parameters<typeof steady>[1]> = [
   [/(?<=“)[0-9A-HJKMNP-TV-Z]{8}(?=” \| title=Open run)/g, 'end of its id'],
   [/\bmrg_\w{4}…\w{4}/g, 'hint of a key'],
