@@ -215,7 +215,7 @@ onEveryEngine('the chain of the audit log', (service) => {
       seq: 1,
       problem: 'the pinned entry was removed by retention: pin a newer one',
     })
-    // Of the last one that was removed the hash is known.
+    // The hash of the last deleted entry is known.
     const lastRemoved = rows[1] as (typeof rows)[number]
     assert.equal((await verify({ seq: 2, hash: lastRemoved.hash as string })).ok, true)
     assert.deepEqual(await verify({ seq: 2, hash: GENESIS }), {
@@ -228,7 +228,7 @@ onEveryEngine('the chain of the audit log', (service) => {
     assert.deepEqual([said.actor_kind, said.outcome, said.seq], ['local', 'success', rows.length + 1])
     assert.equal(said.target.slice(0, said.target.lastIndexOf(':')), `2:${lastRemoved.hash}`)
     const far = service().now() + 1
-    // Whichever query it comes after, retention is no false alarm.
+    // Whichever query it follows, retention must not cause a false alarm.
     for (let query = 1; query <= 4; query++) {
       const meanwhile = afterQuery(query, () => removeOldEntries(partsOf(service()), far, 1))
       assert.equal((await verify(undefined, db().withPlugin(meanwhile))).ok, true, `after query ${query}`)

@@ -24,8 +24,8 @@ function newTally() {
   return { ...tally, written, summary: () => written.map(({ times }) => times) }
 }
 
-describe('refusals of one minute', () => {
-  test('the first is reported at once, the others together when the minute is over', () => {
+describe('refused requests within a minute', () => {
+  test('the first is logged immediately, and the others as one entry when the minute is over', () => {
     const { add, written, summary } = newTally()
     for (let i = 0; i < 10; i++) add(refusal({ request_id: `req_${i}` }), 1000 + i)
     assert.deepEqual(summary(), [1])
@@ -34,7 +34,7 @@ describe('refusals of one minute', () => {
     assert.deepEqual([written[1]?.time, written[1]?.refusal.request_id], [1001, 'req_1'])
   })
 
-  test('strangers are one kind by address, a /64 of IPv6, and code; what they asked for does not matter', () => {
+  test('unknown callers are grouped by address (IPv6: /64) and error code, not by what they requested', () => {
     const { add, summary } = newTally()
     for (const action of ['listAgents', 'getAgent', null]) add(refusal({ action }), 0)
     assert.deepEqual(summary(), [1])
@@ -44,14 +44,14 @@ describe('refusals of one minute', () => {
     assert.deepEqual(summary(), [1, 1, 1, 1])
   })
 
-  test('known callers are listed separately by what they requested', () => {
+  test('known callers are logged separately by what they requested', () => {
     const { add, summary } = newTally()
     const actor = { kind: 'key', id: 'key_1' } as const
     for (const action of ['deleteAgent', 'updateAgent', 'deleteAgent']) add(refusal({ actor, action }), 0)
     assert.deepEqual(summary(), [1, 1])
   })
 
-  test('beyond three hundred kinds there is one crowd for each code, and no one is named in it', () => {
+  test('beyond three hundred groups, there is one for each error code, without names', () => {
     const { add, flush, written } = newTally()
     for (let i = 0; i < 5_000; i++) add(refusal({ address: `10.0.${i >> 8}.${i & 255}` }), 0)
     flush()
@@ -64,7 +64,7 @@ describe('refusals of one minute', () => {
     assert.deepEqual([crowd?.times, crowd?.refusal.address, crowd?.refusal.action], [4_699, null, null])
   })
 
-  test('a minute that is over is reported without another refusal; a clock set back loses nothing', () => {
+  test('a minute that is over is logged without another refusal, and a clock set back loses nothing', () => {
     const { add, turnMinute, flush, summary } = newTally()
     add(refusal(), 5 * MINUTE)
     add(refusal(), 5 * MINUTE)

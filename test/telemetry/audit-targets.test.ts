@@ -4,7 +4,7 @@ import type { Operation } from '../../src/operation.ts'
 import { operationsForKeys, SAMPLE_SETTINGS, sampleRequest } from '../support/clients/requests.ts'
 import { onOneEngine, type Reply, type Service } from '../support/service/service.ts'
 
-/** Reads leave no entry, whatever their method, but for the export of a user. Invocations have receipts instead. */
+/** Reads are not audited, whatever their method, except for a user's export. Invocations have receipts instead. */
 function isAudited({ id, method, access }: Operation): boolean {
   if (id === 'exportUser') return true
   return method !== 'GET' && access.permission !== 'read' && id !== 'invokeAgent'
@@ -44,11 +44,11 @@ function targetOf({ body }: Reply, named: Record<string, string>): string | null
 }
 
 onOneEngine(
-  'the audit log names what was changed',
+  'the audit log names the target of each change',
   (service) => {
     for (const operation of operationsForKeys) {
       const { id, method, transaction } = operation
-      test(`by ${id}`, async () => {
+      test(`of ${id}`, async () => {
         const { path, body, headers } = await sampleRequest(service(), operation)
         const named = namedIn(operation, path)
         const agent_id = await agentOf(service(), named)
@@ -65,7 +65,7 @@ onOneEngine(
       })
     }
 
-    test('a user whose id looks like that of an agent is no agent', async () => {
+    test("a user ID that looks like an agent's ID is not taken for an agent", async () => {
       const reply = await service().call('GET', '/v1/users/agt_1/export')
       assert.deepEqual(
         await entriesOf(service(), reply),

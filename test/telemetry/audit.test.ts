@@ -34,8 +34,8 @@ onBothEngines('audit log', (service) => {
     (await service().call('POST', '/v1/keys', { body: { name: 'test', ...body } })).body.data
   const adminId = async () => (await service().call('GET', '/v1/keys/self')).body.data.id
 
-  describe('changes', () => {
-    test('every change adds an entry: who, what, to which object, with which fields, from where', async () => {
+  describe('entries for changes', () => {
+    test('contain who, what, which object, which fields, and from where', async () => {
       const secretWords = 'nobody may read this in the log'
       const { body, headers } = await service().call('POST', '/v1/agents', {
         body: { name: 'audited', instructions: secretWords, metadata: { note: secretWords } },
@@ -67,7 +67,7 @@ onBothEngines('audit log', (service) => {
       assert.equal(JSON.stringify(rows).includes(secretWords), false)
     })
 
-    test('keys, deployments and security settings name what they touched', async () => {
+    test('of keys, deployments and security settings name the object', async () => {
       const agent = (await service().call('POST', '/v1/agents', { body: { name: 'touched' } })).body.data
       const steps = [
         ['POST', '/v1/keys', { name: 'k', agent_id: 'touched', role: 'viewer' }, 'createKey'],
@@ -84,7 +84,7 @@ onBothEngines('audit log', (service) => {
       }
     })
 
-    test('a failed change adds no entry, and neither does a repeated answer', async () => {
+    test('are not written for failed changes and repeated replies', async () => {
       await service().call('POST', '/v1/agents', { body: { name: 'once' } })
       const failed = await service().call('POST', '/v1/agents', { body: { name: 'once' } })
       assert.equal(failed.status, 409)
@@ -98,7 +98,7 @@ onBothEngines('audit log', (service) => {
       assert.equal(ids.has(second.headers.get('x-request-id') as string), false)
     })
 
-    test('reading, searching and invoking add no entry: invocations have receipts', async () => {
+    test('are not written for reading, searching and invoking, which have receipts', async () => {
       const replies = [
         await service().call('GET', '/v1/agents'),
         await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } }),
@@ -113,7 +113,7 @@ onBothEngines('audit log', (service) => {
       }
     })
 
-    test('one that is no single transaction is reported before and after', async () => {
+    test('are written before and after a change that takes several transactions', async () => {
       const { headers, status } = await service().call('DELETE', '/v1/agents/hello/memory')
       assert.equal(status, 200)
       const mine = await until('both entries', async () => {
@@ -124,7 +124,7 @@ onBothEngines('audit log', (service) => {
       assert.deepEqual(mine.map(({ outcome }) => outcome).toSorted(), ['started', 'success'])
     })
 
-    test('an export of a user, the callback of an invocation and a schedule that is run by hand leave entries', async () => {
+    test("are written for a user's export, an invocation's callback and a schedule run by hand", async () => {
       const schedule = await service().call('POST', '/v1/agents/hello/schedules', {
         body: { every: '1h', message: 'tick' },
       })
@@ -148,7 +148,7 @@ onBothEngines('audit log', (service) => {
       }
     })
 
-    test('the first one is the first start, with the key it made', async () => {
+    test('start with the first start and the key it created', async () => {
       const first = await until('its place', async () =>
         (await list(service(), '&action=firstStart')).find(({ seq }) => seq !== null),
       )
@@ -158,7 +158,7 @@ onBothEngines('audit log', (service) => {
       )
     })
 
-    test('what is done on the host is the host’s', async () => {
+    test('made by the command line on the server have the actor "local"', async () => {
       const { body } = await asHost(service(), 'POST', '/v1/keys', { name: 'from the host', role: 'viewer' })
       const entry = await until('the entry', async () =>
         (await list(service(), '&action=createKey')).find(({ target }) => target === body.data.id),
@@ -167,7 +167,7 @@ onBothEngines('audit log', (service) => {
     })
   })
 
-  describe('refusals', () => {
+  describe('entries for refused requests', () => {
     /** Refusals are counted by the minute: a test has one of its own. */
     const beginMinute = () => service().advance(60_000 - (service().now() % 60_000))
 
@@ -278,7 +278,7 @@ onBothEngines('audit log', (service) => {
     })
   })
 
-  describe('the chain', () => {
+  describe("the audit log's chain of hashes", () => {
     const sealed = async () => {
       await sealEntries(storageOf(service()))
       return db().selectFrom('audit_log').selectAll().where('seq', 'is not', null).orderBy('seq').execute()
@@ -294,8 +294,8 @@ onBothEngines('audit log', (service) => {
       return entries.filter(({ seq }) => seq !== null).toSorted((a, b) => Number(a.seq) - Number(b.seq))
     }
 
-    test('can be computed by anyone from what the API shows', async () => {
-      // The refusals of the test before may come late.
+    test('can be computed from what the API returns', async () => {
+      // Refusals of the previous test might be written late.
       const { chain, head } = await until('nothing is added while it is read', async () => {
         await sealed()
         const read = await readChain()
@@ -318,7 +318,7 @@ onBothEngines('audit log', (service) => {
       assert.deepEqual(head, { seq: chain.length, hash: last })
     })
 
-    test('stays one when many write at once, on several nodes', async () => {
+    test('stays intact with many simultaneous writes on several nodes', async () => {
       const other = service().engine === 'postgres' ? await service().beside() : undefined
       const nodes = other ? [service(), other] : [service()]
       const replies = await Promise.all(
@@ -332,7 +332,7 @@ onBothEngines('audit log', (service) => {
       assert.equal(verdict.ok, true, JSON.stringify(verdict))
     })
 
-    test('links of many sealers at once do not cross', async () => {
+    test('stays intact with many simultaneous sealers', async () => {
       const storage = storageOf(service())
       const { now } = service()
       const { newId } = partsOf(service())
@@ -350,7 +350,7 @@ onBothEngines('audit log', (service) => {
       assert.equal((await verify()).ok, true)
     })
 
-    test('an entry left unlinked by a crash is linked at the next start', async () => {
+    test('includes an entry left unlinked by a crash after the next start', async () => {
       const storage = storageOf(service())
       const { now } = service()
       const { newId } = partsOf(service())

@@ -8,7 +8,7 @@ const HOUR = 3_600_000
 const PASSWORD = 'a-secret-of-the-operator'
 
 onAnyEngine(
-  'what dashboards ask for',
+  'what dashboards request',
   (service) => {
     let busy: string
     let idle: string
@@ -44,7 +44,7 @@ onAnyEngine(
       const overview = async (options = {}) =>
         (await service().call('GET', '/v1/overview?sort=name', options)).body.data
 
-      test('each agent with what it serves and its last day', async () => {
+      test('contains each agent with its deployed version and its last day', async () => {
         const found = await overview()
         assert.deepEqual(
           found.map(({ name }: { name: string }) => name),
@@ -66,7 +66,7 @@ onAnyEngine(
         )
       })
 
-      test('?failing=true lists the agents of which one in ten invocations failed', async () => {
+      test('?failing=true lists the agents for which one in ten invocations failed', async () => {
         const failing = async () => {
           const { body } = await service().call('GET', '/v1/overview?failing=true&limit=1')
           return [body.data.map(({ name }: { name: string }) => name), body.pagination.total]
@@ -75,7 +75,7 @@ onAnyEngine(
         assert.deepEqual(await later(service(), 25 * HOUR, () => failing()), [[], 0])
       })
 
-      test('what is older than a day is not in it, and moves from hour to hour until then', async () => {
+      test('contains only the last day, in hours that move along', async () => {
         const [next] = await later(service(), 3 * HOUR, () => overview())
         assert.equal(next.requests, 3)
         assert.equal(next.hours.at(-4) + next.hours.at(-5), 3)
@@ -83,7 +83,7 @@ onAnyEngine(
         assert.deepEqual([gone.requests, gone.p95_ms], [0, null])
       })
 
-      test('a key for one agent sees that one', async () => {
+      test('contains only one agent for a key limited to it', async () => {
         const { secret: key } = await createKey(service(), { role: 'viewer', agent_id: idle })
         assert.deepEqual(
           (await overview({ key })).map(({ id }: { id: string }) => id),
@@ -96,7 +96,7 @@ onAnyEngine(
       const list = async (query = '', options = {}) => service().call('GET', `/v1/invocations?${query}`, options)
       const idsIn = ({ body }: Reply) => body.data.map(({ request_id }: { request_id: string }) => request_id)
 
-      test('those of all agents, the newest first, page by page', async () => {
+      test('lists those of all agents, newest first, in pages', async () => {
         const all = await list()
         assert.deepEqual(idsIn(all), sent)
         assert.deepEqual(all.body.pagination, { limit: 10, offset: 0, total: 4, has_more: false })
@@ -106,13 +106,13 @@ onAnyEngine(
         assert.deepEqual(middle.body.pagination, { limit: 2, offset: 1, total: 4, has_more: true })
       })
 
-      test('the same receipts as of the agent alone', async () => {
+      test("returns the same receipts as the agent's own list", async () => {
         const [, one] = (await list()).body.data
         const alone = await service().call('GET', `/v1/agents/${busy}/invocations/${sent[1]}`)
         assert.deepEqual(one, alone.body.data)
       })
 
-      test('by agent, status, user and session, also together', async () => {
+      test('filters by agent, status, user and session, also combined', async () => {
         const [failed, third, second, first] = sent
         const cases: Record<string, (string | undefined)[]> = {
           'agent_id=busy': [third, second, first],
@@ -138,14 +138,14 @@ onAnyEngine(
         }
       })
 
-      test('a key for one agent sees its own; agents whose gate one does not pass are left out', async () => {
+      test('lists only what the key has access to, without agents whose security settings refuse the request', async () => {
         const { secret: key } = await createKey(service(), { role: 'viewer', agent_id: busy })
         assert.deepEqual(idsIn(await list('', { key })), sent.slice(1))
         assert.equal((await list(`agent_id=${idle}`, { key })).status, 403)
         assert.equal((await list(`agent_id=${guarded}`)).status, 403)
       })
 
-      test('those of a deleted agent are gone at once', async () => {
+      test('no longer lists those of a deleted agent', async () => {
         const gone = await createAgent(service(), 'gone')
         await invoke(gone, {})
         assert.equal((await list()).body.pagination.total, 5)
@@ -212,7 +212,7 @@ onAnyEngine(
     })
 
     describe('GET …/deployments/{deployment_id}/diff', () => {
-      test('with the one before, another one, and the working copy', async () => {
+      test('compares with the previous deployment, another one, and the draft', async () => {
         const agent = await createAgent(service(), 'changing', { instructions: 'Be brief.' })
         const deploy = async (version: string): Promise<string> => {
           const body = { environment: 'production', version }
@@ -250,7 +250,7 @@ onAnyEngine(
     })
 
     describe('GET /v1/system', () => {
-      test('what runs, how much is stored, and the configuration without a secret', async () => {
+      test('contains what is running, how much is stored, and the configuration without secrets', async () => {
         const { body, text } = await service().call('GET', '/v1/system')
         const { version, engine, queues, storage, settings } = body.data
         assert.match(version, /^\d+\.\d+\.\d+/)
@@ -273,7 +273,7 @@ onAnyEngine(
         if (engine === 'postgres') assert.equal(valueOf('database.url'), '(set)')
       })
 
-      test('403 for a key of one agent', async () => {
+      test('403 for a key limited to one agent', async () => {
         const { secret: key } = await createKey(service(), { role: 'admin', agent_id: busy })
         assert.equal((await service().call('GET', '/v1/system', { key })).status, 403)
       })

@@ -10,7 +10,7 @@ const LARGE = 1_000
 const SMALL = 10_000
 const MOST_MS = 50
 
-onBothEngines('what is large', (service) => {
+onBothEngines('large rows', (service) => {
   /** Each of the entries is as large as one may be. They are newer than the small ones. */
   const fillLog = async (agent: string) => {
     const db = storeOf(service())

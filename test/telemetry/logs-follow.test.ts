@@ -8,7 +8,7 @@ import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { betweenNodes, onManyNodes } from '../support/service/service.ts'
 
-onManyNodes('a log that is followed', (service, engine) => {
+onManyNodes("following an agent's log", (service, engine) => {
   const read = async (agent: string, query: string) => {
     const reply = await service().call('GET', `/v1/agents/${agent}/logs?${query}`)
     assert.equal(reply.status, 200, reply.text)
@@ -33,7 +33,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     return (await db.selectFrom('agents').select('seq').where('id', '=', id).executeTakeFirstOrThrow()).seq
   }
 
-  test('goes on behind a long entry with which a page ended', async () => {
+  test('continues after a long entry at the end of a page', async () => {
     const agent = await newAgent(service())
     const after = await endOf(agent)
     const agent_seq = await seqOf(agent)
@@ -50,7 +50,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     assert.deepEqual(await readAll(agent, after), messages)
   })
 
-  test('reports each entry once, in the order in which they were stored, whatever their times', async () => {
+  test('returns each entry once, in the order in which they were stored, whatever their times', async () => {
     const [agent, other] = [await newAgent(service()), await newAgent(service())]
     await say(agent)
     let after = await endOf(agent)
@@ -78,7 +78,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     assert.deepEqual((await read(agent, `after=${after}`)).data, [])
   })
 
-  test('may be filtered; 400 for an offset or a strange position', async () => {
+  test('can be filtered; 400 for an offset or an invalid position', async () => {
     const agent = await newAgent(service(), { model: 'builtin/script', script: { rules: [{ fail: 'no luck' }] } })
     const after = await endOf(agent)
     await say(agent)
@@ -90,7 +90,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     }
   })
 
-  test('is followed by the SDK', async () => {
+  test('works with the SDK', async () => {
     const agent = await newAgent(service())
     const { logs } = createClient({ url: service().url, key: service().admin })
     const after = await endOf(agent)
@@ -103,7 +103,7 @@ onManyNodes('a log that is followed', (service, engine) => {
     assert.deepEqual(ids, (await read(agent, 'sort=timestamp')).data.map(({ id }) => id).slice(-3))
   })
 
-  test('is followed by the SDK from now on, unless a position is given', async () => {
+  test('starts now with the SDK, unless a position is given', async () => {
     const agent = await newAgent(service())
     await say(agent)
     const looked = Promise.withResolvers<void>()
@@ -130,7 +130,7 @@ onManyNodes('a log that is followed', (service, engine) => {
   })
 
   betweenNodes(engine)(
-    'does not wait for a transaction of another node, and tells what it stores when it commits',
+    "does not wait for another node's transaction, and returns its entries after the commit",
     async () => {
       const agent = await newAgent(service())
       const after = await endOf(agent)
@@ -151,7 +151,7 @@ onManyNodes('a log that is followed', (service, engine) => {
         const first = await read(agent, `after=${after}`)
         assert.deepEqual(messagesOf(first), ['Invocation completed'])
         assert.deepEqual(messagesOf(await read(agent, `after=${first.pagination['next_after']}`)), [])
-        // A follower that begins now learns of it too.
+        // A client that starts to follow now gets the entries, too.
         const late = await endOf(agent)
         await store('slower')
         await slow.query('commit')
@@ -166,12 +166,12 @@ onManyNodes('a log that is followed', (service, engine) => {
   )
 
   betweenNodes(engine)(
-    'does not tell again what a database brought that was restored from another server',
+    'does not return entries again that came with a database restored from another server',
     async () => {
       const agent = await newAgent(service())
       await say(agent)
       const db = storeOf(service())
-      // Far enough ahead that it is still to come when the service has started, and has come after some transactions.
+      // Far enough ahead that it is still in the future when the service has started, and in the past after some transactions.
       const nextTransaction = async () => readPosition(await endOf(agent), keyringOf(service())).next
       const ahead = (await nextTransaction()) + 60
       await db

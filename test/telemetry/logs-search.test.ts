@@ -142,13 +142,13 @@ onEveryEngine('a search of more entries than are looked through at once', (servi
       assert.equal(stderr, '')
     })
 
-    test('ends at its limit and says that there may be more', async () => {
+    test('ends at its limit and says that there might be more', async () => {
       const { found, stderr } = await logs('--search', 'seldom', '--limit', '20')
       assert.deepEqual(found, expected({ search: 'seldom' }).slice(0, 20).toReversed())
       assert.deepEqual(JSON.parse(stderr), { note: 'There might be more. Use --limit 40.' })
     })
 
-    test('says how many more there are, and when there are none', async () => {
+    test('says how many more entries there are, and when there are none', async () => {
       const { stderr } = await logs('--limit', '3')
       assert.deepEqual(JSON.parse(stderr), {
         note: `${ENTRIES.length - 3} more not shown. Use --limit ${ENTRIES.length} to see all.`,
@@ -161,8 +161,8 @@ onEveryEngine('a search of more entries than are looked through at once', (servi
   })
 })
 
-describe('the SDK and a search that comes no further', () => {
-  test('does not ask for ever', async () => {
+describe('the SDK and a search that makes no progress', () => {
+  test('stops after two requests', async () => {
     let requests = 0
     const server = await startLocalServer((_request, response) => {
       if (++requests > 10) return response.destroy()

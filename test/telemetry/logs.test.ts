@@ -41,7 +41,7 @@ onBothEngines('logs', (service) => {
       return { ...rest, data: data.map(({ id: _id, ...entry }: { id: string }) => entry) }
     }
 
-    test('200 with the newest first, in the shape of the specification', async () => {
+    test('200 with the newest first, in the format of the specification', async () => {
       const agent = await agentWith(
         [0, 'info', 'Tool weather answered', { tool: 'weather', duration_ms: 12 }],
         [1, 'error', 'The agent failed.', {}, 'req_2'],
@@ -64,7 +64,7 @@ onBothEngines('logs', (service) => {
       assert.equal(new Set(ids).size, 2)
     })
 
-    test('entries of one millisecond stay in the order they were written, in pages too', async () => {
+    test('entries of one millisecond stay in the order they were written, across pages', async () => {
       const agent = await agentWith()
       const entries = Array.from({ length: 25 }, (_, i) => ({
         timestamp: NOON,
@@ -89,7 +89,7 @@ onBothEngines('logs', (service) => {
       )
     })
 
-    test('an agent sees its own entries only', async () => {
+    test("an agent's log contains only its own entries", async () => {
       const one = await agentWith([0, 'info', 'of one'])
       const other = await agentWith([0, 'info', 'of the other'])
       assert.deepEqual(await messages(one.id), ['of one'])
@@ -101,7 +101,7 @@ onBothEngines('logs', (service) => {
       assert.equal(reply.status, 403)
     })
 
-    test('level takes one or several', async () => {
+    test('level accepts one or several', async () => {
       const agent = await agentWith([0, 'debug', 'd'], [1, 'info', 'i'], [2, 'warn', 'w'], [3, 'error', 'e'])
       assert.deepEqual(await messages(agent.id, { level: 'warn' }), ['w'])
       assert.deepEqual(await messages(agent.id, { level: 'debug,error' }), ['e', 'd'])
@@ -112,7 +112,7 @@ onBothEngines('logs', (service) => {
       }
     })
 
-    test('start_time is in the range, end_time is not, and an offset counts', async () => {
+    test('start_time is inclusive, end_time exclusive, and a time zone offset is respected', async () => {
       const agent = await agentWith([0, 'info', 'zero'], [1, 'info', 'one'], [2, 'info', 'two'])
       assert.deepEqual(await messages(agent.id, { start_time: at(1) }), ['two', 'one'])
       assert.deepEqual(await messages(agent.id, { end_time: at(1) }), ['zero'])
@@ -120,14 +120,14 @@ onBothEngines('logs', (service) => {
       assert.deepEqual(await messages(agent.id, { start_time: '2026-11-15T14:00:02+02:00' }), ['two'])
     })
 
-    test('request_id picks one invocation', async () => {
+    test('request_id selects one invocation', async () => {
       const agent = await agentWith([0, 'info', 'first', {}, 'req_a'], [1, 'info', 'second', {}, 'req_b'])
       await agentWith([0, 'info', "another agent's", {}, 'req_a'])
       assert.deepEqual(await messages(agent.id, { request_id: 'req_a' }), ['first'])
       assert.deepEqual(await messages(agent.id, { request_id: "' or 1=1 --" }), [])
     })
 
-    test('filters go together', async () => {
+    test('filters can be combined', async () => {
       const agent = await agentWith(
         [0, 'warn', 'slow', {}, 'req_a'],
         [1, 'warn', 'slow', {}, 'req_b'],
@@ -217,7 +217,7 @@ onBothEngines('logs', (service) => {
       })
     })
 
-    test('secrets and what a database cannot hold are gone before an entry is stored', async () => {
+    test("secrets, and characters that a database can't store, are replaced before an entry is stored", async () => {
       const agent = await agentWith(
         [
           0,
@@ -237,7 +237,7 @@ onBothEngines('logs', (service) => {
       assert.deepEqual(mine.metadata, { nul: '\0', request_id: 'req_1' })
     })
 
-    test('1000 entries are one page', async () => {
+    test('a page can have 1000 entries', async () => {
       const agent = await agentWith()
       const entries = Array.from({ length: 1001 }, (_, i) => ({
         timestamp: NOON + i,
@@ -279,7 +279,7 @@ onBothEngines('logs', (service) => {
       })
     }
 
-    test('404 for an agent that is not there, 403 without the permission to read', async () => {
+    test('404 for an unknown agent, 403 without the permission to read', async () => {
       assert.equal((await service().call('GET', '/v1/agents/nobody/logs')).status, 404)
       const { body } = await service().call('POST', '/v1/keys', { body: { name: 'writer', permissions: ['write'] } })
       assert.equal((await service().call('GET', '/v1/agents/hello/logs', { key: body.data.secret })).status, 403)

@@ -73,7 +73,7 @@ onBothEngines(
     const past = () => Math.floor(service().now() / DAY) * DAY - 5 * DAY
 
     describe('GET /v1/agents/{agent_id}/metrics', () => {
-      test('200 in the shape of the specification', async () => {
+      test('200 in the format of the specification', async () => {
         const start = past()
         const agent = await agentWith([
           { time: start, duration_ms: 100, outcome: 'completed' },
@@ -114,7 +114,7 @@ onBothEngines(
         ])
       })
 
-      test('the performance has what the metrics have, in one reply', async () => {
+      test('performance contains the same values as the metrics, in one reply', async () => {
         const start = past()
         const agent = await agentWith([
           { time: start, duration_ms: 100, outcome: 'completed' },
@@ -157,7 +157,7 @@ onBothEngines(
         }
       })
 
-      test('every metric, aggregation and granularity is what adding up by hand gives', async () => {
+      test('every metric, aggregation and granularity equals a manual calculation', async () => {
         const start = past()
         const samples = fc.array(
           fc.record({
@@ -230,7 +230,7 @@ onBothEngines(
         }
       }
 
-      test('by version, environment and deployment, with tokens and cost', async () => {
+      test('can be grouped by version, environment and deployment, with tokens and cost', async () => {
         const start = past()
         const [old, beta] = [
           { version: 'v1', deployment_id: 'dep_1' },
@@ -278,7 +278,7 @@ onBothEngines(
         assert.deepEqual([requests, errors, tokens, cost_usd, unpriced, max_ms], [3, 1, 66, 1, 2, 40])
       })
 
-      test('feedback is the average score by version, also for the user of a token', async () => {
+      test("feedback is the average score by version, including for a user's token", async () => {
         const { id } = await newAgent()
         const give = async (version: string, user_id: string, score: number) => {
           await service().call('POST', `/v1/agents/${id}/deployments`, { body: { environment: 'production', version } })
@@ -311,7 +311,7 @@ onBothEngines(
         assert.deepEqual([all.requests, all.feedback, all.avg_score], [2, 2, 0.625])
       })
 
-      test('without a range, the last hour; with one end, an hour or until now', async () => {
+      test('without a range, it is the last hour; with one end, an hour or until now', async () => {
         const now = service().now()
         const agent = await agentWith([
           { time: now, duration_ms: 5, outcome: 'completed' },
@@ -328,7 +328,7 @@ onBothEngines(
         assert.equal(await count({ start_time: '0001-01-01T00:00:00Z', end_time: '0002-01-01T00:00:00Z' }), 0)
       })
 
-      test('the granularity follows from the range', async () => {
+      test('the granularity depends on the range', async () => {
         const start = past() - 400 * DAY
         const chosen = async (length: number) => {
           const range = { start_time: iso(start), end_time: iso(start + length) }
@@ -347,7 +347,7 @@ onBothEngines(
         for (const [length, granularity] of lengths) assert.equal(await chosen(length), granularity, String(length))
       })
 
-      test('buckets that have not begun are not shown as empty', async () => {
+      test('future buckets are not returned as empty', async () => {
         // In the middle of an hour: none begins meanwhile.
         service().advance(1.5 * HOUR - (service().now() % HOUR))
         const now = service().now()
@@ -361,7 +361,7 @@ onBothEngines(
         assert.ok(Date.parse(values.at(-1)?.timestamp as string) <= service().now())
       })
 
-      test('3000 buckets are served, one more is not', async () => {
+      test('a range of 3000 buckets is accepted, one more is 400', async () => {
         const start = past() - 10 * DAY
         const range = (minutes: number) => ({
           metric: 'throughput',
@@ -400,7 +400,7 @@ onBothEngines(
         })
       }
 
-      test('404 for an agent that is not there', async () => {
+      test('404 for an unknown agent', async () => {
         assert.equal((await get('nobody', { metric: 'throughput' })).status, 404)
       })
     })

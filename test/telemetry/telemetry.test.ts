@@ -64,7 +64,7 @@ for (const engine of ANY_ENGINE) {
         assert.equal(grown('moorage_http_requests_total{operation="invokeAgent",status="200"}'), 2)
         assert.equal(grown('moorage_http_requests_total{operation="invokeAgent",status="400"}'), 1)
         assert.equal(grown('moorage_http_requests_total{operation="listAgents",status="401"}'), 1)
-        // Each request counts once, under the status that its client got.
+        // Each request is counted once, with the status that its client got.
         for (const [status, times] of [
           [200, 0],
           [206, 1],
@@ -226,7 +226,7 @@ for (const engine of ANY_ENGINE) {
 }
 
 describe('GET /metrics', () => {
-  test('needs a key that may manage', () =>
+  test('requires a key with manage', () =>
     withService('sqlite', async (service) => {
       const viewer = await createKey(service, { permissions: ['read', 'write', 'delete'] })
       assert.equal((await service.call('GET', '/metrics', { key: null })).status, 401)
@@ -238,20 +238,20 @@ describe('GET /metrics', () => {
       assert.equal((await service.call('GET', '/v1/telemetry', { key: scoped.secret })).status, 403)
     }))
 
-  test('shows what GET /v1/telemetry shows', () =>
+  test('contains the same values as GET /v1/telemetry', () =>
     withService('sqlite', async (service) => {
       const { body } = await service.call('GET', '/v1/telemetry')
       const names = body.data.readings.flatMap(({ samples }: { samples: { name: string }[] }) =>
         samples.map(({ name }) => name),
       )
-      // What takes long to read is left out of a scrape.
+      // What takes long to compute is left out of a scrape.
       await untilHolds(async () => {
         const found = new Set([...(await scrape(service)).keys()].map((sample) => sample.replace(/\{.*/, '')))
         for (const name of names) assert.ok(found.has(name), name)
       })
     }))
 
-  test('names no agent, user or key: labels have few values', () =>
+  test('contains no agent, user or key in labels, which have few values', () =>
     withService('sqlite', async (service) => {
       await createAgent(service, 'harbour-pilot')
       const context = { user_id: 'user-of-labels', session_id: 'session-of-labels' }
@@ -264,7 +264,7 @@ describe('GET /metrics', () => {
       assert.doesNotMatch(text, /quantile/)
     }))
 
-  test('a label may have any text: Prometheus reads it as it was', () =>
+  test('escapes any text in a label so that Prometheus reads it unchanged', () =>
     withService('sqlite', async (service) => {
       const of = 'a "quoted" \\ word\nand a line'
       partsOf(service).telemetry.gauge('moorage_odd', 'Odd', () => [{ labels: { of }, value: 1 }])
@@ -274,7 +274,7 @@ describe('GET /metrics', () => {
       assert.equal(JSON.parse(`"${odd?.labels['of']}"`), of)
     }))
 
-  test('answers without a key on a port of its own, where there is nothing else', async (t) => {
+  test('needs no key on its own port, which serves nothing else', async (t) => {
     const service = await startService('sqlite', { MOORAGE_SERVER__METRICS_PORT: '0' })
     t.after(() => service.stop())
     const [, port] = /"port":(\d+),"msg":"Prometheus/.exec(service.log()) ?? assert.fail(service.log())

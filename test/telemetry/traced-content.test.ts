@@ -17,7 +17,7 @@ const CONTENT = [
 ]
 const CONTEXT = { user_id: 'ada', session_id: 'session-1' }
 
-describe('spans by the conventions for generative AI', () => {
+describe('spans with the conventions for generative AI', () => {
   let model: ModelServer
   let tool: Awaited<ReturnType<typeof startLocalServer>>
   let result = '{"depth":12}'
@@ -86,7 +86,7 @@ describe('spans by the conventions for generative AI', () => {
     Object.fromEntries(keys.map((key) => [key, span && attribute(span, key)]))
   const json = (span: ToldSpan | undefined, key: string) => JSON.parse(String(span && attribute(span, key)))
 
-  test('they name the version, the session, the server, the answer and the tool, and nothing of what was said', async () => {
+  test('contain version, session, server, response and tool, and no content', async () => {
     const { runs, chats, calls } = await spansOf({}, 'how deep?', async (service) => {
       const { status, text } = await service.call('POST', '/v1/agents/pilot/deployments', {
         body: { version: 'v7', environment: 'production' },
@@ -119,7 +119,7 @@ describe('spans by the conventions for generative AI', () => {
     }
   })
 
-  test('with content each call of a model shows its prompt and its answer, each call of a tool what went in and out', async () => {
+  test('contain the prompts, answers, tool arguments and results if content is switched on', async () => {
     const { runs, chats, calls } = await spansOf({ MOORAGE_OTEL__CONTENT: 'true' }, 'how deep?')
     assert.equal(runs[0] && attribute(runs[0], 'user.id'), 'ada')
     const [first, second] = chats
@@ -142,7 +142,7 @@ describe('spans by the conventions for generative AI', () => {
     assert.deepEqual(json(calls[0], 'gen_ai.tool.call.result'), { depth: 12 })
   })
 
-  test('long texts are cut, and short ones beside them stay whole', async () => {
+  test('cut long texts, and keep short ones complete', async () => {
     result = 'deep '.repeat(40_000)
     const { runs, chats, calls } = await spansOf({ MOORAGE_OTEL__CONTENT: 'true' }, 'long '.repeat(12_000))
     for (const span of [...runs, ...chats, ...calls]) {

@@ -59,7 +59,7 @@ describe('OpenTelemetry', () => {
     tools: [{ type: 'http', name: 'depth', description: 'depth of water', method: 'GET', url: `${tool.url}/depth` }],
   })
 
-  test('one trace goes from the request through the model and the tools, and on to whom they call', async () => {
+  test('one trace contains the request, the model and tool calls, and is passed on to the called servers', async () => {
     model.reset()
     toolHeaders.length = 0
     model.reply({ calls: [{ name: 'depth', arguments: {} }] }, { text: ['twelve metres'] })
@@ -142,7 +142,7 @@ describe('OpenTelemetry', () => {
     }
   })
 
-  test('the run of another agent stands below the call that began it, and what it does below that', async () => {
+  test("a called agent's run, and its own calls, are below the call that started it", async () => {
     const collector = await told({}, async (service) => {
       await createAgent(service, 'mate', { model: 'local/harbour-1' })
       await createAgent(service, 'captain', callerOf('mate'))
@@ -170,7 +170,7 @@ describe('OpenTelemetry', () => {
     assert.equal(attempts.length, 2, 'it goes on in the same trace')
   })
 
-  test('traces contain messages if the operator asks for it', async () => {
+  test('traces contain messages if the operator switches that on', async () => {
     model.reset()
     const collector = await told({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }, async (service) => {
       await createAgent(service, 'pilot', sounding())
@@ -183,7 +183,7 @@ describe('OpenTelemetry', () => {
     assert.match(String(attribute(run, 'gen_ai.output.messages')), /"role":"assistant"/)
   })
 
-  test('feedback is an event of the request that gave it, with its comment only if the operator asks for content', async () => {
+  test('feedback is an event of its request, with the comment only if content is switched on', async () => {
     for (const content of [false, true]) {
       const settings = content ? { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' } : {}
       const collector = await told(settings, async (service) => {
@@ -213,7 +213,7 @@ describe('OpenTelemetry', () => {
     }
   })
 
-  test('what fails says so', async () => {
+  test('failed spans contain the error', async () => {
     model.reset()
     model.reply({ status: 400, body: { error: { message: 'no' } } })
     const collector = await told({}, async (service) => {
@@ -253,14 +253,14 @@ describe('OpenTelemetry', () => {
     assert.match(String(attribute(run, 'moorage.request_id')), /^req_/)
   })
 
-  test('a sampler may leave traces out', async () => {
+  test('a sampler can leave traces out', async () => {
     const collector = await told({ OTEL_TRACES_SAMPLER: 'always_off' }, async (service) => {
       await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'hello' } })
     })
     assert.deepEqual(collector.spans(), [])
   })
 
-  test('an unreachable collector or an invalid traceparent does no harm', async () => {
+  test('an unreachable collector or an invalid traceparent has no effect on requests', async () => {
     const service = await startService('sqlite', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
     for (const traceparent of ['nonsense', `00-${'0'.repeat(32)}-${CALLER}-01`, '']) {
       const { status } = await service.call('POST', '/v1/agents/hello/invoke', {
@@ -275,7 +275,7 @@ describe('OpenTelemetry', () => {
     assert.match(service.log(), /some telemetry did not reach the OpenTelemetry collector/)
   })
 
-  test('its packages are loaded only where there is a collector', () => {
+  test('its packages are loaded only if a collector is configured', () => {
     const source = readFileSync(new URL('../../src/telemetry/open-telemetry.ts', import.meta.url), 'utf8')
     const imports = source.match(/^import .*@opentelemetry.*$/gm) ?? []
     for (const line of imports) assert.match(line, /^import type /)
