@@ -27,15 +27,15 @@ const ONLY_SHOWN = new Set([
   'rollback_of',
 ])
 
-describe('what becomes of each table when a project moves', () => {
-  test('every table is exported, or stays for a reason', () => {
+describe('what an export does with each table', () => {
+  test('every table is exported, or has a reason why not', () => {
     assert.deepEqual(Object.keys(TRANSFER).toSorted(), Object.keys(TABLES).toSorted())
     for (const [table, way] of Object.entries(TRANSFER)) {
       if ('stays' in way) assert.ok(way.stays.length > 20, `${table} stays: say why`)
     }
   })
 
-  test('every column of a table is exported, or is said to be another in the target', () => {
+  test('every column of a table is exported, or has a new value in the target', () => {
     for (const table of carried) {
       const { fixed = {} } = carriedTable(table)
       const cells = new Set(cellColumns(table))
@@ -49,7 +49,7 @@ describe('what becomes of each table when a project moves', () => {
     }
   })
 
-  test('numbers that stores hand out are none in a file', () => {
+  test('numbers that a database assigns are not in the file', () => {
     for (const table of carried) {
       const { memories = [] } = carriedTable(table)
       for (const column of cellColumns(table)) {
@@ -59,7 +59,7 @@ describe('what becomes of each table when a project moves', () => {
     }
   })
 
-  test('a column that names a row says of which table, and whether that must be in the file', () => {
+  test('a column that refers to a row names its table, and whether the row must be in the file', () => {
     for (const table of carried) {
       const { names = {}, mentions = {}, memories = [], receipts = [] } = carriedTable(table)
       for (const column of cellColumns(table)) {
@@ -75,7 +75,7 @@ describe('what becomes of each table when a project moves', () => {
     }
   })
 
-  test('rows that the database refers to are in the target before those that refer to them', () => {
+  test('referenced rows are imported before the rows that refer to them', () => {
     for (const table of carried) {
       for (const [column, { rules }] of Object.entries(factsOf(table))) {
         const [, other] = / references (\w+) /.exec(rules) ?? []
@@ -99,7 +99,7 @@ describe('what becomes of each table when a project moves', () => {
     }
   })
 
-  test('the order of a table is that of columns that tell its rows apart', () => {
+  test("a table's rows are sorted by columns that are unique together", () => {
     for (const table of carried) {
       const order = orderOf(table)
       assert.ok(order.length > 0, table)

@@ -47,7 +47,7 @@ for (const engine of ENGINES) {
       return { report, path }
     }
 
-    test('says which files were deleted meanwhile, and has all others: it can be imported', async () => {
+    test('lists files that were deleted during the export, contains all others, and can be imported', async () => {
       const ids: Record<string, string> = {}
       for (const name of ['a', 'b', 'c']) {
         ids[name] = await uploaded(shop, `the bytes of ${name}`, { type: 'text/plain', query: `?name=${name}.txt` })
@@ -78,7 +78,7 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('fails if the bytes of a file that is still there are missing, unless it may leave it out', async () => {
+    test('fails if the content of an existing file is missing, unless --allow-missing is given', async () => {
       const id = await uploaded(shop, 'the bytes of d', { type: 'text/plain', query: '?name=d.txt' })
       const db = storeOf(service)
       const { blob_id } = await db.selectFrom('files').select('blob_id').where('id', '=', id).executeTakeFirstOrThrow()
@@ -127,7 +127,7 @@ for (const engine of ENGINES) {
           .execute()
     })
 
-    test('without a seal, does not open secrets: it succeeds where they could not be opened', async () => {
+    test("without --seal-to, does not decrypt secrets, and succeeds even if they can't be decrypted", async () => {
       await shop.call('PUT', '/v1/secrets/TOKEN', { body: { value: 'hush-hush', hosts: ['a.example.com'] } })
       const events = ['agent.failed']
       const { body } = await shop.call('POST', '/v1/webhooks', { body: { url: 'https://example.com/hook', events } })
@@ -169,7 +169,7 @@ describe('two exports to the same file', () => {
   }
   const drafts = () => readdirSync(shell.folder).filter((name) => name.endsWith('.partial'))
 
-  test('at once: one of them has it, whole, and the other is refused', async () => {
+  test('at the same time: one succeeds completely, and the other is refused', async () => {
     const file = join(shell.folder, 'default.moorage')
     const runs: Promise<{ code: number; stderr: string }>[] = []
     await held(async () => {
@@ -186,7 +186,7 @@ describe('two exports to the same file', () => {
     assert.equal(last, 'last')
   })
 
-  test('a file that appears meanwhile is not replaced', async () => {
+  test('do not overwrite a file that appears meanwhile', async () => {
     const file = join(shell.folder, 'mine.txt')
     let run: Promise<{ code: number; stderr: string }> | undefined
     await held(async () => {
@@ -201,7 +201,7 @@ describe('two exports to the same file', () => {
     assert.deepEqual(drafts(), [])
   })
 
-  test('drafts of processes that died are removed an hour later', async () => {
+  test('delete drafts of dead processes after an hour', async () => {
     const [old, fresh, other] = ['.third.0123.partial', '.third.4567.partial', '.fourth.0123.partial'].map((name) => {
       const path = join(shell.folder, name)
       writeFileSync(path, 'a part')

@@ -19,7 +19,7 @@ import {
   recipientOf,
 } from '../support/slices/transfers.ts'
 
-onBothEngines('a file that means harm', (service, engine) => {
+onBothEngines('importing a malicious file', (service, engine) => {
   let source: Service
   let shell: Shell
   let file: string
@@ -96,7 +96,7 @@ onBothEngines('a file that means harm', (service, engine) => {
     }
   })
 
-  test('rows that no operation would have made are refused before anything is visible', async () => {
+  test('rows that no operation could have created are refused before anything is visible', async () => {
     const at = join(shell.folder, 'wrong')
     const wrong: [string, (row: Line) => Line, RegExp][] = [
       ['keys', (row) => ({ ...row, permissions: '["read","root"]' }), /permissions/],
@@ -173,7 +173,7 @@ onBothEngines('a file that means harm', (service, engine) => {
     await unseen(at, /keys.role_source/)
   })
 
-  test('ids and keys that exist here are refused before anything is visible', async () => {
+  test('IDs and keys that already exist are refused before anything is visible', async () => {
     const at = join(shell.folder, 'known')
     const db = storeOf(service())
     const known = await db
@@ -187,7 +187,7 @@ onBothEngines('a file that means harm', (service, engine) => {
     await unseen(at, /damaged|was changed|already has/)
   })
 
-  test('rows that reach into another project stop the import; nothing of that project has changed, and it stays paused', async () => {
+  test('rows that refer to another project stop the import; that project is unchanged, and the new one stays paused', async () => {
     const untouched = await look()
     const at = join(shell.folder, 'reach')
     const reaches: [string, (row: Line) => Line, RegExp][] = [
@@ -220,7 +220,7 @@ onBothEngines('a file that means harm', (service, engine) => {
     assert.deepEqual(await look(), untouched)
   })
 
-  test('a file that is exchanged after it was checked is refused before its keys count', async () => {
+  test('a file that is replaced after it was checked is refused before its keys work', async () => {
     const [at, other] = [join(shell.folder, 'exchanged'), join(shell.folder, 'other')]
     copyFileSync(file, at)
     forgeRows(file, other, 'keys', (rows) => rows.map((row) => ({ ...row, agent_id: others['agent'] })))
@@ -232,7 +232,7 @@ onBothEngines('a file that means harm', (service, engine) => {
     await remove('harm')
   })
 
-  test('what the operator pays for stays with them: prices and providers of the file are those of a project', async () => {
+  test("prices and providers in the file become the project's own, never the operator's", async () => {
     const { project } = await imported(shell, service(), file, '--as', 'paid')
     const db = storeOf(service())
     const prices = await db.selectFrom('prices').select('set_by').where('project_id', '=', project.id).execute()

@@ -19,7 +19,7 @@ const WAYS: { from: Engine; to: Engine }[] = [
 const ONLY_OF_0_1_0 = ['recent_metrics', 'metric_buckets']
 
 for (const { from, to } of WAYS) {
-  describe(`a project moves from ${from} to ${to}`, () => {
+  describe(`moving a project from ${from} to ${to}`, () => {
     let world: HarbourWorld
     let source: Service
     let target: Service
@@ -45,8 +45,8 @@ for (const { from, to } of WAYS) {
       await world.close()
     })
 
-    test('with everything, under another name: equal by digests, and by what the API says', async () => {
-      // A service that runs sums up its metrics now and then, and then they are other rows.
+    test('keeps everything under another name: digests and API replies are equal', async () => {
+      // A running service rolls up its metrics at times, which changes the rows.
       await stopApp(target)
       const recipient = await recipientOf(shell, target)
       const sealed = ['--project', 'harbour', '--with', 'all', '--seal-to', recipient]
@@ -73,7 +73,7 @@ for (const { from, to } of WAYS) {
       assert.deepEqual(body.data.limits.concurrent_runs, 7)
     })
 
-    test('nothing runs there until it is resumed, and keys work as before', async () => {
+    test('runs nothing in the target until it is resumed, and keys work as before', async () => {
       const marina = inProject(target, 'marina')
       const { body } = await marina.call('GET', '/v1/pause')
       assert.match(body.data.project.reason, /^Imported/)
@@ -91,7 +91,7 @@ for (const { from, to } of WAYS) {
       assert.ok(left.body.data.length > 0, left.text)
     })
 
-    test('a second import says that it was done; the same project under another name is refused', async () => {
+    test('repeating the import says that it was done; importing under another name is refused', async () => {
       assert.equal((await imported(shell, target, file)).began, 'done before')
       const other = await onStore(shell, target, 'import', file, '--as', 'elsewhere')
       assert.equal(other.code, 1)
@@ -102,7 +102,7 @@ for (const { from, to } of WAYS) {
       assert.match(again.stderr, /This service already has agt_\w+, one of the agents in the file/)
     })
 
-    test('without secrets, the reports say which are missing, and nothing works by accident', async () => {
+    test('without secrets, the reports list what is missing, and nothing works by accident', async () => {
       const bare = join(shell.folder, `plain-${to}.moorage`)
       const { stderr } = await onStore(shell, source, 'export', '--project', 'harbour', '--to', bare)
       for (const what of [
