@@ -41,7 +41,7 @@ async function changedAnswers(service: Service, answers: readonly Answer[]): Pro
 
 for (const release of RELEASES) {
   for (const engine of ENGINES) {
-    describe(`a store of ${release} on ${engine}`, () => {
+    describe(`a database of ${release} on ${engine}`, () => {
       const place = async (t: { after(end: () => Promise<void>): void }): Promise<PlacedStore> => {
         const placed = await placeFixture(release, engine)
         t.after(() => placed.remove())
@@ -64,7 +64,7 @@ for (const release of RELEASES) {
         )
       })
 
-      test('opens in this version, and the API says what it said', async (t) => {
+      test('opens in this version, and the API returns the same replies', async (t) => {
         const placed = await place(t)
         const { answers } = placed.told
         assert.ok(answers.length > 500, String(answers.length))
@@ -75,7 +75,7 @@ for (const release of RELEASES) {
         assert.deepEqual(await changedAnswers(service, answers), [])
       })
 
-      test('that a newer version has added to still opens, and says the same', async (t) => {
+      test('still opens, with the same replies, after a newer version has added to it', async (t) => {
         const placed = await place(t)
         const embedder = await startEmbeddingServer()
         t.after(() => embedder.close())
@@ -88,7 +88,7 @@ for (const release of RELEASES) {
         await older.stop()
       })
 
-      test('that a newer version has broken is refused, with a sentence', async (t) => {
+      test('is refused with a sentence after a newer version has made a breaking change', async (t) => {
         const placed = await place(t)
         const newer = await placed.start({}, { migrations: BROKEN })
         await newer.stop()
@@ -161,7 +161,7 @@ async function countRows(db: Database, table: string): Promise<number> {
   return Number(rows[0]?.rows)
 }
 
-test('what a later version may not change in an answer', () => {
+test('changes that a later version must not make in a reply', () => {
   const before = { id: 'a', tags: [{ n: 1 }], none: null }
   assert.deepEqual(changesIn(before, { ...before, more: 1, tags: [{ n: 1, m: 2 }] }), [])
   for (const [after, change] of [

@@ -37,7 +37,7 @@ export async function makeFixture(release: string, engine: Engine): Promise<stri
   await told.start(engine, settings)
   try {
     const kept = await fillStore({ told, world, issuer })
-    // A stop writes what is written later otherwise, such as when a key was last used.
+    // Stopping writes what is otherwise written later, such as keys' last uses.
     await askEverything(told.service, kept)
     await told.service.restart()
     const settled = await settledAnswers(() => askEverything(told.service, kept))

@@ -91,7 +91,7 @@ for (const engine of ENGINES) {
       assert.equal(await content(), before)
     })
 
-    test('says what migrations do, with rows, disk and time, before they run', async (t) => {
+    test('lists migrations with rows, disk space and time before they run', async (t) => {
       const { placed, check, content } = await place(t, engine)
       const before = await content()
       const { code, stdout, stderr } = await check(BROKEN)
@@ -117,13 +117,13 @@ for (const engine of ENGINES) {
       const last = await check(BROKEN, [])
       assert.match(last.stderr, /Older versions can't use the database afterwards\./)
       assert.equal(await content(), before)
-      // The start does what was told.
+      // The start does what the check has announced.
       const service = await placed.start({}, { migrations: BROKEN })
       await service.stop()
       assert.equal(JSON.parse((await check(BROKEN)).stdout).status, 'current')
     })
 
-    test('works while a service uses the store, and says which nodes serve', async (t) => {
+    test('works while a service uses the database, and lists the nodes that serve', async (t) => {
       const { placed, check } = await place(t, engine)
       const service = await placed.start({}, { now: Date.now, version: { version: '0.0.9', commit: 'abc' } })
       t.after(() => service.stop())
@@ -138,7 +138,7 @@ for (const engine of ENGINES) {
       }))
       const known = { version: '0.0.9', commit: 'abc', compared: 'older' }
       const unknown = { version: null, commit: null, compared: 'unknown' }
-      // What a node that died has left says nothing: only nodes that told something lately serve.
+      // A dead node reports nothing: only nodes that reported recently count as serving.
       assert.deepEqual(told, [engine === 'postgres' ? known : unknown])
       assert.match((await check(ADDED, [])).stderr, /Nodes that are serving keep working\./)
 
@@ -153,7 +153,7 @@ for (const engine of ENGINES) {
       assert.equal((await service.call('GET', '/v1/agents')).status, 200)
     })
 
-    test('distinguishes newer stores that this version can use from those that it cannot', async (t) => {
+    test("distinguishes newer databases that this version can use from those that it can't", async (t) => {
       const { check, change } = await place(t, engine)
       await change("insert into migrations values ('9009-later', 0, 9e12)")
       const newer = await check()
@@ -171,7 +171,7 @@ for (const engine of ENGINES) {
       assert.equal(JSON.parse(broken.stderr.trim()).error.message, STRANGER)
     })
 
-    test('says that a store is unreleased, damaged, empty or missing', async (t) => {
+    test('says that a database is unreleased, damaged, empty or missing', async (t) => {
       const { check, change, placed, shell } = await place(t, engine)
       await change('create table schema_version (version integer)')
       const oldest = await check()
