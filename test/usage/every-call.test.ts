@@ -15,7 +15,7 @@ const MINUTE = 60_000
 const EACH = { input: 10, output: 5 }
 
 for (const engine of ANY_ENGINE) {
-  describe(`everything that calls a model leaves a line, on ${engine}`, () => {
+  describe(`every model call writes a usage record, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let embeddings: EmbeddingServer
@@ -58,7 +58,7 @@ for (const engine of ANY_ENGINE) {
       })
     }
 
-    test('and ledger, receipts, usage and the servers agree to the token', async () => {
+    test('and usage records, receipts, sums and the servers agree to the token', async () => {
       const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model', summarize: 2 } })
       const path = `/v1/agents/${agent}`
       const context = { user_id: 'ada', session_id: 's1' }
@@ -122,7 +122,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(Number(sum('cost_usd').toFixed(9)), ofRuns.totals.cost_usd)
     })
 
-    test('nothing is called while the project is paused; memory is searched by words, and the work is done after it', async () => {
+    test('and none is made while the project is paused: searches use keywords, and background work is done later', async () => {
       const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model', summarize: 2 } })
       const context = { user_id: 'bob', session_id: 's2' }
       for (const message of ['The anchor is stuck', 'It is up again']) {
@@ -147,7 +147,7 @@ for (const engine of ANY_ENGINE) {
       assert.ok(embeddings.requests.length > (earlier[1] ?? 0))
     })
 
-    test('erasing a user keeps the costs, but not whose they were', async () => {
+    test('erasing a user keeps the costs, but not the user', async () => {
       const known = await usageOf()
       assert.ok((await usageOf('user_id=ada')).totals.calls > 0)
       await service.call('DELETE', '/v1/users/ada')

@@ -18,7 +18,7 @@ const CONFIGURED = [
 ]
 
 for (const engine of ENGINES) {
-  describe(`prices that a project sets on ${engine}`, () => {
+  describe(`a project's own prices, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -46,7 +46,7 @@ for (const engine of ENGINES) {
       return receipt.body.data.cost_usd
     }
 
-    test('PUT sets one for calls from now on, and GET says that it is from there; DELETE takes it back', async () => {
+    test('PUT sets one for later calls, GET names it as the source, and DELETE removes it', async () => {
       const agent = await newAgent(service, { model: MODEL })
       assert.equal(await costOf(agent), null)
       const { status, body, text } = await set(PATH, RATES)
@@ -66,7 +66,7 @@ for (const engine of ENGINES) {
       assert.equal((await service.call('DELETE', PATH)).status, 404)
     })
 
-    test('a model with slashes in its name is URL-encoded, and * is for all others of a provider', async () => {
+    test('a model with slashes in its name is URL-encoded, and * stands for all other models of a provider', async () => {
       const { body } = await set('/v1/prices/local/meta%2Fllama%203', RATES)
       assert.equal(body.error.code, 'invalid_request', JSON.stringify(body))
       assert.equal((await set('/v1/prices/local/meta%2Fllama-3', RATES)).body.data.model, 'local/meta/llama-3')
@@ -79,7 +79,7 @@ for (const engine of ENGINES) {
       for (const name of ['meta%2Fllama-3', '*']) await service.call('DELETE', `/v1/prices/local/${name}`)
     })
 
-    test('409 for what moorage.yaml has, by name or by its provider, because that wins', async () => {
+    test('409 for a model or provider with a price in moorage.yaml, which always wins', async () => {
       for (const path of ['/v1/prices/fixed/one', '/v1/prices/gateway/any', '/v1/prices/gateway/*']) {
         const reply = await set(path, RATES)
         assert.equal(reply.status, 409, reply.text)
@@ -97,7 +97,7 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('a project has its own, and they end with it', async () => {
+    test("a project's prices apply only to that project", async () => {
       await service.call('POST', '/v1/projects', { body: { name: 'shop' } })
       const shop = inProject(service, 'shop')
       assert.equal((await shop.call('PUT', PATH, { body: RATES })).status, 200)
@@ -105,7 +105,7 @@ for (const engine of ENGINES) {
       assert.notEqual((await priceOf(MODEL))?.source, 'api')
     })
 
-    test('it requires manage in the whole project, and is in the audit log', async () => {
+    test('setting one requires manage on the whole project, and is in the audit log', async () => {
       const agent_id = await newAgent(service, { model: MODEL })
       for (const body of [{ role: 'developer' }, { role: 'admin', agent_id }]) {
         const { secret } = await createKey(service, body)
@@ -119,7 +119,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', PATH)
     })
 
-    test('a budget in dollars has room for the model from then on', async () => {
+    test('a budget in dollars allows the model afterwards', async () => {
       const agent = await newAgent(service, { model: MODEL, limits: { max_output_tokens: 10 } })
       const body = { name: 'usd', scope: { type: 'agent', id: agent }, limit: { cost_usd: 1 }, per: 'ever' }
       await service.call('POST', '/v1/budgets', { body })
@@ -129,7 +129,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', PATH)
     })
 
-    test('it is applied to the past, and what a call in progress holds is no cost of its run', async () => {
+    test("repricing applies to the past, and a call's reservation is not added to its run's cost", async () => {
       const tools = [{ type: 'http', name: 'look', url: NOWHERE, input_schema: { type: 'object' } }]
       const agent = await newAgent(service, { model: MODEL, tools, limits: { max_output_tokens: 1_000 } })
       const body = { name: 'tokens', scope: { type: 'agent', id: agent }, limit: { tokens: 100_000 }, per: 'ever' }
@@ -153,7 +153,7 @@ for (const engine of ENGINES) {
       await service.call('DELETE', PATH)
     })
 
-    betweenNodes(engine)('a price that is set on one node counts on all', async () => {
+    betweenNodes(engine)('a price set on one node applies on all nodes', async () => {
       const agent = await newAgent(service, { model: MODEL })
       const node = await service.beside()
       try {

@@ -34,7 +34,7 @@ test('a price for certain hours applies from the first to before the last, also 
 onAnyEngine(
   'GET /v1/prices',
   (started) => {
-    test('reports what models cost and where that is from', async () => {
+    test("returns models' prices and their source", async () => {
       const service = started()
       await newAgent(service, { model: ['openai/gpt-4o', 'local/own'] })
       await newAgent(service, { model: 'anthropic/claude-sonnet-4-5' })

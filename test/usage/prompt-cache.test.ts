@@ -14,7 +14,7 @@ const MARK = 'cache_control'
 type Claude = Awaited<ReturnType<typeof startCachingClaude>>
 
 for (const engine of STORY_ENGINES) {
-  describe(`prompts in the cache of the Anthropic protocol on ${engine}`, () => {
+  describe(`prompt caching with Anthropic, on ${engine}`, () => {
     let service: Service
     let tool: LocalServer
     const claudes: Record<'marked' | 'plain' | 'stored', Claude> = {} as never
@@ -64,7 +64,7 @@ for (const engine of STORY_ENGINES) {
       return body.data.totals
     }
 
-    test('a conversation of ten turns with tools costs less than half, and the ledger equals the bill to the token', async () => {
+    test('a conversation of ten turns with tools costs less than half, and usage equals the bill to the token', async () => {
       const costs: Record<string, number> = {}
       for (const name of ['marked', 'plain'] as const) {
         const { agent } = await converse(name)
@@ -87,7 +87,7 @@ for (const engine of STORY_ENGINES) {
       assert.ok(share <= 0.45, `with the cache it costs ${Math.round(share * 100)} %`)
     })
 
-    test('a session that is longer than the history costs no more than without marks', async () => {
+    test('a session that is longer than the history costs no more than without cache marks', async () => {
       const converseLong = async (provider: string) => {
         const agent = await newAgent(service, {
           model: `${provider}/claude-test`,
@@ -106,7 +106,7 @@ for (const engine of STORY_ENGINES) {
       assert.ok(bill.read > first.read && written < marked.input_tokens / 8, `${written} of ${marked.input_tokens}`)
     })
 
-    test('the receipt says what was read from the cache and written to it', async () => {
+    test('the receipt contains what was read from the cache and written to it', async () => {
       const { agent, results } = await converse('marked')
       const { request_id } = results.at(-1)
       const { body } = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
@@ -119,7 +119,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(usage.cache_write_tokens, sum('cache_write_tokens'))
     })
 
-    test('after five minutes the prefix is written anew, and the ledger still equals the bill', async () => {
+    test('after five minutes, the prefix is cached again, and usage still equals the bill', async () => {
       const { bill, pass } = claudes.marked
       const agent = await newClerk('marked')
       const first = { ...bill }
@@ -138,7 +138,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(input_tokens, bill.input - first.input + since.read + since.written)
     })
 
-    test('what an earlier answer of the model contained is sent as it came', async () => {
+    test('earlier answers of the model are sent back unchanged', async () => {
       const agent = await newClerk('marked')
       const known = claudes.marked.requests.length
       await say(agent, 'Is berth 4 free?')
@@ -148,7 +148,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('with `cache: false` no request has a mark, in the configuration and in a provider that is set', async () => {
+    test('with `cache: false`, no request has a cache mark: in the configuration and for a stored provider', async () => {
       assert.ok(claudes.plain.requests.length > 0)
       for (const request of claudes.plain.requests) assert.ok(!JSON.stringify(request).includes(MARK))
       const set = async (more: object) => {

@@ -129,7 +129,7 @@ onBothStores('sums of hours and days', (store) => {
     assert.notDeepEqual(before['failing 60'], [])
 
     for (let portions = 0; await isRecent(storage); portions++) {
-      // Its process dies after all is written, and before it is committed.
+      // The process dies after everything is written and before it is committed.
       await assert.rejects(
         storage.transaction(async (db) => {
           for (const rollUp of ROLL_UPS) await rollUp(db, NOW, 1_000)
@@ -143,7 +143,7 @@ onBothStores('sums of hours and days', (store) => {
     assert.deepEqual(await allReplies(storage), before)
     assert.deepEqual(await rolledUp(storage, 1_000), [0, 0])
 
-    // Entries that come late count at once, and once.
+    // Late entries are counted immediately, and once.
     const late = runs().slice(0, 20)
     await storage.transaction((db) => writeRows(db, late.flat()))
     const more = await allReplies(storage)
@@ -151,7 +151,7 @@ onBothStores('sums of hours and days', (store) => {
     await rolledUp(storage, 1_000)
     assert.deepEqual(await allReplies(storage), more)
 
-    // What is taken back, or has another price now, is taken out of the sums of days too.
+    // Entries that are withdrawn or repriced are also removed from daily sums.
     const mended = lineAt(START + HOUR, { cost_nano: null })
     await storage.transaction((db) => writeRows(db, [...usage.lineWrites({ line: mended, held: undefined })]))
     await rolledUp(storage, 1_000)

@@ -106,7 +106,7 @@ for (const engine of STORY_ENGINES) {
       ],
     ]
     for (const [name, raw, wanted] of cases) {
-      test(`counts what is reported ${name}`, async () => {
+      test(`counts usage that is reported ${name}`, async () => {
         const agent = await newAgent(service, { model: 'local/priced' })
         model.reply({ raw })
         const receipt = await ask(agent)
@@ -141,7 +141,7 @@ for (const engine of STORY_ENGINES) {
       })
     }
 
-    test('a model without a price costs null, and says how much the others cost', async () => {
+    test('the cost is null for a model without a price, and the cost of the others is reported', async () => {
       const agent = await newAgent(service, { model: ['local/unknown', 'local/priced'] })
       model.reply({ status: 503 }, { status: 503 }, { status: 503 }, { status: 503 })
       model.reply({ text: ['Calm.'], usage: { prompt_tokens: 100, completion_tokens: 10 } })
@@ -161,7 +161,7 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
-    test('rows without a value come last, from sums and from lines', async () => {
+    test('groups without a value come last, in sums and in single records', async () => {
       const agent = await newAgent(service, { model: 'local/cheap' })
       await ask(agent)
       const deployment = { environment: 'production', version: 'v1' }
@@ -175,7 +175,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('groups by everything that is known of a call, and by time', async () => {
+    test('groups by everything that is known about a call, and by time', async () => {
       const agent = await newAgent(service, { model: 'local/cheap' })
       for (const user_id of ['ada', 'ada', 'bo']) {
         model.reply({ text: ['Calm.'], usage: { prompt_tokens: 1, completion_tokens: 1 } })
@@ -212,7 +212,7 @@ for (const engine of STORY_ENGINES) {
       assert.equal(second.user_id, 'bo')
       const filtered = await usageOf(`user_id=bo&agent_id=${agent}`)
       assert.equal(filtered.totals.calls, 1)
-      // Hours, days and months in UTC are read from the sums, other days from the lines: they agree.
+      // Hours, days and months in UTC are read from the sums, other days from single records. Both must agree.
       for (const more of [
         'granularity=hour',
         'granularity=day',
@@ -224,7 +224,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('is CSV for those who want it', async () => {
+    test('returns CSV if requested', async () => {
       const agent = await newAgent(service, { model: 'builtin/echo' })
       await ask(agent)
       const path = `/v1/usage?group_by=model,user&agent_id=${agent}`
@@ -243,7 +243,7 @@ for (const engine of STORY_ENGINES) {
       assert.match(await none.text(), /^calls,input_tokens,/)
     })
 
-    test('prices that are mended apply to the past: lines, sums and receipts', async () => {
+    test('corrected prices apply to the past: usage records, sums and receipts', async () => {
       const agent = await newAgent(service, { model: 'local/priced' })
       model.reply({ text: ['Calm.'], usage: { prompt_tokens: 100, completion_tokens: 10 } })
       const { request_id } = await ask(agent)
@@ -299,7 +299,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(fieldsOf(body), ['group_by'])
     })
 
-    test('shows a key its own project, and all of them to a key of all projects that asks for it', async () => {
+    test('a key sees its own project, or all projects if it has access to them and asks for them', async () => {
       await service.call('POST', '/v1/projects', { body: { name: 'reef' } })
       const reef = inProject(service, 'reef')
       const agent = await newAgent(reef, { model: 'builtin/echo' })
@@ -316,8 +316,8 @@ for (const engine of STORY_ENGINES) {
   })
 }
 
-describe('what a call costs', () => {
-  test('is exact, and so are sums of many', () => {
+describe('the cost of calls', () => {
+  test('is exact, even in sums of many', () => {
     const rates = { input: 0.1, cached_input: 0.1, cache_write: 0.1, output: 0.3, reasoning: 0.3, request: 0 }
     let sum = 0
     for (let i = 0; i < 100_000; i++) sum += costOf(rates, { input_tokens: 1, output_tokens: 1 }, 'completed')
@@ -328,7 +328,7 @@ describe('what a call costs', () => {
     assert.equal(costOf({ ...rates, request: 0.001 }, { input_tokens: 0, output_tokens: 0 }, 'failed'), 0)
   })
 
-  test('days and months begin as in the given time zone', () => {
+  test('days and months start according to the given time zone', () => {
     const at = (zone: string, time: string, length: 'hour' | 'day' | 'month') => {
       const { start, end } = new TimeZone(zone).periodAt(Date.parse(time), length)
       return [new Date(start).toISOString(), new Date(end).toISOString()]
