@@ -13,7 +13,7 @@ const HOUR = 3_600_000
 const ANSWER = { text: ['Calm.'], usage: { prompt_tokens: 11, completion_tokens: 4 } }
 
 for (const engine of STORY_ENGINES) {
-  describe(`a user who is erased while a call for them holds a part of a budget, on ${engine}`, () => {
+  describe(`a user who is erased during a call with a reservation, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
     let stop: () => Promise<void>
@@ -55,7 +55,7 @@ for (const engine of STORY_ENGINES) {
       return rows.map(({ status, user_id }) => [status, user_id])
     }
 
-    test('is in no budget any more when the call has ended', async () => {
+    test('is in no budget after the call has ended', async () => {
       const id = await eraseMeanwhile('ada', async () => {})
       await ranAgain(service, 'retention', HOUR)
       const counters = db().selectFrom('budget_counters').select('subject').where('budget_id', '=', id)
@@ -63,7 +63,7 @@ for (const engine of STORY_ENGINES) {
       await service.call('DELETE', `/v1/budgets/${id}`)
     })
 
-    test('is not named again by a call that another node had given up', async () => {
+    test('is not named again by a call that another node had given up on', async () => {
       const id = await eraseMeanwhile('bob', async () => {
         alterStore(db())
         const lost = { status: 'lost', charges: null, owner: null, lease_until: null } as const
@@ -74,7 +74,7 @@ for (const engine of STORY_ENGINES) {
       await service.call('DELETE', `/v1/budgets/${id}`)
     })
 
-    test('stays counted if they come back', async () => {
+    test('keeps the spending of new calls if they come back', async () => {
       const id = await eraseMeanwhile('cyd', async () => {})
       const agent = await newAgent(service, { model: 'local/test-model', limits: { max_output_tokens: 100 } })
       model.reply(ANSWER)

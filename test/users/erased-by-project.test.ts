@@ -13,7 +13,7 @@ import { createWebhook, delivery, LOCAL_RECEIVERS } from '../support/slices/webh
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 onBothEngines(
-  'a user is erased from a project, whatever has become of its agents',
+  'erasing a user from a project, whatever has happened to its agents',
   (service) => {
     const newProject = async () => {
       const { body } = await service().call('POST', '/v1/projects', { body: { name: `p${randomUUID().slice(0, 8)}` } })
@@ -44,7 +44,7 @@ onBothEngines(
       return { agent, sent }
     }
 
-    test('from usage, events and stored replies of an agent that was deleted', async () => {
+    test('removes usage, events and stored replies of a deleted agent', async () => {
       const [here, there] = [await newProject(), await newProject()]
       const gone = await answered(here, 'ada')
       const other = await answered(there, 'ada')
@@ -63,7 +63,7 @@ onBothEngines(
       assert.deepEqual(await usersIn(there), ['ada'])
     })
 
-    test('from the project in which an agent was when it answered, and from its own events where it is now', async () => {
+    test("covers the project in which an agent answered, and the agent's own events in its new project", async () => {
       const [old, now] = [await newProject(), await newProject()]
       const { agent, sent } = await answered(old, 'bob')
       const own = await createWebhook(old, { url: NOWHERE, agent_id: agent, events: ['agent.completed'] })
@@ -82,7 +82,7 @@ onBothEngines(
       assert.doesNotMatch(await sent(), /bob|secret/)
     })
 
-    test('with the bytes of what came with messages, before the reply', async () => {
+    test('deletes attached files before the reply', async () => {
       const at = await newProject()
       const before = await storedBytes(service())
       const agent = await newAgent(at)
@@ -103,7 +103,7 @@ onBothEngines(
       assert.deepEqual(await storedBytes(service()), before)
     })
 
-    test('and so are the bytes of an invocation that is erased alone', async () => {
+    test('and erasing a single invocation deletes its files, too', async () => {
       const before = await storedBytes(service())
       const agent = await newAgent(service())
       const attachments = [{ name: 'note.txt', data: Buffer.from('only this').toString('base64') }]
@@ -117,7 +117,7 @@ onBothEngines(
       assert.deepEqual(await storedBytes(service()), before)
     })
 
-    test('and bytes that a killed process has left go with the next start', async () => {
+    test('and files that a killed process left behind are deleted at the next start', async () => {
       const before = await storedBytes(service())
       const id = await uploaded(service(), 'left behind')
       const db = storeOf(service())

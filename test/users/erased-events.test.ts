@@ -17,7 +17,7 @@ const ANSWERING = {
 }
 
 onBothEngines(
-  'events that are sent again after an erasure',
+  'events that are redelivered after an erasure',
   (service) => {
     const erase = async (path: string, of: Service = service(), key = of.admin) => {
       const { status, text } = await of.call('DELETE', path, { key })
@@ -25,7 +25,7 @@ onBothEngines(
     }
 
     for (const [what, script] of Object.entries(ANSWERING)) {
-      describe(`have nothing left of ${what}`, () => {
+      describe(`contain nothing of ${what}`, () => {
         /** Sends the event of a run before and after something is erased, and returns the second one. */
         const sentAfter = async (t: TestContext, pathOf: (run: { agent: string; request_id: string }) => string) => {
           const agent = await newAgent(service(), { model: 'builtin/script', script, output: { schema: CLOSED } })
@@ -46,13 +46,13 @@ onBothEngines(
           return JSON.parse(second).data
         }
 
-        test('when the user is erased', async (t) => {
+        test('after the user is erased', async (t) => {
           const { context, output } = await sentAfter(t, () => '/v1/users/ada')
           assert.deepEqual(context, { user_id: null, session_id: null })
           assert.equal(output, undefined)
         })
 
-        test('when the invocation is erased', async (t) => {
+        test('after the invocation is erased', async (t) => {
           const { error } = await sentAfter(
             t,
             ({ agent, request_id }) => `/v1/agents/${agent}/invocations/${request_id}`,
@@ -62,7 +62,7 @@ onBothEngines(
       })
     }
 
-    test('do not reveal whose budget it was: of this project, and by a key that reaches it', async () => {
+    test('do not reveal whose budget it was, as far as the erasing key has access', async () => {
       /** A project in which ada and ben have used up what each user may, and ada has a budget of her own. */
       const furnish = async (of: Service) => {
         const agent = await newAgent(of)

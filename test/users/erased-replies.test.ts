@@ -16,7 +16,7 @@ const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay
 const WORD = 'diagnosis'
 
 onAnyEngine(
-  'what was answered under an Idempotency-Key',
+  'replies stored for an Idempotency-Key',
   (service) => {
     /** A request that can be sent again. */
     const keyed = (path: string, body?: object, key = service().admin) => {
@@ -39,8 +39,8 @@ onAnyEngine(
       return rows.filter(({ body }) => body?.includes(WORD)).length
     }
 
-    describe('about a run goes when the run is erased', () => {
-      test('to its cancellation', async () => {
+    describe('about a run are deleted when the run is erased:', () => {
+      test('its cancellation', async () => {
         const { path } = await queue()
         const cancel = keyed(`${path}/cancel`)
         assert.equal((await cancel()).body.data.message, WORD)
@@ -49,7 +49,7 @@ onAnyEngine(
         assert.equal((await cancel()).status, 404)
       })
 
-      test('to its cancellation as a response', async () => {
+      test('its cancellation as a response', async () => {
         const agent = await newAgent(service(), SLOW)
         const asked = { model: agent, input: WORD, instructions: WORD, background: true }
         const { body } = await service().call('POST', '/v1/responses', { body: asked })
@@ -62,7 +62,7 @@ onAnyEngine(
         assert.equal((await cancel()).status, 404)
       })
 
-      test('to a decision', async () => {
+      test('a decision', async () => {
         const agent = await newAgent(service(), refundingAgent({ url: NOWHERE }))
         const { path, approval } = await startWaiting(service(), agent, WORD)
         const decide = keyed(approval, { decision: 'reject', note: `no ${WORD}` }, await approver(service()))
@@ -73,7 +73,7 @@ onAnyEngine(
         assert.equal((await decide()).status, 404)
       })
 
-      test('also if it is just being stored', async () => {
+      test('even a reply that is just being stored', async () => {
         const { path, request_id } = await queue()
         await service().call('POST', `${path}/cancel`)
         const db = storeOf(service())
@@ -87,7 +87,7 @@ onAnyEngine(
       })
     })
 
-    test('about a user stays where the key that erases the user has no say', async () => {
+    test('about a user are kept in projects that the erasing key has no access to', async () => {
       const context = { user_id: 'carla' }
       const { path, agent: theirs } = await queue(context)
       const item = { content: WORD, context }
@@ -115,7 +115,7 @@ onAnyEngine(
       ['/v1/chat/completions', { messages: [{ role: 'user', content: 'hello' }] }],
       ['/v1/responses', { input: 'hello' }],
     ] as const) {
-      test(`${path}: what callers say of their tools goes with the user, from replies and from everything stored`, async () => {
+      test(`${path}: with the caller's tool descriptions are deleted with the user, like everything stored`, async () => {
         const word = `zanzibar${randomUUID()}`
         const parameters = { type: 'object', properties: { of: { type: 'string', description: `the ${word}` } } }
         const tool = { name: 'look_up', description: `Looks up a ${word}`, parameters }
@@ -133,14 +133,14 @@ onAnyEngine(
       })
     }
 
-    test('and events of a run that ends while its user is erased go with the user', async (t) => {
+    test("and events of a run that ends during the user's erasure are deleted with the user", async (t) => {
       const storage = storageOf(service())
       const { transaction } = storage
       t.after(() => Object.assign(storage, { transaction }))
-      // The service itself may begin a transaction before the erasure does: then the run came too early.
+      // The service itself might start a transaction before the erasure. Then the run ends too early.
       await inOneAttempt(async (attempt) => {
         const agent = await newAgent(service())
-        // No receiver listens there: the events wait.
+        // No receiver is running there, so the events wait.
         await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const user_id = `bob-${attempt}`
         const say = keyed(`/v1/agents/${agent}/invoke`, { message: WORD, context: { user_id } })

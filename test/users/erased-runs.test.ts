@@ -7,7 +7,7 @@ import { startWithModel } from '../support/service/with-model.ts'
 import { writeMemory } from '../support/slices/memory.ts'
 
 for (const engine of ANY_ENGINE) {
-  test(`a user whose run ends after their memories were erased has an unfinished run, on ${engine}`, async () => {
+  test(`a run that ends after its user's memories were erased is reported as unfinished, on ${engine}`, async () => {
     const { service, model, stop } = await startWithModel(engine)
     const agent = await newAgent(service, { model: 'local/test-model' })
     const context = { user_id: 'ada', session_id: 's1' }

@@ -15,7 +15,7 @@ import { createKey } from '../support/slices/resources.ts'
 const VOCABULARY = ['dog', 'puppy', 'car', 'vehicle', 'river', 'stone', 'coffee']
 const QUERY = 'hound by the river with coffee'
 
-/** Two that are not the same user however alike they look. */
+/** Pairs of different users, however similar their IDs. */
 const PAIRS: [string, string][] = [
   ['anna', 'ben'],
   ['anna', 'Anna'],
@@ -45,7 +45,7 @@ const stories = fc.record({
 })
 
 for (const engine of ANY_ENGINE) {
-  describe(`what one user can learn of another, on ${engine}`, () => {
+  describe(`one user's view of another user's data, on ${engine}`, () => {
     let service: Service
     let embeddings: EmbeddingServer
     let model: ModelServer
@@ -153,7 +153,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal((await service.call('DELETE', exportPath(of.other).replace('/export', ''), { key })).status, 403)
     }
 
-    test('nothing: lists, single memories, searches with an embedder and exports are as if the other did not exist', () =>
+    test('lists, single memories, searches with an embedder and exports are the same as without the other user', () =>
       fc.assert(
         fc.asyncProperty(stories, async ({ users, items }) => {
           const together = await remember(users, items)
@@ -173,7 +173,7 @@ for (const engine of ANY_ENGINE) {
         { numRuns: 5 },
       ))
 
-    test('nor when the other is erased: all their data is removed, and all of the user’s stays', () =>
+    test("erasing one user deletes all their data and none of the other's", () =>
       fc.assert(
         fc.asyncProperty(stories, async ({ users, items }) => {
           const agent = await remember(users, items)
@@ -193,7 +193,7 @@ for (const engine of ANY_ENGINE) {
         { numRuns: 4 },
       ))
 
-    test('the facts that a model finds for one user come from what that user said, even in a session of the same name', async () => {
+    test("facts that a model finds for one user come only from that user's messages, even in sessions with the same name", async () => {
       const agent = await newAgent(service, { model: 'local/test-model', memory: { facts: 'model' } })
       const words = { anna: 'zanzibar', ben: 'reykjavik' }
       for (const [user_id, word] of Object.entries(words)) {

@@ -43,7 +43,7 @@ const TABLES = [
 ]
 
 onAnyEngine(
-  'what is known of a user',
+  'what is stored about a user',
   (service) => {
     let people = 0
     let requests = 0
@@ -85,7 +85,7 @@ onAnyEngine(
     }
 
     describe('GET /v1/users/{user_id}/export', () => {
-      test('a line for each memory, receipt and log entry of every agent, and nothing of others', async () => {
+      test('contains a line for each memory, receipt and log entry of every agent, and nothing of other users', async () => {
         const [one, two] = [await newAgent(service()), await newAgent(service())]
         const [anna, ben] = [stranger(), stranger()]
         for (const agent of [one, two]) for (const person of [anna, ben]) await talk(agent, person)
@@ -102,7 +102,7 @@ onAnyEngine(
         assert.deepEqual(await exported('nobody at all'), [])
       })
 
-      test('a key of one agent sees that agent; an agent that is closed to the request is left out', async () => {
+      test('contains only agents that the key and the request have access to', async () => {
         const [one, two] = [await newAgent(service()), await newAgent(service())]
         const anna = stranger()
         for (const agent of [one, two]) await talk(agent, anna)
@@ -115,7 +115,7 @@ onAnyEngine(
         assert.deepEqual(agentsOf(await exported(anna.user_id)), [one])
       })
 
-      test('more than one page is exported completely', async () => {
+      test('contains more than one page completely', async () => {
         const agent = await newAgent(service())
         const { user_id } = stranger()
         const items = Array.from({ length: 1_100 }, (_, i) => ({ content: `note ${i}`, context: { user_id } }))
@@ -126,9 +126,9 @@ onAnyEngine(
     })
 
     describe('DELETE /v1/users/{user_id}', () => {
-      test('leaves not a word in any table, of others every one; the receipt stays for accounting', async () => {
+      test("removes the user's text from every table and keeps other users' text; the receipt stays for accounting", async () => {
         const agent = await newAgent(service())
-        // Nobody listens there: the events wait.
+        // No receiver is running there, so the events wait.
         await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const [anna, ben] = [stranger(), stranger()]
         const say = await talk(agent, anna)
@@ -173,7 +173,7 @@ onAnyEngine(
         assert.match(again.body.error.message, /has been erased/)
       })
 
-      test('is audited, and once more finds nothing', async () => {
+      test('is in the audit log, and a second erasure finds nothing', async () => {
         const anna = stranger()
         await talk(await newAgent(service()), anna)
         await erase(anna.user_id)
@@ -186,7 +186,7 @@ onAnyEngine(
         )
       })
 
-      test('a key of one agent erases there and nowhere else', async () => {
+      test("erases only one agent's data for a key limited to it", async () => {
         const [one, two] = [await newAgent(service()), await newAgent(service())]
         const anna = stranger()
         await talk(one, anna)
@@ -204,7 +204,7 @@ onAnyEngine(
         ])
       })
 
-      test('what people were asked and decided, and schedules, are gone from replies and events too', async () => {
+      test('removes approvals, decisions and schedules from stored replies and events, too', async () => {
         const agent = await newAgent(service(), { ...refundingAgent({ url: NOWHERE }) })
         await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const { user_id, word } = stranger()
@@ -237,7 +237,7 @@ onAnyEngine(
         }
       })
 
-      test('nor is the user told by the name of the token that started a run and decided for another', async () => {
+      test("removes the user's name from tokens that started or decided runs", async () => {
         const agent = await newAgent(service(), { ...refundingAgent({ url: NOWHERE }) })
         const { user_id, word } = stranger()
         const token = await signJwt({ user_id, sub: user_id, permissions: ['read', 'invoke', 'approve'] })
@@ -273,7 +273,7 @@ onAnyEngine(
         assert.equal(said[1]?.body.data.decided_by, 'token:erased')
       })
 
-      test('an invocation that is erased alone is gone from events too', async () => {
+      test('erasing one invocation removes it from events, too', async () => {
         const agent = await newAgent(service())
         await createWebhook(service(), { url: NOWHERE, agent_id: agent, events: ['*'] })
         const { word } = stranger()
@@ -285,7 +285,7 @@ onAnyEngine(
         assert.deepEqual(await tablesWith(db, word), [])
       })
 
-      test('active runs are kept, and reported', async () => {
+      test('keeps active runs, and reports them', async () => {
         const slow = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
         const anna = stranger()
         const runs: { agent_id: string; request_id: string }[] = []
