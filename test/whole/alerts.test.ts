@@ -62,13 +62,13 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     return { service, look, url }
   }
 
-  test('a node that ended', async (t) => {
+  test('fires for a node that is down', async (t) => {
     const { service, look } = await watched(t, 'sqlite')
     await stopApp(service)
     await untilFires(look, 'MoorageDown', 'MoorageAbsent')
   })
 
-  test('PostgreSQL that ended, and the requests that it costs', async (t) => {
+  test('fires for PostgreSQL that is down, and for the failing requests', async (t) => {
     const postgres = await startPostgres()
     const { service, look } = await watched(t, 'postgres', { DATABASE_URL: postgres.url })
     t.after(() => postgres.close())
@@ -82,14 +82,14 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await postgres.start()
   })
 
-  test('all connections to PostgreSQL in use', async (t) => {
+  test('fires when all connections to PostgreSQL are in use', async (t) => {
     const { service, look } = await watched(t, 'postgres', { MOORAGE_DATABASE__POOL_SIZE: '4' })
     const held = Promise.all([1, 2, 3, 4, 5, 6].map(() => sql`select pg_sleep(2)`.execute(storeOf(service))))
     await untilFires(look, 'MoorageDatabasePoolBusy')
     await held
   })
 
-  test('Redis that ended', async (t) => {
+  test('fires for Redis that is down', async (t) => {
     const redis = await startRedis()
     const { look } = await watched(t, 'sqlite', { REDIS_URL: redis.url })
     t.after(() => redis.close())
@@ -97,7 +97,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(look, 'MoorageRedisDown')
   })
 
-  test('a disk that fills', async (t) => {
+  test('fires for a disk that is filling up', async (t) => {
     const disk = mkdtempSync(join(tmpdir(), 'moorage-disk-'))
     try {
       asRoot('mount', '-t', 'tmpfs', '-o', 'size=64m', 'none', disk)
@@ -107,7 +107,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
       return t.skip('a disk of its own needs an account that may mount one')
     }
     const { look } = await watched(t, 'sqlite', { MOORAGE_DATA: join(disk, 'data') })
-    // The service has stopped by then: it was started before.
+    // The service is stopped by then, because this hook was registered earlier.
     t.after(() => {
       asRoot('umount', disk)
       rmSync(disk, { recursive: true })
@@ -117,7 +117,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(look, 'MoorageDiskAlmostFull')
   })
 
-  test('file handles that run out: clients are refused with the reason, and the log says so once', async (t) => {
+  test('fires when file handles run out: clients are refused with the reason, and it is logged once', async (t) => {
     const port = await unusedPort()
     const settings = { MOORAGE_SERVER__METRICS_PORT: String(port) }
     const service = await startChildService(t, 'sqlite', settings, { openFiles: 512 })
@@ -134,7 +134,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
       await new Promise((done) => socket.once('connect', done).once('close', done))
     }
     while (sockets.length < 600 && refused === '') await open()
-    // The kernel takes connections for a service that does not get to them yet.
+    // The kernel accepts connections for a service that does not get to them yet.
     await until('a connection is refused', () => refused !== '')
     assert.match(refused, /^HTTP\/1\.1 503 /)
     assert.match(refused, /\r\nRetry-After: 5\r\n/i)
@@ -147,7 +147,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await until('requests are served again', () => service.send('GET', '/v1/agents'))
   })
 
-  test('a node that was killed during a run, which is taken over and told', async (t) => {
+  test('fires for a node that was killed during a run, which another node takes over', async (t) => {
     const port = await unusedPort()
     const settings = { MOORAGE_SERVER__METRICS_PORT: String(port), LOG_LEVEL: 'warn' }
     const service = await startChildService(t, 'sqlite', settings)
@@ -166,7 +166,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await until('the line in the log', () => service.output().includes(told))
   })
 
-  test('a node that starts again and again', async (t) => {
+  test('fires for a node that keeps restarting', async (t) => {
     const port = await unusedPort()
     const service = await startChildService(t, 'sqlite', { MOORAGE_SERVER__METRICS_PORT: String(port) })
     const look = watch(() => `http://127.0.0.1:${port}/metrics`)
@@ -179,7 +179,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(look, 'MoorageRestarts')
   })
 
-  test('an event loop that is blocked', async (t) => {
+  test('fires for a blocked event loop', async (t) => {
     const { look } = await watched(t, 'sqlite')
     const goOn = async () => {
       await standStill(300)
@@ -188,7 +188,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(goOn, 'MoorageEventLoopSlow')
   })
 
-  test('a database that takes its time for a commit', async (t) => {
+  test('fires for a database whose commits are slow', async (t) => {
     const { service, look } = await watched(t, 'postgres')
     const db = storeOf(service)
     const goOn = async () => {
@@ -203,10 +203,10 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(goOn, 'MoorageCommitsSlow')
   })
 
-  test('nodes of different versions, and one that has used up its memory', async (t) => {
+  test('fires for nodes of different versions, and for one whose memory is used up', async (t) => {
     const { url } = await watched(t, 'sqlite')
     const told = await scrapeTarget(url, {}, 0)
-    // There is no other release, and no test can use up the memory: this is the node itself, with other numbers.
+    // There is no other release, and a test can't use up the memory: this is the node itself with changed numbers.
     const samples = told.samples.flatMap((sample) => {
       if (sample.name === 'moorage_memory_limit_bytes') return { ...sample, value: process.memoryUsage.rss() }
       const other = { ...sample, labels: { ...sample.labels, instance: 'other', version: '0.0.0' } }
@@ -220,7 +220,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     }
   })
 
-  test('ticks that came while no node was there', async (t) => {
+  test('fires for scheduled runs that were missed while no node was running', async (t) => {
     const { service, look } = await watched(t, 'sqlite')
     const body = { message: 'go', every: '1m' }
     const created = await service.call('POST', '/v1/agents/hello/schedules', { body })
@@ -231,7 +231,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(look, 'MoorageTicksMissed')
   })
 
-  test('a webhook whose receiver is gone', async (t) => {
+  test('fires for a webhook whose receiver is down', async (t) => {
     const { service, look } = await watched(t, 'sqlite', LOCAL_RECEIVERS)
     const inbox = await openInbox(t, (_arrival, _request, response) => response.writeHead(410).end())
     await createWebhook(service, { url: inbox.url })
@@ -239,7 +239,7 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(look, 'MoorageWebhooksDisabled')
   })
 
-  test('runs that wait too long', async (t) => {
+  test('fires for runs that wait too long', async (t) => {
     const { service, look } = await watched(t, 'sqlite')
     const script = { rules: [{ reply: 'at last', delay_ms: 60_000 }] }
     await createAgent(service, 'slow', { model: 'builtin/script', script, limits: { max_concurrency: 1 } })

@@ -82,7 +82,7 @@ for (const engine of ENGINES) {
       return { service, request_id: data.request_id as string, path, isIn }
     }
 
-    test('retry: ask waits for a person when the process died during a call', async (t) => {
+    test('with retry: ask, the run waits for a person if the process died during a call', async (t) => {
       const world = await watchWorld(t, [{ calls: ['write'] }, { text: 'Done.' }])
       const tools = [{ type: 'http', name: 'write', method: 'POST', url: `${world.url}/write`, retry: 'ask' }]
       const { service, request_id, path, isIn } = await diedDuring(t, world, 'write', tools)
@@ -96,7 +96,7 @@ for (const engine of ENGINES) {
       assert.deepEqual([...keys], [`${request_id}-2`])
     })
 
-    test('a call that needs an approval is asked about, although the process died before anybody was asked', async (t) => {
+    test('a call that needs approval waits for it, even if the process died before the request was stored', async (t) => {
       const world = await watchWorld(t, [{ calls: ['slow', 'read', 'write'] }, { text: 'Done.' }])
       const http = (name: string) => ({ type: 'http', name, method: 'GET', url: `${world.url}/${name}` })
       const write = { type: 'http', name: 'write', method: 'POST', url: `${world.url}/write`, approval: 'always' }

@@ -27,7 +27,7 @@ type Line = {
 }
 
 describe('a budget is never overspent', () => {
-  test(`${CLIENTS} at once on three nodes, through every door, while nodes are killed and PostgreSQL restarts`, {
+  test(`with ${CLIENTS} clients on three nodes and every channel, while nodes are killed and PostgreSQL restarts`, {
     timeout: 600_000,
   }, async (t) => {
     const model = await startCountingModel(USAGE, 400)
@@ -37,7 +37,7 @@ describe('a budget is never overspent', () => {
     const budget_id = await furnish(first.service, 20)
     const asking = askAll(CLIENTS, CLIENTS, (i) => (cluster.nodes[i % 3] as ClusterNode).service)
     await until('some are answered', () => model.answered.length >= 4)
-    // On a slow machine all others may be lost.
+    // On a slow machine, all others might be lost.
     const completed = '/v1/invocations?limit=1&status=completed'
     await until('one is completed', async () => (await first.service.call('GET', completed)).pagination.total > 0)
     await cluster.kill(second)

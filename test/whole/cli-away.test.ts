@@ -65,7 +65,7 @@ describe('commands whose service goes away and comes back', () => {
     (await service.call('GET', '/v1/agents/slow/invocations?limit=1')).body.pagination.total as number
 
   for (const way of [[], ['--no-stream'], ['--json']]) {
-    test(`invoke ${way.join(' ')}: the answer comes once, whole, from one run`, async () => {
+    test(`invoke ${way.join(' ')}: prints the whole answer once, from one run`, async () => {
       const runs = await countRuns()
       const { code, stdout, stderr } = await runAcross(['invoke', 'slow', ANSWER, ...way])
       assert.equal(code, 0, stderr)
@@ -74,7 +74,7 @@ describe('commands whose service goes away and comes back', () => {
     })
   }
 
-  test('invocations follow: over a restart of the service', async () => {
+  test('invocations follow: continues after a restart of the service', async () => {
     const held = holdModel()
     const { body } = await service.call('POST', '/v1/agents/slow/invoke', {
       body: { message: ANSWER },
@@ -87,7 +87,7 @@ describe('commands whose service goes away and comes back', () => {
     assert.equal(stdout, `${ANSWER}\n`)
   })
 
-  test('logs -f: continues over a restart, says so, and misses nothing', async () => {
+  test('logs -f: continues after a restart, says so, and misses nothing', async () => {
     const linesOf = (text: string) => text.trim().split('\n').length
     let printed = ''
     let said = ''
@@ -113,7 +113,7 @@ describe('commands whose service goes away and comes back', () => {
     assert.equal(said.match(/retrying/g)?.length, 1)
   })
 
-  test('a service that stays away: invoke gives up at once when it never began', async () => {
+  test('invoke fails immediately if the service never responded', async () => {
     await tunnel.leave()
     const { code } = await shell.moorage(['invoke', 'slow', 'hi'])
     assert.equal(code, 7)
@@ -163,7 +163,7 @@ describe('moorage invoke | head', () => {
     isSpending = false
   }
 
-  test('once no one reads, the run is cancelled and nothing more is spent: exit code 0', async () => {
+  test('when the reader closes the pipe, the run is cancelled, nothing more is spent, and the exit code is 0', async () => {
     const env = {
       ...childEnv(),
       HOME: '/nonexistent',
@@ -191,7 +191,7 @@ describe('moorage invoke | head', () => {
     )
   })
 
-  test('anyone who stops reading stderr misses only what is said there', async () => {
+  test('when stderr is closed, only its messages are lost', async () => {
     const env = {
       ...childEnv(),
       HOME: '/nonexistent',

@@ -158,14 +158,14 @@ test('an example gets the name that it is created with, and its helpers begin wi
   assert.deepEqual([new Set(long).size, ...long.map((name) => name.length)], [2, 64, 64])
 })
 
-test('init refuses a name that leaves no room for the names of the helpers', async (t) => {
+test("init refuses a name that would make the helpers' names too long", async (t) => {
   const shell = newShell()
   t.after(() => shell.remove())
   const { code, stderr } = await shell.moorage(['init', 'x'.repeat(60), '--from', GALLERY[3]?.id ?? ''])
   assert.deepEqual([code, stderr.includes('would be longer than 63 characters')], [2, true], stderr)
 })
 
-test("an example's server has the address that it is given, whatever characters it contains", () => {
+test("an example's tools use the given URL, whatever characters it contains", () => {
   const desk = GALLERY.find(({ id }) => id === 'support-desk') ?? assert.fail()
   const url = 'http://tools.example.com/$&/"desk"'
   const [agent] = agentsOf(desk, 'desk', url)

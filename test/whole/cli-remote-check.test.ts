@@ -83,7 +83,7 @@ describe('moorage remote check', () => {
     )
   }
 
-  test('an agent made with the SDK keeps every point, with every kind of step', async () => {
+  test('an agent made with the SDK passes every point, with every kind of step', async () => {
     const remote = await startRemote()
     const told: unknown[] = []
     let names: string[] = []
@@ -124,7 +124,7 @@ describe('moorage remote check', () => {
     assert.equal(told.length, 4)
   })
 
-  test('an agent that requests nothing: the points that cannot be tried are named', async () => {
+  test("for an agent that requests no steps, points that can't be tested are listed", async () => {
     const points = await checkServer(await startPlain(() => ({ response: 'Hello' })))
     assert.deepEqual(points, [
       { point: ANSWERED, status: 'ok', detail: '0 steps requested' },
@@ -134,7 +134,7 @@ describe('moorage remote check', () => {
     ])
   })
 
-  test('usage of a model without its provider: its price cannot be known', async () => {
+  test("usage for a model without a provider is reported, because it can't have a price", async () => {
     const used = (model: string) => () => ({ response: 'Hi', usage: { model, input_tokens: 1, output_tokens: 1 } })
     const detail = async (model: string) => (await checkServer(await startPlain(used(model))))[0]?.detail
     const advice = '; report usage of "gpt-5-mini" as provider/model, so that its price can be found'
@@ -142,19 +142,19 @@ describe('moorage remote check', () => {
     assert.equal(await detail('openai/gpt-5-mini'), '0 steps requested')
   })
 
-  test('an agent without the SDK that keeps the contract', async () => {
+  test('an agent without the SDK that follows the contract passes', async () => {
     assert.deepEqual(await faults(await startPlain(dutiful('a', 'b', 'c'))), {})
     assert.deepEqual(await faults(await startPlain(dutiful('only'))), {})
   })
 
-  test('signatures and times that are not checked', async () => {
+  test('unchecked signatures and timestamps are reported', async () => {
     const answered = 'it was answered with 200 instead of 401'
     assert.deepEqual(await faults(await startPlain(dutiful('a'), false)), { [SIGNATURE]: answered, [TIME]: answered })
     const patient = await startPlain(dutiful('a'), { toleranceSeconds: 86_400 })
     assert.deepEqual(await faults(patient), { [TIME]: answered })
   })
 
-  test('steps that are asked for again', async () => {
+  test('repeating steps that were already done is reported', async () => {
     const forgetful: PlainAgent = (call, ask, response) => dutiful('a', 'b')({ ...call, steps: [] }, ask, response)
     assert.deepEqual(await faults(await startPlain(forgetful)), {
       [AGAIN]: 'it requested a (step.keep)',
@@ -162,7 +162,7 @@ describe('moorage remote check', () => {
     })
   })
 
-  test('steps in another order, and under the same id another step', async () => {
+  test('steps in another order, or another step with the same ID, are reported', async () => {
     const orders = [
       ['a', 'b', 'c'],
       ['c', 'b'],
@@ -181,7 +181,7 @@ describe('moorage remote check', () => {
     })
   })
 
-  test('`waiting` that does not end the call', async () => {
+  test('an agent that continues after `waiting` is reported', async () => {
     const hanging: PlainAgent = async ({ steps }, ask) => {
       if (steps.length === 0 && (await ask(keep('a'))).waits) return undefined
       return { response: 'done' }
@@ -201,7 +201,7 @@ describe('moorage remote check', () => {
     assert.deepEqual(await faults(await startPlain(eager)), { [WAITING]: 'it continued and requested b (step.keep)' })
   })
 
-  test('a closed connection that ends the agent', async () => {
+  test('an agent that stops when its connection closes is reported', async () => {
     let isBroken = false
     const fragile = await startPlain(async (_call, ask, response) => {
       if (isBroken) return void response.destroy()
@@ -243,7 +243,7 @@ describe('moorage remote check', () => {
     ],
   }
   for (const [what, [agent, why]] of Object.entries(NO_ANSWERS)) {
-    test(`an agent that ${what}: the first call fails, and what comes after it is not tried`, async () => {
+    test(`for an agent that ${what}, the first call fails, and later points are not tested`, async () => {
       const { [ANSWERED]: found, ...others } = await faults(await startPlain(agent), '--timeout', '5s')
       assert.match(String(found), why)
       const rest = [AGAIN, ORDER, WAITING, CLOSED].map((point) => [point, 'the first call failed'])
@@ -251,7 +251,7 @@ describe('moorage remote check', () => {
     })
   }
 
-  test('steps that are asked for without their token', async () => {
+  test('requests for steps without the token are reported', async () => {
     const careless = await startLocalServer(async (request, response) => {
       const { steps_url } = JSON.parse(await readBody(request))
       const { status } = await fetch(steps_url, { method: 'POST', body: JSON.stringify({ steps: [keep('a')] }) })
@@ -261,7 +261,7 @@ describe('moorage remote check', () => {
     assert.equal(found[ANSWERED], 'it requested steps without `Authorization: Bearer` and the steps_token')
   })
 
-  test('an agent that cannot be reached', async () => {
+  test('an unreachable agent is reported', async () => {
     const gone = await startLocalServer(() => {})
     await gone.close()
     const { code, stdout, stderr } = await check(gone.url)
@@ -299,7 +299,7 @@ describe('moorage remote check', () => {
     assert.equal(wrong.stderr, 'error: 1 of 7 checks failed\n')
   })
 
-  test('what cannot be a check is refused before anything is called', async () => {
+  test('invalid arguments are refused before anything is called', async () => {
     const said = async (args: string[], given: Record<string, string> = env) => {
       const { code, stderr } = await shell.moorage(['remote', 'check', ...args], { env: given })
       assert.equal(code, 2, stderr)
@@ -315,7 +315,7 @@ describe('moorage remote check', () => {
     assert.match(await said(['http://127.0.0.1:1', '--host', '192.0.2.1']), /Can.t listen for steps at 192\.0\.2\.1/)
   })
 
-  test('the card of an A2A agent is reported as one', async () => {
+  test('the card of an A2A agent is recognized', async () => {
     const card = 'http://127.0.0.1:1/.well-known/agent-card.json'
     const { code, stdout, stderr } = await shell.moorage(['remote', 'check', card], { env })
     assert.deepEqual([code, stdout], [1, ''])

@@ -129,7 +129,7 @@ for (const [where, way, isTerminal] of WAYS) {
 }
 
 describe('moorage --help', () => {
-  test('loads the command line and nothing of the service, so that it comes at once', async () => {
+  test('loads the command line but nothing of the service, so that it is fast', async () => {
     // Its time is not measured: it depends on what else the machine does.
     const tell =
       'import{registerHooks}from"node:module";registerHooks({load(url,context,next){process.stderr.write(`${url}\\n`);return next(url,context)}})'

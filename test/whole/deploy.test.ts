@@ -117,7 +117,7 @@ describe('deploy/Dockerfile', () => {
     assert.deepEqual(valuesOf('FROM'), ['${NODE_IMAGE} AS built', '${NODE_IMAGE}'])
   })
 
-  test('says what it is, in labels, by the version of the package', () => {
+  test('has labels with the version and description of the package', () => {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     assert.ok(valuesOf('ARG').includes(`VERSION=${version}`))
     const [labels = ''] = valuesOf('LABEL')
@@ -138,7 +138,7 @@ describe('deploy/compose.yaml', () => {
   type Node = { environment: Record<string, string | number | null>; depends_on: object }
   const filled = (value: string) => value.replaceAll(/\$\{(\w+):\?[^}]*\}/g, (_, name: string) => given[name] ?? '')
 
-  test('starts nodes whose settings are sound and reach the services beside them', () => {
+  test('starts nodes with valid settings that reach the other services', () => {
     for (const { environment, depends_on } of [services['moorage-1'], services['moorage-2']] as Node[]) {
       // Those without a value are handed on if they are set.
       const env = Object.fromEntries(
@@ -152,7 +152,7 @@ describe('deploy/compose.yaml', () => {
     }
   })
 
-  test('publishes one port, of the balancer and of this machine only', () => {
+  test("publishes one port, the load balancer's, on this machine only", () => {
     const published = Object.entries<{ ports?: string[] }>(services).filter(([, { ports }]) => ports)
     assert.deepEqual(
       published.map(([name, { ports }]) => [name, ports]),
@@ -170,7 +170,7 @@ describe('deploy/compose.yaml', () => {
     assert.deepEqual(trustedProxies, [`${services.balancer.networks.inside.ipv4_address}/32`])
   })
 
-  test('its Redis answers only with the password, which is in no argument, and hears the stop signal', async (t) => {
+  test('its Redis requires the password, which is in no argument, and stops on the stop signal', async (t) => {
     const redis = findExecutable('redis-server')
     const cli = findExecutable('redis-cli')
     if (!redis || !cli) return t.skip('Redis is not on this machine')
@@ -197,14 +197,14 @@ describe('deploy/compose.yaml', () => {
     assert.deepEqual(await ended, [0, null])
   })
 
-  test('bounds the memory of everything, and names every image by a version', () => {
+  test('limits the memory of every service, and names each image with a version', () => {
     for (const [name, { mem_limit, image: from }] of Object.entries<{ mem_limit?: string; image: string }>(services)) {
       assert.match(mem_limit ?? '', /^\d+[mg]$/, name)
       assert.match(from, /^\w+:\d[\d.]*$/, name)
     }
   })
 
-  test('keeps the data of PostgreSQL, and gives a node more time to stop than it takes', () => {
+  test("keeps PostgreSQL's data, and gives a node more time to stop than it needs", () => {
     assert.deepEqual(Object.keys(volumes), ['postgres'])
     assert.ok(Number.parseInt(services['moorage-1'].stop_grace_period, 10) * 1000 > configOf({}).server.drainTimeout)
   })
@@ -214,7 +214,7 @@ describe('deploy/moorage.service', () => {
   const unit = readDeployFile('moorage.service')
   const settingOf = (name: string) => new RegExp(`^${name}=(.+)$`, 'm').exec(unit)?.[1] ?? ''
 
-  test('starts the service by a command that works, with settings that are sound', async (t) => {
+  test('starts the service with a working command and valid settings', async (t) => {
     const data = mkdtempSync(join(tmpdir(), 'moorage-unit-'))
     const folder = settingOf('WorkingDirectory')
     const settings = unit.matchAll(/^Environment=(.+)$/gm)
@@ -240,12 +240,12 @@ describe('deploy/moorage.service', () => {
     rmSync(data, { recursive: true })
   })
 
-  test('bounds the memory that it may take', () => {
+  test("limits the service's memory", () => {
     assert.match(settingOf('MemoryMax'), /^\d+M$/)
     assert.ok(Number.parseInt(settingOf('MemoryHigh'), 10) < Number.parseInt(settingOf('MemoryMax'), 10))
   })
 
-  test('leaves the service little to harm the machine with', async (t) => {
+  test('restricts what the service can do to the machine', async (t) => {
     const analyze = findExecutable('systemd-analyze')
     if (!analyze) return t.skip('systemd is not on this machine')
     const { stdout } = await run(analyze, ['security', '--offline=true', join(root, 'deploy/moorage.service')])
@@ -253,7 +253,7 @@ describe('deploy/moorage.service', () => {
     assert.ok(Number(exposure) <= 1.5, stdout)
   })
 
-  test('gives it more time to stop than it takes', () => {
+  test('gives the service more time to stop than it needs', () => {
     assert.ok(Number(settingOf('TimeoutStopSec')) * 1000 > configOf({}).server.drainTimeout)
   })
 })

@@ -66,7 +66,7 @@ describe('the pages about security', () => {
 
   for (const { title, blocks } of sections) {
     for (const [index, scene] of scenesOf(blocks).entries()) {
-      test(`${title}${index > 0 ? ` (${index + 1})` : ''}: its samples do what it says`, async (t) => {
+      test(`${title}${index > 0 ? ` (${index + 1})` : ''}: its samples do what the page says`, async (t) => {
         const folder = mkdtempSync(join(tmpdir(), 'moorage-docs-'))
         t.after(() => rmSync(folder, { recursive: true }))
         cpSync(tlsFile(''), join(folder, 'tls'), { recursive: true })
@@ -112,14 +112,14 @@ describe('the pages about security', () => {
     }
   }
 
-  test('there are samples to perform, and nearly all promise an answer', () => {
+  test('most samples show their expected output', () => {
     const shell = sections.flatMap(({ blocks }) => blocks).filter(({ language }) => language === 'sh')
     const commands = shell.flatMap(readCommands)
     const promised = commands.filter(({ expected }) => expected)
     assert.ok(commands.length >= 45 && promised.length >= 35, `${promised.length} of ${commands.length}`)
   })
 
-  test('they name every setting', () => {
+  test('every security setting is documented', () => {
     const names = [
       ...Object.keys(SecuritySettings.shape),
       ...AuthSettings.options.flatMap((option) => Object.keys(option.shape)),

@@ -5,7 +5,7 @@ import { until } from '../support/running/until.ts'
 import { startChildService } from '../support/service/child-service.ts'
 
 describe('embedding that is cut short', () => {
-  // On PostgreSQL another node takes over in the same way, once the lease of the one that died has ended.
+  // On PostgreSQL, another node takes over the same way after the dead node's lease has expired.
   test('continues after kill -9 where it was, and asks for nothing twice', async (t) => {
     const endpoint = await startEmbeddingServer()
     t.after(() => endpoint.close())

@@ -178,7 +178,7 @@ const OTHERS = [
 ]
 
 describe('lists', () => {
-  test('each is known here: one that may grow long must be read by an index', () => {
+  test('every list operation is listed in this file as short, or is read with an index', () => {
     const lists = operations.filter(({ answer }) => answer.list).map(({ id }) => id)
     assert.deepEqual(lists.toSorted(), [...Object.keys(LONG), ...OTHERS].toSorted())
   })
@@ -249,7 +249,7 @@ onEveryEngine('a list of many rows', (service) => {
     return path.replaceAll(/\{(\w+)\}/g, (_, name: 'agent_id') => params[name])
   }
 
-  test('400 for an order that no index has, with what to do instead', async () => {
+  test('400 for an order without an index, with what to do instead', async () => {
     const path = `/v1/agents/${params.agent_id}/invocations?sort=duration_ms`
     const { status, body } = await service().call('GET', path)
     assert.equal(status, 400)
@@ -257,7 +257,7 @@ onEveryEngine('a list of many rows', (service) => {
     assert.equal((await service().call('GET', `${path}&status=failed`)).status, 200)
   })
 
-  test('a page far down is whole while runs come in', async () => {
+  test('pages far down the list are complete while new runs are added', async () => {
     await fillLately(service(), params.agent_id)
     let isOver = false
     const invokeOn = async () => {
@@ -276,7 +276,7 @@ onEveryEngine('a list of many rows', (service) => {
     }
   })
 
-  test('a run is in the list of its user whatever happens to it meanwhile', async () => {
+  test("a run stays in its user's list, whatever state it is in", async () => {
     for (let i = 0; i < 30; i++) {
       const user_id = `passing-${i}`
       await invoke(service(), params.agent_id, { context: { user_id } }, { Prefer: 'respond-async' })

@@ -148,7 +148,7 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     assert.deepEqual(await problemsOf([...plain, ...full]), [])
   })
 
-  test('the check sees a field that does not exist, and a value of a wrong type', async () => {
+  test('the check detects an unknown field and a value of the wrong type', async () => {
     const service = structuredClone(find(plain, 'Service'))
     service.spec.selectors = service.spec.selector
     assert.match((await problemsOf([service])).join('\n'), /selectors/)
@@ -157,7 +157,7 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     assert.notDeepEqual(await problemsOf([budget]), [])
   })
 
-  test('the defaults and these values have the shape that the schema asks for; others are refused', () => {
+  test('the defaults and these values match the schema; others are refused', () => {
     const schema = JSON.parse(readDeployFile('helm/moorage/values.schema.json'))
     const accepts = new Ajv({ allErrors: true, strict: false, validateFormats: false }).compile(schema)
     const defaults = parse(readDeployFile('helm/moorage/values.yaml'))
@@ -188,7 +188,7 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     assert.doesNotMatch(JSON.stringify([plain, full]), /:latest/)
   })
 
-  test('gives settings that are sound, and a first key that no log shows', () => {
+  test('writes valid settings, and a first key that is never logged', () => {
     const secretOf = (objects: KubernetesObject[]) => {
       const referred = containerOf(objects).env.flatMap(({ name, valueFrom }: KubernetesObject) =>
         valueFrom ? [[name, valueFrom.secretKeyRef]] : [],
@@ -224,7 +224,7 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     }
   })
 
-  test('writes settings as the service reads them, however large a number is', () => {
+  test('writes large numbers as the service reads them', () => {
     const settings = {
       MOORAGE_FILES__MAX_PER_PROJECT: 2_000_000,
       MOORAGE_OTEL__SAMPLER_ARG: 0.25,
@@ -239,7 +239,7 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     assert.equal(limits.tiers['pro']?.burst, 9)
   })
 
-  test('asks paths that the service has, and stops a pod after its balancer has noticed', () => {
+  test('uses existing paths for probes, and stops a pod after the load balancer has noticed', () => {
     const container = containerOf(plain)
     const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe]
     assert.deepEqual(
@@ -254,7 +254,7 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     assert.ok(podOf(plain).spec.terminationGracePeriodSeconds >= delay + drain + 2)
   })
 
-  test('bounds what a pod may take, and runs it as an unprivileged user', () => {
+  test("limits a pod's resources, and runs it as an unprivileged user", () => {
     const crons = find(full, 'CronJob').spec.jobTemplate.spec.template.spec
     for (const spec of [podOf(plain).spec, podOf(full).spec, crons]) {
       assert.equal(spec.securityContext.runAsNonRoot, true)
@@ -268,7 +268,7 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     for (const { emptyDir } of podOf(plain).spec.volumes) assert.ok(emptyDir.sizeLimit)
   })
 
-  test('means the same pods everywhere', () => {
+  test('selects the same pods everywhere', () => {
     for (const objects of [plain, full]) {
       const selector = find(objects, 'Deployment').spec.selector.matchLabels
       for (const [name, value] of Object.entries(selector)) assert.equal(podOf(objects).metadata.labels[name], value)
@@ -306,14 +306,14 @@ describe('deploy/helm/moorage', { skip: withoutRenderer }, () => {
     }
   })
 
-  test('scales by itself only if it is told to', () => {
+  test('scales automatically only if configured', () => {
     assert.equal(find(plain, 'Deployment').spec.replicas, 3)
     assert.equal(find(full, 'Deployment').spec.replicas, undefined)
     const { scaleTargetRef } = find(full, 'HorizontalPodAutoscaler').spec
     assert.equal(scaleTargetRef.name, find(full, 'Deployment').metadata.name)
   })
 
-  test('its backup keeps whole dumps only, and as many as it is told', async () => {
+  test('its backup keeps only complete dumps, and as many as configured', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'moorage-dumps-'))
     const [{ command, args }] = find(full, 'CronJob').spec.jobTemplate.spec.template.spec.containers
     // In place of pg_dump, a program that is given the same file to write.

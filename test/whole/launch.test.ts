@@ -23,7 +23,7 @@ if (what === 'die') process.kill(process.pid, 'SIGKILL')
 process.exitCode = Number(what) || 0
 `
 
-// Stands for npm: tells when it was called, takes long enough for two to meet, and leaves only npm's own record.
+// Replaces npm: records when it was called, takes long enough for two calls to overlap, and writes only npm's own record.
 const NPM = `#!/bin/sh
 echo "$@" >> npm-calls
 sleep 0.2
@@ -63,7 +63,7 @@ for (const [from, env] of [
       assert.equal(code, 7)
     })
 
-    test('keeps what it compiled while the target runs, which may be killed later', async () => {
+    test('saves its compile cache while the target runs, because the target can be killed', async () => {
       await rm(join(folder, 'node_modules/.cache'), { recursive: true, force: true })
       const child = launch(folder, ['wait'], env)
       const closed = once(child, 'close')
@@ -76,7 +76,7 @@ for (const [from, env] of [
       }
     })
 
-    test('dies of the signal that its target died of', async () => {
+    test('ends with the same signal as its target', async () => {
       const { signal } = await finished(launch(folder, ['die'], env))
       assert.equal(signal, 'SIGKILL')
     })
@@ -124,7 +124,7 @@ describe('scripts/launch.mjs on a fresh clone', () => {
     await writeProgram(join(folder, 'tools/npm'), NPM)
   })
 
-  test('Ctrl-C ends it at once, with everything that npm has started, and leaves no lock', async () => {
+  test('Ctrl-C stops npm and everything it has started immediately, and leaves no lock', async () => {
     const stubborn = `#!/bin/sh\ntrap '' INT TERM HUP\necho $$ > npm-pid\nsleep 60 &\nwait\n`
     await writeProgram(join(folder, 'tools/npm'), stubborn)
     const child = launch(folder, ['0'])
@@ -162,7 +162,7 @@ describe('scripts/launch.mjs on a fresh clone', () => {
     assert.deepEqual([changed.code, await npmCalls(folder)], [0, 2])
   })
 
-  test('accepts what npm was told to install by hand', async () => {
+  test('accepts packages that were installed by hand', async () => {
     const lock = '{"packages":{"":{},"node_modules/a":{"version":"3.0.0"}}}'
     await writeFile(join(folder, 'package-lock.json'), lock)
     await writeFile(join(folder, 'node_modules/.package-lock.json'), lock)
@@ -172,7 +172,7 @@ describe('scripts/launch.mjs on a fresh clone', () => {
 })
 
 describe('scripts/launch.mjs where NODE_ENV is production', () => {
-  test('installs what builds the service too', async () => {
+  test('installs build packages, too', async () => {
     const folder = await newCheckout()
     const lock = '{"packages":{"":{},"node_modules/esbuild":{"version":"1.0.0","dev":true}}}'
     await writeFile(join(folder, 'package-lock.json'), lock)

@@ -61,14 +61,14 @@ function makeFifo(t: TestContext): string {
   return join(folder, 'fifo')
 }
 
-describe('a log that no one reads', () => {
-  test('a full socket blocks nothing, and the process ends when told', async (t) => {
+describe('a log that is not read', () => {
+  test('a full socket does not block the process, which ends when stopped', async (t) => {
     const child = program(t, ['ignore', 'pipe', 'pipe'])
     await once(child.stdout as NonNullable<ChildProcess['stdout']>, 'data')
     assert.equal(await endOf(child), 3)
   })
 
-  test('a full pipe blocks nothing; read again, it says how much was dropped', async (t) => {
+  test('a full pipe does not block the process, which later logs how much was dropped', async (t) => {
     const fifo = makeFifo(t)
     const reader = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
     const writer = openSync(fifo, constants.O_WRONLY)
@@ -94,7 +94,7 @@ describe('a log that no one reads', () => {
     closeSync(reader)
   })
 
-  test('a reader that is gone blocks nothing, and the process ends when told', async (t) => {
+  test('a closed pipe does not block the process, which ends when stopped', async (t) => {
     const fifo = makeFifo(t)
     const reader = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
     const writer = openSync(fifo, constants.O_WRONLY)
@@ -105,7 +105,7 @@ describe('a log that no one reads', () => {
     assert.equal(await endOf(child), 3)
   })
 
-  test('a terminal that shows nothing more (Ctrl-S) blocks nothing', async (t) => {
+  test('a paused terminal (Ctrl-S) does not block the process', async (t) => {
     const alive = join(mkdtempSync(join(tmpdir(), 'moorage-terminal-')), 'alive')
     t.after(() => rmSync(join(alive, '..'), { recursive: true }))
     const command = `exec "$NODE" --input-type=module-typescript -e "$PROGRAM" pretty > "$ALIVE"`
@@ -130,9 +130,9 @@ describe('a log that no one reads', () => {
   })
 })
 
-describe('a service whose log no one reads', () => {
+describe('a service whose log is not read', () => {
   for (const gone of ['stdout', 'stderr'] as const) {
-    test(`continues when the reader of ${gone} is gone, and stops when told`, async (t) => {
+    test(`continues after the reader of ${gone} has exited, and can be stopped`, async (t) => {
       const home = mkdtempSync(join(tmpdir(), 'moorage-unread-'))
       const env = { ...childEnv(), MOORAGE_DATA: join(home, 'data'), PORT: '0', LOG_LEVEL: 'info' }
       const child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -151,7 +151,7 @@ describe('a service whose log no one reads', () => {
     })
   }
 
-  test('continues when no one reads its first words', async (t) => {
+  test('continues if its first lines are not read', async (t) => {
     const home = mkdtempSync(join(tmpdir(), 'moorage-unread-'))
     const port = String(await unusedPort())
     const key = newKey(randomBytes)
@@ -182,7 +182,7 @@ describe('a service whose log no one reads', () => {
     assert.match(log, /shutting down/, 'it was told to')
   })
 
-  test('continues when its terminal is closed, and stops when told', async (t) => {
+  test('continues after its terminal is closed, and can be stopped', async (t) => {
     const home = mkdtempSync(join(tmpdir(), 'moorage-terminal-'))
     const terminal = startChild('script', ['-qfc', `echo "pid $$"; exec "$NODE" "$MAIN"`, '/dev/null'], {
       cwd: home,

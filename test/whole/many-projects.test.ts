@@ -10,7 +10,7 @@ import { onEveryEngine, type Service } from '../support/service/service.ts'
 const PROJECTS = 1_000
 const AGENTS_OF_EACH = 10
 const MOST_MS = 50
-/** No client waits for these, and a shared processor may take three times as long. Reading all agents at once took 427. */
+/** No client waits for these, and a shared CPU can take three times as long. Reading all agents at once took 427 ms. */
 const MOST_OF_JOBS_MS = 150
 
 onEveryEngine(`a service with ${PROJECTS} projects of ${AGENTS_OF_EACH} agents`, (service) => {
@@ -40,14 +40,14 @@ onEveryEngine(`a service with ${PROJECTS} projects of ${AGENTS_OF_EACH} agents`,
     'the state of the service': () => service().call('GET', '/v1/system'),
   }
   for (const [name, send] of Object.entries(requests)) {
-    test(`${name} does not hold the event loop`, async () => {
+    test(`${name} does not block the event loop`, async () => {
       await send()
       const ms = await leastLongestPass(send)
       assert.ok(ms < MOST_MS, `${ms} ms`)
     })
   }
 
-  test('what comes back every minute and every hour does not hold the event loop', async () => {
+  test('recurring work does not block the event loop', async () => {
     const ms = await leastLongestPass(async () => {
       service().advance(3_700_000)
       wakeJobs(service())

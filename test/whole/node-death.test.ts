@@ -13,7 +13,7 @@ const SETTINGS = { ...LOCAL_TOOLS, MOORAGE_MASTER_KEY: '00'.repeat(32) }
 /** How soon another node continues with what a dead node was doing. */
 const NOTICED_MS = 10_000
 
-describe('a node that dies or stands still, on postgres', { concurrency: true }, () => {
+describe('a node that dies or is suspended, on PostgreSQL', { concurrency: true }, () => {
   let survivor: Service
   before(async () => {
     survivor = await startService('postgres', SETTINGS)
@@ -63,7 +63,7 @@ describe('a node that dies or stands still, on postgres', { concurrency: true },
     }
   }
 
-  test('its run continues elsewhere within ten seconds, and a retry gets the answer', async (t) => {
+  test('if it dies, its run continues elsewhere within ten seconds, and a retry gets the answer', async (t) => {
     await inOneAttempt(async () => {
       const { node, held, release, retry, receipts, events } = await holdOnAnotherNode(t)
       await node.kill()
@@ -79,7 +79,7 @@ describe('a node that dies or stands still, on postgres', { concurrency: true },
     })
   })
 
-  test('a few seconds cost it nothing: its run stays there', async (t) => {
+  test('if it is suspended for a few seconds, it keeps its run', async (t) => {
     await inOneAttempt(async () => {
       const { node, held, release, retry, receipts, events } = await holdOnAnotherNode(t)
       process.kill(node.pid(), 'SIGSTOP')
@@ -95,7 +95,7 @@ describe('a node that dies or stands still, on postgres', { concurrency: true },
     })
   })
 
-  test('after longer than that its run is another node’s, and what it still writes does not count', async (t) => {
+  test('if it is suspended for longer, another node takes its run, and its own late writes have no effect', async (t) => {
     const { node, held, answered, release, retry, receipts, events } = await holdOnAnotherNode(t)
     process.kill(node.pid(), 'SIGSTOP')
     await until('another node has it', () => held.length === 2)

@@ -47,7 +47,7 @@ describe('npm pack', () => {
     )
   })
 
-  test('that runs as service and, by npx, as command line, in an empty folder', async (t) => {
+  test('that runs as a service and, with npx, as the command line, in an empty folder', async (t) => {
     // npx itself ends at SIGTERM without telling what it started.
     const served = await startByCommand(t, [join(project, 'node_modules/.bin/moorage'), 'start'], {
       cwd: project,
@@ -67,7 +67,7 @@ describe('npm pack', () => {
     assert.equal(await served.stop(), 0)
     assert.ok(readdirSync(project).includes('data'))
   })
-  test('that has what runs and nothing that only builds, and says what to install for a collector', async () => {
+  test('that contains only what is needed at runtime, and says what to install for a collector', async () => {
     const packages = readdirSync(join(project, 'node_modules'))
     for (const name of ['esbuild', 'preact', '@opentelemetry']) assert.ok(!packages.includes(name), name)
     const otel = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }

@@ -158,7 +158,7 @@ describe('the examples of remote agents', () => {
     })
   }
 
-  test('in Python, a step that fails is an exception with its words, and one that waits ends the call', {
+  test('in Python, a failed step raises an exception with its message, and a waiting one ends the call', {
     skip: skipPython,
   }, async (t) => {
     const agent = `from moorage import StepError, serve
@@ -191,7 +191,7 @@ serve(answer, os.environ['AGENT_SECRET'], port=0)`
     })
   })
 
-  test('in Python, a client that hangs up leaves no stack trace', { skip: skipPython }, async () => {
+  test('in Python, a client that disconnects causes no stack trace', { skip: skipPython }, async () => {
     await withAgent('python3', ['python.py'], async (url, output) => {
       const socket = connect(Number(new URL(url).port), '127.0.0.1')
       await new Promise<void>((sent) => socket.write('POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nhalf', () => sent()))
@@ -203,7 +203,7 @@ serve(answer, os.environ['AGENT_SECRET'], port=0)`
     })
   })
 
-  test('in Python, calls that cannot be checked are refused, and none ends in a stack trace', {
+  test('in Python, invalid calls are refused, without a stack trace', {
     skip: skipPython,
   }, async () => {
     await withAgent('python3', ['python.py'], async (url, output) => {
@@ -222,7 +222,7 @@ serve(answer, os.environ['AGENT_SECRET'], port=0)`
     })
   })
 
-  test('in Python, a step is asked for again while the service is busy', { skip: skipPython }, async (t) => {
+  test('in Python, a request for a step is repeated while the service is busy', { skip: skipPython }, async (t) => {
     const asked: string[] = []
     const busy = [503, 429, 502]
     const host = await startLocalServer(async (request, response) => {
@@ -247,14 +247,14 @@ serve(lambda run: run.keep('look', lambda: 1), os.environ['AGENT_SECRET'], port=
     assert.equal(new Set(asked).size, 1)
   })
 
-  test('the guide names the versions that are tested', () => {
+  test('the guide names the tested versions', () => {
     const tested: Record<string, string> = { ...project.dependencies, ...project.devDependencies }
     const named = [...GUIDE.matchAll(/`((?:@[\w-]+\/)?[\w-]+)@(\d[\d.]+)`/g)]
     assert.ok(named.length >= 6)
     for (const [, name = '', version] of named) assert.equal(version, tested[name], name)
   })
 
-  test('the documents show what runs here', () => {
+  test('the documents contain the code of these examples', () => {
     const sources = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'))
     for (const { language, code, line } of codeBlocks(GUIDE)) {
       if (language === 'sh') continue

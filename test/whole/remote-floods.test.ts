@@ -38,7 +38,7 @@ async function flood(response: ServerResponse, piece: string): Promise<void> {
 }
 
 onOneEngine(
-  'remote agents that do not end',
+  'remote agents that send endless data',
   (service) => {
     let server: LocalServer
     let answer: (response: ServerResponse, call: Call) => Promise<void>
@@ -51,7 +51,7 @@ onOneEngine(
     const invoke = () => service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Go' } })
 
     for (const [name, piece] of FLOODS) {
-      test(`a gigabyte of ${name} is a failed run, and holds nothing up`, async (t) => {
+      test(`a gigabyte of ${name} makes the run fail, without blocking the service`, async (t) => {
         answer = (response) => flood(response, piece)
         const longest = await leastLongestPass(async () => {
           const { status, body, text } = await invoke()
@@ -62,7 +62,7 @@ onOneEngine(
       })
     }
 
-    test('of its log lines the first thousand are kept, and that there were more if there were', async () => {
+    test('the first thousand log lines are stored, with a note if there were more', async () => {
       const kept = []
       for (const lines of [1_000, 1_001]) {
         answer = async (response) => {
@@ -83,7 +83,7 @@ onOneEngine(
     const ask = async ({ steps_url, steps_token }: Call, steps: object[]) =>
       service().call('POST', new URL(steps_url).pathname, { key: steps_token, body: { steps } })
 
-    test('steps without end are a failed run', async () => {
+    test('endless steps make the run fail', async () => {
       let asked = 0
       let last = 0
       answer = async (response, call) => {
@@ -98,7 +98,7 @@ onOneEngine(
       assert.ok(asked <= 1_001, String(asked))
     })
 
-    test('steps that are too large together are a failed run', async () => {
+    test('steps that are too large in total make the run fail', async () => {
       const value = 'x'.repeat(60_000)
       answer = async (response, call) => {
         for (let asked = 0; asked < 1_000; asked += 1) {
@@ -166,7 +166,7 @@ const A2A_FLOODS: [name: string, pieces: () => Pieces][] = [
 ]
 
 onOneEngine(
-  'agents of A2A that do not end',
+  'A2A agents that send endless data',
   (service) => {
     let server: LocalServer
     let pieces: () => Pieces
@@ -190,7 +190,7 @@ onOneEngine(
     after(() => server.close())
 
     for (const [name, piecesOf] of A2A_FLOODS) {
-      test(`${name}: a failed run that holds nothing up`, async (t) => {
+      test(`${name}: the run fails, without blocking the service`, async (t) => {
         pieces = piecesOf
         const agent = await newAgent(service(), { kind: 'remote', remote: { a2a: server.url } })
         const longest = await leastLongestPass(async () => {

@@ -90,7 +90,7 @@ for (const engine of ENGINES) {
     }
 
     for (const [door, request] of Object.entries(DOOR_REQUESTS)) {
-      test(`${door}: it answers, and fails with its model`, async () => {
+      test(`${door}: it answers, and fails if its model fails`, async () => {
         for (const [message, status] of [
           ['ahoy', 'completed'],
           ['fail', 'failed'],
@@ -123,7 +123,7 @@ for (const engine of ENGINES) {
       })
     }
 
-    test('it asks a person, and is answered at the doors that have a way to', async () => {
+    test('it asks a person, and can be answered on the channels that allow it', async () => {
       const ask = (agent: string, door: string) =>
         askDoor(service, (DOOR_REQUESTS[door] ?? assert.fail())(agent, 'ask'))
       await compare('', async (agent) => {
@@ -149,7 +149,7 @@ for (const engine of ENGINES) {
       })
     })
 
-    test('a budget refuses it at every door, and has counted the same', async () => {
+    test('a budget refuses it on every channel, with the same count', async () => {
       await createAll('-poor')
       const budgets: Record<string, string> = {}
       for (const form of forms) {
@@ -175,7 +175,7 @@ for (const engine of ENGINES) {
       })
     })
 
-    test('it gets the history, and recognizes the user', async () => {
+    test('it gets the history, and knows the user', async () => {
       const ask = async (agent: string, message: string, session_id: string) => {
         const body = { message, context: { user_id: 'ada', session_id } }
         const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body })
@@ -198,7 +198,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(told, ['None, captain.', 'Aye, captain.', 'Aurora, captain.', 'Aurora, captain.'])
     })
 
-    test('its time is over, and it is cancelled', async () => {
+    test('it times out, and can be cancelled', async () => {
       await createAll('-slow', { limits: { timeout_ms: 1_000 } })
       const story = await compare('-slow', async (agent) => {
         let told: unknown
@@ -226,7 +226,7 @@ for (const engine of ENGINES) {
       })
     })
 
-    test('in the background and by a schedule: events, logs and metrics are the same', async (t) => {
+    test('background and scheduled runs have the same events, logs and metrics', async (t) => {
       const inbox = await openInbox(t)
       await createAll('-quiet')
       await compare('-quiet', async (agent) => {

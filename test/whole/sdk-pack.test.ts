@@ -45,7 +45,7 @@ describe('npm pack ./sdk', () => {
     )
   })
 
-  test('which another project uses by its name, as the README of the package says', async () => {
+  test("that another project uses by its name, as in the package's README", async () => {
     const [sample] = codeBlocks(readDoc('sdk/README.md'))
     const program = (sample?.code ?? '').replaceAll('http://127.0.0.1:8787', service.url)
     assert.match(program, /from 'moorage-sdk'/)
@@ -57,7 +57,7 @@ describe('npm pack ./sdk', () => {
     assert.equal(stdout, 'Ahoy!\n')
   })
 
-  test('needs nothing that a browser lacks, but for what opens paths', () => {
+  test('needs nothing that browsers lack, except for opening paths', () => {
     const dist = join(project, 'node_modules/moorage-sdk/dist')
     for (const name of readdirSync(dist).filter((file) => file.endsWith('.js') && file !== 'from-path.js')) {
       const code = readFileSync(join(dist, name), 'utf8')
@@ -66,7 +66,7 @@ describe('npm pack ./sdk', () => {
     }
   })
 
-  test('and whose types hold there', async () => {
+  test('and its types are correct there', async () => {
     const program = (field: string) => `import { createClient, type Client } from 'moorage-sdk'
 export { fromPath } from 'moorage-sdk/node'
 export async function say(client: Client = createClient({ url: '' })): Promise<string> {

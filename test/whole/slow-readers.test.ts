@@ -68,13 +68,13 @@ async function assertPinsLittle(t: TestContext, service: ChildService, requests:
 }
 
 describe('clients that never read', () => {
-  test('with hundreds of pipelined requests each are dropped at once', async (t) => {
+  test('are dropped immediately if each sends hundreds of pipelined requests', async (t) => {
     const service = await startChildService(t, 'sqlite')
     // A connection that stalls would have 30 s here: these do not get as far as that.
     await assertPinsLittle(t, service, 500)
   })
 
-  test('over TLS, with 30 each, pin little memory, and are dropped when they stall', async (t) => {
+  test('use little memory over TLS with 30 requests each, and are dropped when they stall', async (t) => {
     const service = await startChildService(t, 'sqlite', { ...STALLS, ...TLS_SETTINGS })
     const { hostname, port } = new URL(service.url())
     const dial = () => connectTls({ port: Number(port), host: hostname, rejectUnauthorized: false })
@@ -85,7 +85,7 @@ describe('clients that never read', () => {
   })
 })
 
-describe('clients that never read, of a service that drops those who stall', () => {
+describe('clients that never read, with a service that drops stalled connections', () => {
   let service: ChildService
   let end: () => Promise<void>
   before(async () => {
@@ -94,11 +94,11 @@ describe('clients that never read, of a service that drops those who stall', () 
   })
   after(() => end())
 
-  test('with 30 each pin little memory, and are dropped when they stall', async (t) => {
+  test('use little memory with 30 requests each, and are dropped when they stall', async (t) => {
     await assertPinsLittle(t, service, 30)
   })
 
-  test('the same with streams', async (t) => {
+  test('use little memory with streams, too', async (t) => {
     const { hostname, port } = new URL(service.url())
     const { data } = await service.call('POST', '/v1/agents/hello/invoke', { message: '€'.repeat(100_000) })
     const stream = `GET /v1/agents/hello/invocations/${data.request_id}/stream`

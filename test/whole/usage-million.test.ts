@@ -50,7 +50,7 @@ for (const engine of ENGINES) {
       return found
     }
 
-    test('by day and model, from the sums of days, of hours and from the lines', async () => {
+    test('by day and model, from daily sums, hourly sums and single records', async () => {
       const bySums = await timed('a month by day and model', ['model'])
       assert.equal(bySums.length, 31 * 5)
       const total = bySums.reduce((sum, { calls }) => sum + calls, 0)

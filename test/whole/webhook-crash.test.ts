@@ -10,7 +10,7 @@ import { endOtherConnections } from '../support/stores/other-connections.ts'
 
 const SETTINGS = { ...LOCAL_RECEIVERS, MOORAGE_WEBHOOKS__MAX_PER_ENDPOINT: '1' }
 
-/** The lease of the dead process ends. On SQLite its successor knows that it is dead. */
+/** The lease of the dead process expires. On SQLite, its successor knows that it is dead. */
 async function endLeases(db: Database): Promise<void> {
   await endOtherConnections(db)
   await db.updateTable('deliveries').set({ next_attempt_at: 0 }).where('owner', 'is not', null).execute()

@@ -115,7 +115,7 @@ onEveryEngine(
       t.diagnostic(`${Math.round(grown / 1024)} KiB more in use`)
       assert.ok(grown < 2 * 1024 * 1024, `${grown} bytes`)
 
-      // A dead receiver is not asked for ever: five days, and the queue stands still.
+      // A dead receiver is not retried forever: its queue ends after five days.
       await until('a first failure', async () => (await getWebhook(service(), dead.id)).failing_since)
       pass(service(), 5 * DAY)
       await until('it to be disabled', async () => (await getWebhook(service(), dead.id)).status === 'disabled')

@@ -6,7 +6,7 @@ import { untilHolds } from '../../support/running/until.ts'
 import { createKey } from '../../support/slices/resources.ts'
 
 inConsole('sending from the API reference', (visit, service) => {
-  test('anyone who is signed in sends a request and reads the answer, behind a prefix too', async () => {
+  test('a signed-in user sends a request and sees the reply, also with a path prefix', async () => {
     const proxy = await startPrefixProxy(service().url, '/tools')
     const { page, leave } = await visit('/docs#invokeAgent', { url: proxy.url })
     const article = page.locator('#invokeAgent')
@@ -22,7 +22,7 @@ inConsole('sending from the API reference', (visit, service) => {
     await proxy.close()
   })
 
-  test('only what the key may call, and nothing for those who are not signed in', async () => {
+  test('offers only operations that the key has access to, and nothing to signed-out users', async () => {
     const { secret } = await createKey(service(), { role: 'viewer' })
     const reader = await visit('/docs', { key: secret })
     await reader.page.locator('#listAgents .send').waitFor()
@@ -34,7 +34,7 @@ inConsole('sending from the API reference', (visit, service) => {
     await stranger.leave()
   })
 
-  test('on a telephone the list of operations is closed until it is wanted', async () => {
+  test('on a phone, the list of operations is collapsed until the user opens it', async () => {
     const { page, leave } = await visit('/docs', { width: 390 })
     const operations = page.locator('aside nav')
     await operations.waitFor({ state: 'hidden' })

@@ -13,7 +13,7 @@ describe('the API reference', () => {
   })
   after(() => service.stop())
 
-  test('answers without a key, as what it is', async () => {
+  test('needs no key, and sends each file with its media type', async () => {
     const types = {
       '/docs': 'text/html; charset=utf-8',
       '/docs/reference.css': 'text/css; charset=utf-8',
@@ -33,7 +33,7 @@ describe('the API reference', () => {
     )
   })
 
-  test('names nothing that is elsewhere', async () => {
+  test('refers to no files on other hosts', async () => {
     for (const path of ['/docs', '/docs/reference.css', '/docs/reference.js', '/docs/send.js']) {
       const { text } = await service.call('GET', path, { key: null })
       const loaded = text.match(/(?:src|href|action)="(?:https?:)?\/[^"]*"|url\([^)]*\)|@import/g)
@@ -48,7 +48,7 @@ describe('the API reference', () => {
     })
     after(() => browser.close())
 
-    test('shows every operation, asks no one else for anything, and nothing goes wrong', async () => {
+    test('shows every operation, sends requests only to its own host, and logs no error', async () => {
       const page = await browser.open(`${service.url}/docs`)
       assert.equal(await page.evaluate("document.querySelectorAll('article').length"), operations.length)
       assert.equal(await page.evaluate("document.querySelectorAll('nav a[data-find]').length"), operations.length)
@@ -60,7 +60,7 @@ describe('the API reference', () => {
       assert.deepEqual(page.problems, [])
     })
 
-    test('finds what is looked for', async () => {
+    test('search finds operations', async () => {
       const page = await browser.open(`${service.url}/docs`)
       const shown = (words: string) =>
         page.evaluate(`(() => {
@@ -76,7 +76,7 @@ describe('the API reference', () => {
       assert.equal(((await shown('')) as string[]).length, operations.length)
     })
 
-    test('is dark for those who like it dark, and keeps what they chose', async () => {
+    test("is dark if the system prefers it, and remembers the user's choice", async () => {
       const background = 'getComputedStyle(document.body).backgroundColor'
       const dark = await browser.open(`${service.url}/docs`, { dark: true })
       assert.equal(await dark.evaluate(background), 'rgb(15, 22, 29)')
@@ -86,7 +86,7 @@ describe('the API reference', () => {
       assert.equal(await again.evaluate(background), 'rgb(255, 255, 255)')
     })
 
-    test('fits a telephone', async () => {
+    test('fits on a phone', async () => {
       const page = await browser.open(`${service.url}/docs`, { width: 390 })
       assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))
       const place = await page.evaluate(`(async () => {
@@ -98,7 +98,7 @@ describe('the API reference', () => {
       assert.ok(Math.abs(place as number) < 160, `the reader is ${place} pixels away`)
     })
 
-    test('copies a sample as it stands', async () => {
+    test('copies a sample unchanged', async () => {
       const page = await browser.open(`${service.url}/docs#getSelf`)
       const copied = await page.evaluate(`new Promise((resolve) => {
         navigator.clipboard.writeText = async (text) => resolve(text)

@@ -54,7 +54,7 @@ inConsole(
       await leave()
     })
 
-    test('roles are those of the service; errors are shown at their field, and success in a toast', async () => {
+    test('role names come from the service; errors are shown at their field, and success in a toast', async () => {
       const { page, leave, expect } = await visit('/keys')
       await page.getByRole('button', { name: 'New key' }).click()
       const dialog = page.getByRole('dialog', { name: 'New key' })
@@ -77,7 +77,7 @@ inConsole(
       const agent = dialog.getByLabel('Agent', { exact: true })
       await dialog.getByText('no agent with this ID or name exists').waitFor()
       assert.equal(await agent.getAttribute('aria-invalid'), 'true')
-      // Told at its field, and therefore not again at the end of the form.
+      // The error is shown at its field, so it is not repeated at the end of the form.
       assert.equal(await dialog.getByRole('alert').count(), 0)
       await agent.fill('')
       await dialog.getByRole('button', { name: 'Create key' }).click()
@@ -85,7 +85,7 @@ inConsole(
       await leave()
     })
 
-    test('underscores of a placeholder can be seen', async () => {
+    test('underscores in a placeholder are visible', async () => {
       const { page, leave } = await visit('/keys')
       const shown = async (placeholder: string) => {
         const input = `<input class="mono" aria-label="Secret" placeholder="${placeholder}">`
@@ -96,7 +96,7 @@ inConsole(
       await leave()
     })
 
-    test('a second factor that was begun and never confirmed is removed', async () => {
+    test('a second factor that was never confirmed can be removed', async () => {
       const admin = await createKey(service(), { name: 'purser', permissions: ['read', 'manage', 'invoke'] })
       const app = await enrol(service(), admin.id)
       const { id } = await createKey(service(), { name: 'half', permissions: ['invoke'] })
@@ -156,7 +156,7 @@ inConsole(
       await leave()
     })
 
-    test("the reader's own key is rotated: its secret is shown until it is stored, although the session has ended", async () => {
+    test("rotating the user's own key shows its secret until it is saved, even though the session has ended", async () => {
       const own = await createKey(service(), { name: 'own', permissions: ['read', 'manage', 'invoke'] })
       const { page, expect, leave } = await visit('/', { key: own.secret })
       await page.clock.install()
@@ -193,7 +193,7 @@ inConsole(
       await leave()
     })
 
-    test('a webhook is made, tested, fails, and what failed is delivered again', async () => {
+    test('a webhook is created, tested, fails, and its failed deliveries are redelivered', async () => {
       await service().call('POST', '/v1/agents', { body: { name: 'bell' } })
       const { page, leave, expect } = await visit('/webhooks', { isHurried: true })
       await page.getByRole('button', { name: 'New webhook' }).click()
@@ -250,7 +250,7 @@ inConsole(
       await leave()
     })
 
-    test('a long list has pages, and another order begins with the first of them', async () => {
+    test('a long list has pages, and sorting starts at the first one', async () => {
       for (let i = 10; i < 40; i++) await createKey(service(), { name: `paged ${i}`, role: 'viewer' })
       const { page, leave } = await visit('/keys')
       const pages = page.getByRole('navigation', { name: 'Pages' })
@@ -264,7 +264,7 @@ inConsole(
       await leave()
     })
 
-    test('keys and webhooks name their agent and who made them, not ids', async () => {
+    test('keys and webhooks show the names of their agent and creator, not IDs', async () => {
       const agent_id = await createAgent(service(), 'lookout')
       const { id } = await createKey(service(), { name: 'of the lookout', role: 'viewer', agent_id })
       const url = `${receiver.url}/named`
@@ -278,7 +278,7 @@ inConsole(
       await leave()
     })
 
-    test('a key that may only read sees webhooks and can change nothing', async () => {
+    test("a read-only key sees webhooks and can't change anything", async () => {
       const viewer = await createKey(service(), { name: 'viewer', permissions: ['read'] })
       const { body } = await service().call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
       const { page, go, settled, leave } = await visit(`/webhooks/${body.data.id}`, { key: viewer.secret })
@@ -287,7 +287,7 @@ inConsole(
         assert.equal(await page.getByRole('button', { name }).count(), 0, name)
       }
       assert.equal(await page.getByRole('link', { name: 'Keys' }).count(), 0)
-      // The address of a form that another reader has sent.
+      // The URL of a form that another user has sent.
       await go('/webhooks?open=webhook')
       await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
       await settled()

@@ -17,7 +17,7 @@ inConsole('activity in the console', (visit, service) => {
     for (const message of ['first', 'a reef', 'second', 'another reef']) await invoke(message)
   })
 
-  test('is live, filters in the URL, and the next request follows the filter', async () => {
+  test('updates live, keeps its filters in the URL, and Next respects the filter', async () => {
     const { page, leave } = await visit('/activity', { isHurried: true })
     await page.getByRole('link', { name: 'another reef' }).waitFor()
     await invoke('a third one')
@@ -62,7 +62,7 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
-  test('a run that was opened by a link has its neighbours too, however many are newer', async () => {
+  test('a run opened by a link has Previous and Next, however many runs are newer', async () => {
     const request_id = await invoke('long ago')
     for (let i = 0; i < 104; i++) await invoke(`newer ${i}`)
     const { page, leave } = await visit(`/activity/${request_id}`)
@@ -75,7 +75,7 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
-  test('one request: what came of it, what it left, and running it again', async () => {
+  test("a run's page shows its result, what it wrote, and can run it again", async () => {
     const request_id = await invoke('Where is the harbour?', 'bob', 's-1', 'staging')
     const { page, leave } = await visit(`/activity/${request_id}`, { isHurried: true })
     await page.getByText('Where is the harbour?', { exact: true }).waitFor()
@@ -97,7 +97,7 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
-  test('its steps open to what went in and came out: memories with scores, what the model was shown, what a tool said', async () => {
+  test("a step opens to its input and output: memories with scores, the prompt, a tool's result", async () => {
     await createAgent(service(), 'mate', {
       model: 'builtin/script',
       instructions: 'You are the mate of a ship.',
@@ -134,7 +134,7 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
-  test('of the memories that a run recalled, those that its model was not shown are marked', async () => {
+  test('recalled memories that the model did not get are marked', async () => {
     await createAgent(service(), 'purser', { limits: { max_input_tokens: 400 } })
     const context = { user_id: 'bea' }
     const items = ['Bea pays in gold', `Bea pays late. ${'Bea pays. '.repeat(400)}`].map((content) => ({
@@ -160,7 +160,7 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
-  test('how long a run took, in the units in which people say it', async () => {
+  test('durations are shown in readable units', async () => {
     await createAgent(service(), 'timed')
     const took = { '999 ms': 999, '9.99 s': 9_990, '10.0 s': 9_996, '59.9 s': 59_940, '1 min 0 s': 59_960 }
     const longer = { '1 min 45 s': 105_000, '2 min 0 s': 119_600, '2 min 5 s': 125_400, '59 min 59 s': 3_599_400 }
@@ -181,7 +181,7 @@ inConsole('activity in the console', (visit, service) => {
     await leave()
   })
 
-  test('a run that continues can be cancelled', async () => {
+  test('an active run can be cancelled', async () => {
     const script = { rules: [{ reply: 'at last', delay_ms: 30_000 }] }
     await createAgent(service(), 'slow', { model: 'builtin/script', script })
     const headers = { Prefer: 'respond-async' }

@@ -7,7 +7,7 @@ import { createAgent } from '../../support/slices/resources.ts'
 const CITY = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 
 inConsole('messages in the console', (visit, service) => {
-  test('one that was typed and not sent is there when the reader comes back', async () => {
+  test('an unsent message is still there when the user comes back', async () => {
     await createAgent(service(), 'listener')
     const { page, leave } = await visit('/agents/listener')
     const message = page.getByLabel('Message', { exact: true })
@@ -24,7 +24,7 @@ inConsole('messages in the console', (visit, service) => {
     await leave()
   })
 
-  test('one whose request asked for JSON is asked again for the same JSON', async () => {
+  test('a message whose request required JSON is sent again with the same schema', async () => {
     const script = { rules: [{ output: { city: 'Paris' } }] }
     await createAgent(service(), 'guide', { model: 'builtin/script', script })
     await createAgent(service(), 'atlas', { model: 'builtin/script', script, output: { schema: CITY } })

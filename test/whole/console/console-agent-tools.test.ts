@@ -6,7 +6,7 @@ import { callerOf, childrenOf } from '../../support/slices/agent-tools.ts'
 import { createAgent } from '../../support/slices/resources.ts'
 
 inConsole('the tools of an agent in the console', (visit, service) => {
-  test('one that is removed takes its own fields with it, and no others', async () => {
+  test('removing a tool removes its own fields and no others', async () => {
     const toolOf = (name: string, parameter: string) => ({
       type: 'http',
       name,
@@ -67,7 +67,7 @@ inConsole('agents as tools in the console', (visit, service) => {
     await leave()
   })
 
-  test('the page of a run shows the runs that it has called, down to the last, and the way back up', async () => {
+  test("a run's page links to the runs that it called, at all levels, and back", async () => {
     await createAgent(service(), 'leaf')
     await createAgent(service(), 'branch', callerOf('leaf'))
     await createAgent(service(), 'trunk', callerOf('branch'))

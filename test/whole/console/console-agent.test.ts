@@ -8,7 +8,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
   const say = (agent: string, message: string, context = {}) =>
     service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
 
-  test('metrics: numbers, charts, a table; a drag over a chart is a zoom in the address', async () => {
+  test('metrics: numbers, charts and a table; dragging over a chart zooms in and changes the URL', async () => {
     await createAgent(service(), 'busy', {
       model: 'builtin/script',
       script: { rules: [{ match: { equals: 'no' }, fail: 'no' }] },
@@ -86,7 +86,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await leave()
   })
 
-  test('schedules: set, shown ahead, run now, paused, deleted; a wrong one says why', async () => {
+  test('schedules: created, previewed, run now, paused, deleted; an invalid one says why', async () => {
     await createAgent(service(), 'clock')
     const { page, expect, leave } = await visit('/agents/clock/schedules', { timezone: 'Asia/Tokyo' })
     await page.getByRole('button', { name: 'New schedule' }).click()
@@ -136,7 +136,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await leave()
   })
 
-  test('schedules: a change of the message leaves the next run where it was', async () => {
+  test('schedules: changing the message does not move the next run', async () => {
     await createAgent(service(), 'tide')
     const path = '/v1/agents/tide/schedules'
     const sent = { message: 'Is the tide in?', every: '1d' }
@@ -284,7 +284,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await leave()
   })
 
-  test('a key that may only read sees all of it, and no way to change it', async () => {
+  test('a read-only key sees everything and nothing that would change it', async () => {
     const agent_id = await createAgent(service(), 'shown')
     await say('shown', 'hello', { user_id: 'ann' })
     const { secret } = await createKey(service(), { name: 'viewer', permissions: ['read'], agent_id })

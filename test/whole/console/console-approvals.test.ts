@@ -84,7 +84,7 @@ inConsole(
       assert.deepEqual(refunds, [{ amount: 20 }])
 
       const second = await invoke('my money again')
-      // Arguments that were changed before count for nothing.
+      // Arguments that were edited before are not used.
       await card.getByRole('button', { name: 'Change arguments' }).click()
       await card.getByLabel('Arguments (JSON)').fill('{"amount": 10}')
       await card.getByLabel('Note').fill('not today')
@@ -106,11 +106,11 @@ inConsole(
       await leave()
     })
 
-    test('the second approver learns that it was decided', async () => {
+    test('a second approver sees that the decision was already made', async () => {
       const { secret } = await createKey(service(), { name: 'slow', permissions: ['read', 'approve'] })
       const other = await createKey(service(), { name: 'quick', permissions: ['read', 'approve'] })
       const request_id = await invoke('more money')
-      // The page does not learn of what happens meanwhile.
+      // The page gets no updates meanwhile.
       const { page, expect, leave, settled } = await visit('/approvals', { key: secret, isStill: true })
       const card = page.getByRole('article', { name: 'Call to refund' })
       await card.waitFor()
@@ -125,7 +125,7 @@ inConsole(
       await leave()
     })
 
-    test('anyone who started a run is told that another key must decide, and so is a reader without the permission', async () => {
+    test('the starter of a run, and a user without the permission, see that another key must decide', async () => {
       const secret = await approver(service())
       const request_id = await invoke('money of mine', service().admin)
       const { page, leave } = await visit('/approvals', { isHurried: true })
@@ -161,7 +161,7 @@ inConsole(
       await page.getByRole('button', { name: 'Verify log' }).click()
       await page.getByText(/the newest \d+ entries are unchanged/).waitFor()
       const db = storeOf(service())
-      // What retention removes, it says. What somebody else removes, is missing.
+      // Retention records what it deletes. Entries that someone else deletes are missing.
       const oldest = () =>
         db.selectFrom('audit_log').select(['id', 'seq', 'created_at']).orderBy('seq').limit(3).execute()
       const [, , third] = await oldest()

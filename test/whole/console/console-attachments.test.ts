@@ -29,7 +29,7 @@ inConsole(
     const chip = (page: Page, list: string, name: string) =>
       page.getByRole('list', { name: list, exact: true }).getByRole('listitem').filter({ hasText: name })
 
-    test('files are picked, pasted and dropped, sent with the message, and shown with what the model saw', async () => {
+    test('files are picked, pasted and dropped, sent with the message, and shown as the model got them', async () => {
       await createAgent(service(), 'eye', { model: 'local/tiny' })
       const { page, leave } = await visit('/agents/eye?user=ann')
       const field = page.getByLabel('Message', { exact: true })
@@ -83,7 +83,7 @@ inConsole(
       await leave()
     })
 
-    test('a picture opens in the size of the window, by the keyboard too; Escape gives the focus back', async () => {
+    test('an image opens in full size, by keyboard too, and Escape returns the focus', async () => {
       const [run] = await receipts()
       const { page, leave } = await visit(`/activity/${run.request_id}`)
       const open = page.getByRole('button', { name: 'Open receipt.png' })
@@ -114,7 +114,7 @@ inConsole(
       await leave()
     })
 
-    test('what cannot be uploaded says why beside its name, and the message waits until it is taken away', async () => {
+    test("a file that can't be uploaded shows why, and the message can be sent after it is removed", async () => {
       const { page, expect, leave } = await visit('/agents/eye')
       expect(/status of 4(00|09|13)/)
       const send = page.getByRole('button', { name: 'Send', exact: true })
@@ -147,7 +147,7 @@ inConsole(
       await leave()
     })
 
-    test('an upload shows its progress, and is cancelled; another user gets a file of their own', async () => {
+    test('an upload shows its progress and can be cancelled; another user uploads a separate file', async () => {
       const { page, expect, context, leave } = await visit('/agents/eye?user=bob')
       expect(/ERR_FAILED|ERR_ABORTED/)
       let isHeld = true
@@ -171,7 +171,7 @@ inConsole(
       await leave()
     })
 
-    test('what a tool made is shown with the answer, and in its step', async () => {
+    test('files from a tool are shown with the answer and in its step', async () => {
       const camera = await startLocalServer((_request, response) =>
         response.writeHead(200, { 'content-type': 'image/png' }).end(PNG),
       )

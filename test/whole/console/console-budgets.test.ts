@@ -29,7 +29,7 @@ inConsole(
     })
     after(() => model.close())
 
-    test('one is made, changed and deleted; a wrong one says why, beside the field', async () => {
+    test('a budget is created, changed and deleted; an invalid one shows why at its field', async () => {
       const { page, expect, leave } = await visit('/usage')
       await page.getByRole('navigation', { name: 'Usage' }).getByRole('link', { name: 'Budgets' }).click()
       await page.getByText('No budgets yet').waitFor()
@@ -70,7 +70,7 @@ inConsole(
       await leave()
     })
 
-    test('a bar shows what is used, and a run that was refused leads to its budget', async () => {
+    test('a bar shows the spending, and a refused run links to its budget', async () => {
       const made = { scope: { type: 'agent', id: 'parrot' }, limit: { runs: 1 }, per: 'ever' }
       await service().call('POST', '/v1/budgets', { body: { name: 'Parrot', ...made } })
       await service().call('POST', '/v1/budgets', {
@@ -102,7 +102,7 @@ inConsole(
       await leave()
     })
 
-    test('past the end of the list its last page is shown, and a page that comes back is reached again', async () => {
+    test('a page past the end shows the last page, and pages that exist again can be opened', async () => {
       assert.equal((await service().call('POST', '/v1/projects', { body: { name: 'yard' } })).status, 201)
       const yard = inProject(service(), 'yard')
       const make = async (name: string) => {
@@ -149,7 +149,7 @@ inConsole(
       await leave()
     })
 
-    test('the whole service is for its administrators, each project has its own, and a reader sees none', async () => {
+    test('service budgets are for its administrators, each project has its own, and a viewer sees none', async () => {
       await service().call('POST', '/v1/projects', { body: { name: 'shop' } })
       const shop = inProject(service(), 'shop')
       const { page, leave } = await visit('/usage/budgets?project=shop&open=budget')

@@ -24,7 +24,7 @@ inConsole('settings that two people change', (visit, service) => {
     assert.equal(reply.status, 200, reply.text)
   }
 
-  test('a saved limit leaves the other limits as someone else has set them', async () => {
+  test('saving a limit keeps other limits that someone else has changed', async () => {
     await createAgent(service(), 'shared-limits')
     const { page, leave } = await visit('/agents/shared-limits/settings')
     await page.getByLabel('Max tool calls per run').fill('4')
@@ -39,7 +39,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('one value that both change is reported beside its field, and replaced by a second save only', async () => {
+  test('a field that both users change shows the conflict, and only a second save overwrites it', async () => {
     await createAgent(service(), 'disputed', { tools: [SEARCH] })
     const { page, leave } = await visit('/agents/disputed/settings')
     await page.getByLabel('Max steps').fill('5')
@@ -64,7 +64,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('what is typed while it is saved stays, and is saved next', async () => {
+  test('text typed during a save is kept, and saved next', async () => {
     await createAgent(service(), 'hasty')
     const { page, leave } = await visit('/agents/hasty/settings')
     const isHeld = Promise.withResolvers<void>()
@@ -95,7 +95,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('what is deleted in the YAML is gone, also at the top; a mistake in it keeps the text', async () => {
+  test('fields deleted in the YAML are removed, including top-level ones; an error keeps the text', async () => {
     await createAgent(service(), 'bared', {
       tools: [SEARCH],
       instructions: 'Be brief.',
@@ -118,7 +118,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('what cannot be read is refused beside its field and stays', async () => {
+  test('invalid input is refused at its field and kept', async () => {
     await createAgent(service(), 'typist', {
       tools: [
         SEARCH,
@@ -165,7 +165,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('a parameter or a header that has no name, or the name of another, is not dropped silently', async () => {
+  test('a parameter or header without a name, or with a duplicate one, is not dropped silently', async () => {
     await createAgent(service(), 'careful', { tools: [SEARCH] })
     const { page, leave } = await visit('/agents/careful/settings?view=tools')
     await page.locator('.tool-card summary').click()
@@ -183,7 +183,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('after a clash, discarding the changes shows what the other person has saved', async () => {
+  test('discarding changes after a conflict shows what the other user has saved', async () => {
     await createAgent(service(), 'clashing', { description: 'old' })
     const { page, leave } = await visit('/agents/clashing/settings')
     const description = page.getByLabel('Description', { exact: true })
@@ -197,7 +197,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('what was refused is not told any more once it is discarded', async () => {
+  test('discarding invalid changes removes their error', async () => {
     await createAgent(service(), 'refused')
     const { page, expect, leave } = await visit('/agents/refused/settings?view=yaml')
     expect(/400/)
@@ -209,7 +209,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('the Enter key in the test of a tool calls the tool, and saves nothing', async () => {
+  test("Enter in a tool's test calls the tool and saves nothing", async () => {
     await createAgent(service(), 'tested', { tools: [SEARCH] })
     const { page, asked, settled, leave } = await visit('/agents/tested/settings?view=tools')
     await page.locator('.tool-card summary').click()
@@ -229,7 +229,7 @@ inConsole('settings that two people change', (visit, service) => {
     await leave()
   })
 
-  test('a working copy that was changed elsewhere is deployed by the second try', async () => {
+  test('a draft that was changed elsewhere can be deployed with a second click', async () => {
     await createAgent(service(), 'moving')
     const { page, settled, expect, leave } = await visit('/agents/moving/deployments')
     expect(/409/)

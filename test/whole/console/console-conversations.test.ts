@@ -32,7 +32,7 @@ inConsole(
     const said = (session_id: string, message: string) =>
       service().call('POST', '/v1/agents/parrot/invoke', { body: { message, context: { session_id } } })
 
-    test('a call is decided where it was asked for, and each decision says what the run waits for', async () => {
+    test('a call is decided in the conversation, and each decision shows what the run still waits for', async () => {
       model.reply(TWO_REFUNDS, DONE)
       const { page, leave } = await visit('/agents/cashier', { isHurried: true })
       await page.getByLabel('Message', { exact: true }).fill('Refund both')
@@ -52,7 +52,7 @@ inConsole(
       await leave()
     })
 
-    test('the page of approvals says it too', async () => {
+    test('the approvals page shows it, too', async () => {
       model.reply(TWO_REFUNDS, DONE)
       await startWaiting(service(), 'cashier', 'Refund both again')
       const { page, leave } = await visit('/approvals', { key: await approver(service()), isHurried: true })
@@ -66,7 +66,7 @@ inConsole(
       await leave()
     })
 
-    test('nothing is asked about waiting runs once no page shows them', async () => {
+    test('waiting runs are no longer polled once no page shows them', async () => {
       const waiting = async (session_id: string) => {
         model.reply(TWO_REFUNDS)
         return (await startWaiting(service(), 'cashier', 'Later', { session_id })).request_id
@@ -87,7 +87,7 @@ inConsole(
       await leave()
     })
 
-    test('a session id that is typed is opened once, when the typing pauses', async () => {
+    test('a typed session ID is opened once, after the typing pauses', async () => {
       await said('typed', 'Hello')
       const { page, leave } = await visit('/agents/parrot')
       const lists: string[] = []
@@ -101,7 +101,7 @@ inConsole(
       await leave()
     })
 
-    test('what others have added to the session is there when the reader comes back', async () => {
+    test('messages added to the session by others are there when the user comes back', async () => {
       await said('shared', 'From here')
       const { page, leave } = await visit('/agents/parrot?session=shared')
       await page.locator('.said').getByText('From here').waitFor()
@@ -118,7 +118,7 @@ inConsole(
       await leave()
     })
 
-    test('a message that is typed and not sent stays, also after a reload', async () => {
+    test('an unsent message is kept, even after a reload', async () => {
       const { page, leave } = await visit('/agents/parrot')
       const field = page.getByLabel('Message', { exact: true })
       await field.fill('Half a sen')
@@ -136,7 +136,7 @@ inConsole(
       await leave()
     })
 
-    test('a run that waits for the end of a pause says so, and asks no one for a decision', async () => {
+    test('a run that waits for a pause to end says so, and asks for no decision', async () => {
       await createAgent(service(), 'slow', { model: 'local/tiny' })
       const { promise, resolve } = Promise.withResolvers<void>()
       model.holdNext(promise)

@@ -47,7 +47,7 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
-  test('after a rollback the next label is a free one, and what was rolled back can be served again', async () => {
+  test('after a rollback, a free label is suggested, and the rolled-back version can be deployed again', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'turning' } })
     const deploy = async (version: string, temperature: number) => {
       await service().call('PATCH', '/v1/agents/turning', { body: { temperature } })
@@ -82,7 +82,7 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
-  test('a rollback is offered where its own environment has something to return to', async () => {
+  test('a rollback is offered only if the environment has an earlier version', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'apart' } })
     const deploy = async (environment: string, version: string) => {
       const reply = await service().call('POST', '/v1/agents/apart/deployments', { body: { environment, version } })
@@ -102,7 +102,7 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
-  test('the label that is proposed is free, also when an older one was deployed last', async () => {
+  test('the suggested label is free, even if an older version was deployed last', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'skipping' } })
     for (const [i, version] of ['v10', 'v9'].entries()) {
       await service().call('PATCH', '/v1/agents/skipping', { body: { temperature: i / 10 } })
@@ -114,7 +114,7 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
-  test('nothing is deployed before there is a label to propose', async () => {
+  test('the Deploy button is disabled until a label is suggested', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'hasty' } })
     const { page, leave } = await visit('/agents/hasty/deployments')
     const known = Promise.withResolvers<void>()
@@ -132,7 +132,7 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
-  test('what will fail of a version is shown until the reader has seen it', async () => {
+  test('warnings about a deployed version stay until the user closes them', async () => {
     const tools = [{ type: 'http', name: 'near', url: 'http://127.0.0.1:3000/' }]
     await service().call('POST', '/v1/agents', { body: { name: 'cabled', tools } })
     const { page, leave } = await visit('/agents/cabled/deployments?open=deploy')
@@ -162,9 +162,9 @@ inConsole('deployments in the console', (visit, service) => {
 const NOW = Date.UTC(2026, 2, 2, 7)
 
 inConsole(
-  'deployments in the console of a reader whose clock is a little behind',
+  'deployments in the console of a user whose clock is slow',
   (visit, service) => {
-    test('what was made a moment ago was made just now', async () => {
+    test('show a deployment from a moment ago as "just now"', async () => {
       await service().call('POST', '/v1/agents', { body: { name: 'prompt' } })
       const { page, leave } = await visit('/agents/prompt/deployments', { at: NOW - 20_000 })
       await page.getByText('No deployments yet').waitFor()

@@ -23,7 +23,7 @@ after(async () => {
 })
 
 inConsole(
-  'dialogs that two people have open',
+  'dialogs that two users have open',
   (visit, service) => {
     const call = async (method: 'GET' | 'POST' | 'PATCH' | 'PUT', path: string, body?: object) => {
       const reply = await service().call(method, path, body && { body })
@@ -31,7 +31,7 @@ inConsole(
       return reply.body.data
     }
 
-    test('a project: only what was typed is sent, and a limit of many bytes is a number like others', async () => {
+    test('a project: only changed fields are sent, and a large byte limit can be edited like any number', async () => {
       const { id } = await call('POST', '/v1/projects', { name: 'shop', limits: { stored_bytes: 10_000_000_000 } })
       const { page, leave } = await visit('/projects')
       const dialog = page.getByRole('dialog')
@@ -76,7 +76,7 @@ inConsole(
       await leave()
     })
 
-    test('a schedule and a webhook: what others changed stays', async () => {
+    test('a schedule and a webhook: changes by others are kept', async () => {
       await createAgent(service(), 'clerk')
       const path = '/v1/agents/clerk/schedules'
       const { id } = await call('POST', path, { message: 'Count', every: '1h', name: 'Round' })
@@ -107,7 +107,7 @@ inConsole(
       await other.leave()
     })
 
-    test('a drag out of a dialog selects text; only a click beside it closes it', async () => {
+    test('dragging out of a dialog selects text; only a click outside closes it', async () => {
       const { page, leave } = await visit('/agents/clerk/schedules?open=schedule')
       const dialog = page.getByRole('dialog')
       const field = dialog.getByLabel('Message')
@@ -179,7 +179,7 @@ inConsole(
       await leave()
     })
 
-    test('a memory: what another person has corrected meanwhile is reported before it is replaced', async () => {
+    test('a memory: a correction by another user is reported before it is overwritten', async () => {
       await createAgent(service(), 'keeper')
       await call('POST', '/v1/agents/keeper/memory', { items: [{ content: 'Likes tea', kind: 'note' }] })
       const [{ id }] = await call('GET', '/v1/agents/keeper/memory')
@@ -198,7 +198,7 @@ inConsole(
       await leave()
     })
 
-    test('a new secret or provider does not replace the one that has its name', async () => {
+    test('a new secret or provider does not overwrite an existing one with the same name', async () => {
       await call('PUT', '/v1/secrets/TAKEN', { value: 'theirs', hosts: ['a.example.com'] })
       await call('PUT', '/v1/providers/taken', { base_url: model.url })
       const { page, go, leave } = await visit('/connections?view=secrets&open=new')
@@ -228,7 +228,7 @@ inConsole(
       await leave()
     })
 
-    test('a rollback has no button before it is known what it does', async () => {
+    test("a rollback can't be confirmed before its effect is shown", async () => {
       await createAgent(service(), 'turner')
       for (const version of ['v1', 'v2']) {
         await service().call('PATCH', '/v1/agents/turner', { body: { description: version } })

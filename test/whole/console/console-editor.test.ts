@@ -21,7 +21,7 @@ inConsole(
   (visit, service) => {
     const yamlOf = (page: Page) => page.getByLabel('Definition').inputValue()
 
-    test('offers what may stand where the cursor is, with the words of the API', async (t) => {
+    test('completes values at the cursor, with descriptions from the API', async (t) => {
       const model = await startModelServer()
       t.after(() => model.close())
       await service().call('PUT', '/v1/providers/local', { body: { base_url: model.url } })
@@ -61,7 +61,7 @@ inConsole(
       await leave()
     })
 
-    test('a mistake stands at its line: what cannot be read, and what the service refuses', async () => {
+    test('an error is shown at its line, both for invalid YAML and for refused fields', async () => {
       await createAgent(service(), 'mistaken')
       const { page, expect, leave } = await visit('/agents/mistaken/settings?view=yaml')
       const text = page.getByLabel('Definition')
@@ -88,7 +88,7 @@ inConsole(
 )
 
 inConsole('unsaved settings in the console', (visit, service) => {
-  test('are the same in every view, survive a reload, and are asked about when the reader leaves', async () => {
+  test('are the same in every view, survive a reload, and trigger a question before leaving', async () => {
     await createAgent(service(), 'draft')
     const { page, leave } = await visit('/agents/draft/settings')
     page.on('dialog', (dialog) => void dialog.accept())
@@ -120,7 +120,7 @@ inConsole('unsaved settings in the console', (visit, service) => {
     await leave()
   })
 
-  test('numbers are saved as they are typed, also those with a point; other text is refused beside its field', async () => {
+  test('numbers are saved as typed, including decimals; other text is refused at its field', async () => {
     await createAgent(service(), 'measured', { limits: { max_cost_per_run: 0.5 } })
     const { page, expect, leave } = await visit('/agents/measured/settings')
     expect(/400/)
@@ -142,7 +142,7 @@ inConsole('unsaved settings in the console', (visit, service) => {
     await leave()
   })
 
-  test('a change elsewhere is reported, and only own changes are saved over it', async () => {
+  test("show that someone else changed the agent, and saving writes only the user's own changes", async () => {
     await createAgent(service(), 'shared')
     const { page, leave } = await visit('/agents/shared/settings')
     page.on('dialog', (dialog) => void dialog.accept())
@@ -158,7 +158,7 @@ inConsole('unsaved settings in the console', (visit, service) => {
     await leave()
   })
 
-  test('go with the sign-out, and another key does not see them', async () => {
+  test('are discarded on sign-out, and not visible to another key', async () => {
     await createAgent(service(), 'left')
     const { page, leave } = await visit('/agents/left/settings')
     await page.getByLabel('Instructions').fill('Secret plan')

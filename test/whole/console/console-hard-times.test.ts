@@ -32,9 +32,9 @@ inConsole(
 )
 
 inConsole(
-  'a console whose service wants one-time codes',
+  'a console whose service requires one-time codes',
   (visit, service) => {
-    test('a one-time code is asked for where policy wants one, and a wrong one again', async () => {
+    test('a required one-time code is requested, and again after a wrong one', async () => {
       const { id, secret } = await createKey(service(), { role: 'admin' })
       const app = await enrol(service(), id)
       const { page, leave, expect } = await visit('/agents/hello/deployments', { key: secret })

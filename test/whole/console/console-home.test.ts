@@ -63,7 +63,7 @@ inConsole(
 )
 
 inConsole('the first page of a service in use', (visit, service) => {
-  test('dismissed steps stay away, and what needs attention comes before the agents', async () => {
+  test('dismissed steps stay hidden, and problems are shown before the agents', async () => {
     const rules = [{ match: { contains: 'reef' }, fail: 'aground' }]
     await createAgent(service(), 'pilot', { model: 'builtin/script', script: { rules, fallback: 'Aye.' } })
     const call = { tool: 'ask_person', arguments: { question: 'Which berth?' } }
@@ -102,7 +102,7 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
-  test('a reader without first steps sees what needs attention at the first visit', async () => {
+  test('a user without first steps sees problems on the first visit', async () => {
     const { secret } = await createKey(service(), { role: 'viewer' })
     const { page, leave } = await visit('/', { key: secret })
     await page
@@ -113,7 +113,7 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
-  test('agents that fail are named, also those that are not on the first page', async () => {
+  test('failing agents are listed, even those that are not on the first page', async () => {
     for (let i = 10; i < 36; i++) await createAgent(service(), `a-${i}`)
     const rules = [{ fail: 'aground' }]
     const failing = ['y-1', 'y-2', 'y-3']
@@ -134,7 +134,7 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
-  test('what needs attention is also shown if it is unknown which steps are done', async () => {
+  test('problems are shown even if the state of the steps is unknown', async () => {
     const { page, context, expect, leave } = await visit('/', { isStill: true })
     await context.route(/v1[/]providers/, (route) => route.abort())
     expect(/ERR_FAILED/)
@@ -147,7 +147,7 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
-  test('a key is led to the first page that it can use, and told of those that it cannot', async () => {
+  test('a key is sent to the first page that it has access to, and sees why others are unavailable', async () => {
     const { secret } = await createKey(service(), { role: 'caller' })
     const { page, go, asked, settled, leave } = await visit('/', { key: secret })
     await page.getByRole('heading', { name: 'Approvals', exact: true }).waitFor()
@@ -164,7 +164,7 @@ inConsole('the first page of a service in use', (visit, service) => {
     await leave()
   })
 
-  test('an agent that is not there has no tabs', async () => {
+  test('the page of a missing agent has no tabs', async () => {
     const { page, expect, leave } = await visit('/agents/nobody/logs')
     expect(/404/)
     await page.getByText('Agent not found').waitFor()

@@ -39,7 +39,7 @@ inConsole(
     })
     after(() => receiver.close())
 
-    test('webhooks and schedules name the key that made them', async () => {
+    test('webhooks and schedules show the key that created them', async () => {
       const { secret: key } = await createKey(service(), { name: 'the bosun', role: 'admin' })
       const { body } = await service().call('POST', '/v1/webhooks', {
         key,
@@ -61,7 +61,7 @@ inConsole(
       await service().call('DELETE', `/v1/webhooks/${body.data.id}`)
     })
 
-    test('that are empty because of a filter say so, and take it away', async () => {
+    test('an empty list says that a filter is set, and offers to clear it', async () => {
       const { page, leave } = await visit(`/webhooks/${webhook}?status=failed`)
       await page.getByText('Nothing matches the filters.').waitFor()
       await page.getByRole('button', { name: 'Clear filters' }).click()
@@ -78,7 +78,7 @@ inConsole(
       await leave()
     })
 
-    test('deliveries that failed are sent again, each once, also if one of them is refused', async () => {
+    test('failed deliveries are redelivered once each, even if one of them is refused', async () => {
       const db = storeOf(service())
       await db.updateTable('deliveries').set({ status: 'failed', next_attempt_at: null }).execute()
       const { page, expect, settled, leave } = await visit(`/webhooks/${webhook}`, { isStill: true })
@@ -102,7 +102,7 @@ inConsole(
       await leave()
     })
 
-    test('a letter that is typed while a filter is applied stays', async () => {
+    test('typing continues while a filter is being applied', async () => {
       const { page, settled, leave } = await visit('/activity')
       await settled()
       await page.evaluate(TYPE_WHILE_APPLIED)
@@ -113,7 +113,7 @@ inConsole(
       await leave()
     })
 
-    test('sessions with the same id are those of two users', async () => {
+    test('sessions with the same ID are listed separately for each user', async () => {
       for (const user_id of ['ada', 'bob']) {
         const body = { message: `I am ${user_id}`, context: { user_id, session_id: 'same' } }
         await service().call('POST', '/v1/agents/bell/invoke', { body })
@@ -126,7 +126,7 @@ inConsole(
       await leave()
     })
 
-    test('a deleted project stays out of the switcher', async () => {
+    test('a deleted project is not in the switcher', async () => {
       await service().call('POST', '/v1/projects', { body: { name: 'reef' } })
       await service().call('POST', '/v1/projects', { body: { name: 'shoal' } })
       const { page, settled, leave } = await visit('/projects')
@@ -147,7 +147,7 @@ inConsole(
       await leave()
     })
 
-    test('rows that a filter leaves out are gone, also if the filtered ones cannot be loaded', async () => {
+    test("rows that do not match a filter are hidden, even if the filtered ones can't be loaded", async () => {
       const url = 'https://example.com/hooks'
       await service().call('POST', '/v1/webhooks', { body: { url, events: ['*'] } })
       await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'Ahoy' } })

@@ -19,7 +19,7 @@ inConsole('the log in the console', (visit, service) => {
     for (let i = 0; i < 60; i++) await invoke('sail')
   })
 
-  test('shows lines as they come, and while the reader is further up it counts them instead', async () => {
+  test('shows lines as they arrive, and counts them while the user has scrolled up', async () => {
     const { page, leave } = await visit('/agents/teller/logs', { isHurried: true })
     const lines = page.getByRole('log').getByRole('listitem')
     await untilHolds(async () => assert.equal(await lines.count(), 60))
@@ -32,7 +32,7 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
-  test('is followed until the reader stops it, and again when they say so', async () => {
+  test('is followed until the user stops it, and can be followed again', async () => {
     await service().call('POST', '/v1/agents', { body: { name: 'quiet' } })
     const { page, leave } = await visit('/agents/quiet/logs', { isHurried: true })
     await page.getByText('New entries appear automatically.').waitFor()
@@ -45,7 +45,7 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
-  test('level, text and request are filters in the URL, and a line leads to its request', async () => {
+  test('keeps level, text and request as filters in the URL, and each line links to its request', async () => {
     const request_id = await invoke('a storm')
     const { page, leave } = await visit('/agents/teller/logs')
     await page.getByRole('button', { name: 'error' }).click()
@@ -65,7 +65,7 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
-  test('a live log misses nothing of much that comes at once', async () => {
+  test('misses no lines in a burst', async () => {
     const agent = await createAgent(service(), 'burst')
     await service().call('POST', '/v1/agents/burst/invoke', { body: { message: 'first' } })
     const { page, leave } = await visit('/agents/burst/logs', { isHurried: true })
@@ -77,7 +77,7 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
-  test('the line at which older ones continue is there once', async () => {
+  test('shows the line at a page boundary once', async () => {
     await fillLog(service(), await createAgent(service(), 'edge'), 210)
     const { page, leave } = await visit('/agents/edge/logs')
     await page.getByText('line 209', { exact: true }).waitFor()
@@ -87,7 +87,7 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
-  test('more lines of one millisecond than a page has do not end the log', async () => {
+  test('continues past more lines of one millisecond than fit on a page', async () => {
     await fillLog(service(), await createAgent(service(), 'chatter'), 500)
     const db = storeOf(service())
     const time = Date.now() - 60_000
@@ -108,7 +108,7 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
-  test('20,000 lines: few are in the page, older ones come by themselves, reload finds the place again', async () => {
+  test('with 20,000 lines keeps few in the page, loads older ones on scroll, and keeps its position on reload', async () => {
     await fillLog(service(), await createAgent(service(), 'talker'), 20_000)
     const { page, settled, leave } = await visit('/agents/talker/logs')
     const log = page.getByRole('log')
@@ -137,14 +137,14 @@ inConsole('the log in the console', (visit, service) => {
     await page.getByRole('button', { name: 'Newest entries' }).click()
     await page.getByText('Invocation completed').waitFor()
 
-    // A search looks through 10,000 lines at once. What it finds further back comes when the reader asks for it.
+    // A search checks 10,000 lines at once. Older matches are loaded when the user asks for them.
     await page.goto(`${service().url}/agents/talker/logs?search=line+77`)
     await page.getByRole('button', { name: 'Older entries' }).click()
     await page.getByText('line 7799', { exact: true }).waitFor()
     await leave()
   })
 
-  test('a level that is chosen further up shows its own lines only, and none of them is new', async () => {
+  test('a level selected while scrolled up shows only its own lines, none of them as new', async () => {
     const { body } = await service().call('POST', '/v1/agents', { body: { name: 'chatty' } })
     await fillLog(service(), body.data.id, 500)
     const { page, settled, leave } = await visit('/agents/chatty/logs')

@@ -17,7 +17,7 @@ inConsole(
 
     const rowsIn = (page: Page) => page.getByRole('region', { name: 'Invocations' }).locator('tbody tr:not(.gap)')
 
-    test('scrolls from the newest to the oldest with few rows in the page', async () => {
+    test('scrolling from the newest to the oldest keeps few rows in the page', async () => {
       const { page, asked, leave } = await visit('/activity', { isStill: true })
       await page.getByRole('link', { name: 'message 99999', exact: true }).waitFor()
       await page.getByText(/^1–\d+ of 100,000$/).waitFor()
@@ -37,7 +37,7 @@ inConsole(
       await leave()
     })
 
-    test('reload and back find the place again, and tabbing goes through the rows', async () => {
+    test('reload and Back keep the position, and Tab moves through the rows', async () => {
       const { page, leave } = await visit('/activity?offset=50000')
       const wanted = page.getByRole('link', { name: 'message 49999', exact: true })
       await wanted.waitFor()
@@ -60,7 +60,7 @@ inConsole(
       await leave()
     })
 
-    test('what comes does not move the rows that someone looks at', async () => {
+    test('new rows do not move the visible ones', async () => {
       const { page, settled, leave } = await visit('/activity?offset=1000&status=completed', { isHurried: true })
       const row = rowsIn(page)
         .filter({ hasText: /message 98/ })

@@ -31,7 +31,7 @@ moorage start <now>
 ---
 [mail](mailto:shop@example.com)`
 
-/** Everything by which a text could become more than text. */
+/** Everything that could turn a text into markup. */
 const HOSTILE = [
   '<img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script>',
   '[a](javascript:globalThis.hacked=1) [b](JaVaScRiPt:alert(1)) [c]( javascript:alert(1)) [d](java\tscript:alert(1))',
@@ -46,7 +46,7 @@ const HOSTILE = [
 const paragraph = (text: string) => ({ kind: 'paragraph', level: 0, text })
 
 describe('the markdown of answers', () => {
-  test('is read as people and models write it', () => {
+  test('is parsed as people and models write it', () => {
     const blocks = blocksOf(FRIENDLY)
     assert.deepEqual(
       blocks.map(({ kind }) => kind),
@@ -75,11 +75,11 @@ describe('the markdown of answers', () => {
     assert.deepEqual(blocks[5], { kind: 'code', language: 'sh', text: 'moorage start <now>' })
   })
 
-  test('code that has not ended yet is code', () => {
+  test('unfinished code is shown as code', () => {
     assert.deepEqual(blocksOf('```js\nlet a'), [{ kind: 'code', language: 'js', text: 'let a' }])
   })
 
-  test('an item has what is indented as far as its text', () => {
+  test('a list item contains everything indented to its text', () => {
     const list = (marker: string, start: number | undefined, ...items: object[][]) => ({
       kind: 'list',
       marker,
@@ -107,7 +107,7 @@ describe('the markdown of answers', () => {
     for (const [text, blocks] of cases) assert.deepEqual(blocksOf(text), blocks, text)
   })
 
-  test('code keeps its tabs, its empty lines and its own indentation, also in a list', () => {
+  test('code keeps its tabs, empty lines and indentation, even in a list', () => {
     const code = (text: string, language = '') => ({ kind: 'code', language, text })
     assert.deepEqual(blocksOf('```make\nall:\n\techo hi\n```'), [code('all:\n\techo hi', 'make')])
     const inList = '- Use this:\n\n  ```python\n  def f():\n    return 1\n\n\n  f()\n  ```\n\nThat is all.'
@@ -123,7 +123,7 @@ describe('the markdown of answers', () => {
     ])
   })
 
-  test('a heading may be underlined, and keeps a # of its own', () => {
+  test('a heading can be underlined, and can contain a #', () => {
     const heading = (level: number, text: string) => ({ kind: 'heading', level, text })
     assert.deepEqual(blocksOf('Ropes\n=====\nOf\nnylon\n---\n## C# ##'), [
       heading(1, 'Ropes'),
@@ -132,7 +132,7 @@ describe('the markdown of answers', () => {
     ])
   })
 
-  test('no text takes long, or has no end', () => {
+  test('every text is parsed quickly', () => {
     const pieces = ['> ', '- ', '  ', '| ', '|-', '```\n', '#', '*', '_', '`', '[', '](', '1. ', '\n', '~', '\\', '>\n']
     const took = cpuTimeOf(() => {
       for (const piece of pieces) {
@@ -172,7 +172,7 @@ describe('answers in the console', { skip: withoutChromium() }, () => {
   const linksOf = (page: Page) =>
     page.locator('.markdown a').evaluateAll((links) => links.map((link) => link.getAttribute('href')))
 
-  test('are shown with their markdown; as they were written on demand, and the URL keeps that', async () => {
+  test('are shown as markdown, or as plain text if the user chooses; the URL keeps the choice', async () => {
     await ask('friendly', 'friendly')
     const { page, leave } = await browser.visit(service, '/agents/writer?session=friendly')
     await page.getByRole('heading', { name: 'Ropes' }).waitFor()
@@ -200,7 +200,7 @@ describe('answers in the console', { skip: withoutChromium() }, () => {
     await leave()
   })
 
-  test('stay text, whatever they say: in the playground and on the page of the request', async () => {
+  test("can't inject HTML, in the playground or on the run's page", async () => {
     const request_id = await ask('hostile', 'hostile')
     const { page, leave } = await browser.visit(service, '/agents/writer?session=hostile')
     for (const path of ['/agents/writer?session=hostile', `/activity/${request_id}`]) {
@@ -231,7 +231,7 @@ describe('answers in the console', { skip: withoutChromium() }, () => {
     await leave()
   })
 
-  test('an answer that is made to be slow does not hold the page up', async () => {
+  test('a huge answer can be displayed', async () => {
     await ask('long', 'long')
     const { page, leave } = await browser.visit(service, '/agents/writer?session=long')
     await page.locator('.markdown').waitFor()

@@ -19,7 +19,7 @@ inConsole('structured answers in the console', (visit, service) => {
     }),
   )
 
-  test('the playground and the receipt show the value as a tree', async () => {
+  test('the playground and the receipt show the output as a tree', async () => {
     const { page, leave } = await visit('/agents/clerk')
     await page.getByLabel('Message', { exact: true }).fill('rope')
     await page.keyboard.press('Enter')
@@ -32,7 +32,7 @@ inConsole('structured answers in the console', (visit, service) => {
     await leave()
   })
 
-  test('an answer that does not fit is shown with its error beside the field', async () => {
+  test('an answer that does not match is shown with the error at its field', async () => {
     const { page, leave } = await visit('/agents/clerk')
     await page.getByLabel('Message', { exact: true }).fill('paint')
     await page.keyboard.press('Enter')
@@ -45,7 +45,7 @@ inConsole('structured answers in the console', (visit, service) => {
     await leave()
   })
 
-  test('the form of the agent changes the schema, and says beside it where it is wrong', async () => {
+  test('the agent form edits the schema, and shows where it is invalid', async () => {
     const { page, leave, expect } = await visit('/agents/clerk/settings')
     expect(/status of 400/)
     const schema = page.getByLabel('Output schema (JSON Schema)')

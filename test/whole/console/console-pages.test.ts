@@ -69,7 +69,7 @@ inConsole(
     })
 
     for (const name of PAGES) {
-      test(`${name}: opens behind a prefix with ${MOST_REQUESTS} requests at most, and nothing goes wrong`, async () => {
+      test(`${name}: opens with a path prefix, at most ${MOST_REQUESTS} requests and no error`, async () => {
         const { page, asked, settled, checkWell } = window
         await page.goto(proxy.url + paths[name])
         await untilShown(page, SHOWN[name])
@@ -83,7 +83,7 @@ inConsole(
       })
     }
 
-    test(`agents: a reader who is done with the first steps waits for ${MOST_REQUESTS} requests at most, too`, async () => {
+    test(`agents: needs at most ${MOST_REQUESTS} requests for a user who has finished the first steps, too`, async () => {
       const { page, asked, settled, checkWell } = window
       await page.evaluate(`localStorage.setItem('first-steps', 'done')`)
       await page.goto(`${proxy.url}/`)
@@ -94,7 +94,7 @@ inConsole(
       checkWell()
     })
 
-    test('the first paint is measured, and an unknown page says so', async (t) => {
+    test('the first paint is measured, and an unknown path shows that the page was not found', async (t) => {
       const { page, leave } = await visit('/agents/support/nonsense')
       await page.getByText('Page not found').waitFor()
       await page.goto(`${service().url}/`)
@@ -120,7 +120,7 @@ inConsole(
     after(() => window.leave())
 
     for (const name of PAGES) {
-      test(`${name}: is reached from the page before, shows what is stored, and everybody can use it`, async () => {
+      test(`${name}: opens from the previous page, shows the stored data, and is accessible`, async () => {
         const { page, go, settled, checkWell } = window
         await go(paths[name])
         await untilShown(page, name === 'system' ? 'PostgreSQL' : SHOWN[name])
@@ -171,7 +171,7 @@ describe('the size of the console', () => {
     assert.ok(sum(others) <= 128 * 1024, `${sum(others)} bytes`)
   })
 
-  test('a class is described in one file only: no page changes the look of another', () => {
+  test("no CSS class is defined in two files, so no page changes another's look", () => {
     const folder = new URL('../../../console/css/', import.meta.url)
     const described = filesOf(fileURLToPath(folder), ['.css']).flatMap(({ text }) => {
       const names = text.matchAll(/^\.([\w-]+) \{/gm)
@@ -182,7 +182,7 @@ describe('the size of the console', () => {
     assert.deepEqual(twice, [])
   })
 
-  test('and the page has no script or style in itself', () => {
+  test('the page contains no inline script or style', () => {
     const page = readFileSync(new URL('index.html', BUILT), 'utf8')
     assert.doesNotMatch(page, /<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|https?:/)
   })

@@ -8,7 +8,7 @@ import { createAgent, createKey } from '../../support/slices/resources.ts'
 inConsole('finding things in the console', (visit, service) => {
   before(() => createAgent(service(), 'harbour'))
 
-  test('Ctrl+K finds pages, agents and commands by a few letters, without the mouse', async () => {
+  test('Ctrl+K finds pages, agents and commands by a few letters, without a mouse', async () => {
     const { page, leave } = await visit('/keys')
     await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
     await page.keyboard.press('Control+k')
@@ -45,7 +45,7 @@ inConsole('finding things in the console', (visit, service) => {
     await leave()
   })
 
-  test('commands open the dialogs that buttons open, and do what buttons do', async () => {
+  test('commands open the same dialogs as buttons, and do the same', async () => {
     const { page, expect, leave } = await visit('/agents/harbour')
     const say = async (text: string, command: string) => {
       await page.keyboard.press('Control+k')
@@ -72,14 +72,14 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await say('dark', 'Use dark colors')
     await until('dark colors', () => page.evaluate(`getComputedStyle(document.body).colorScheme === 'dark'`))
-    // What the page has asked for just before is refused.
+    // The page's last requests are refused.
     expect(/status of 401/)
     await say('sign out', 'Sign out')
     await page.getByRole('heading', { name: 'Sign in to Moorage' }).waitFor()
     await leave()
   })
 
-  test('a key that may only read is offered no command that changes anything', async () => {
+  test('a read-only key is offered no command that changes anything', async () => {
     const { secret: key } = await createKey(service(), { name: 'a reader', role: 'viewer' })
     const { page, leave } = await visit('/agents/harbour', { key })
     await page.getByRole('heading', { name: 'harbour' }).waitFor()
@@ -95,7 +95,7 @@ inConsole('finding things in the console', (visit, service) => {
     await leave()
   })
 
-  test('a dialog is gone when its page is left, also before the next page is loaded', async () => {
+  test('a dialog closes when the user leaves its page, even before the next page has loaded', async () => {
     const { page, leave } = await visit('/')
     await page.getByRole('link', { name: 'harbour' }).waitFor()
     let release = () => {}
@@ -127,7 +127,7 @@ inConsole('finding things in the console', (visit, service) => {
     await leave()
   })
 
-  test('a pasted id opens its page', async () => {
+  test('a pasted ID opens its page', async () => {
     const { id } = await createKey(service(), { name: 'a pasted one', role: 'viewer' })
     const { body } = await service().call('POST', '/v1/agents/harbour/invoke', { body: { message: 'moor here' } })
     const deployed = { environment: 'production', version: 'v1.0.0' }
@@ -148,7 +148,7 @@ inConsole('finding things in the console', (visit, service) => {
     await leave()
   })
 
-  test('the palette gives the focus back to where it was', async () => {
+  test('closing the palette returns the focus', async () => {
     const { page, settled, leave } = await visit('/activity')
     await settled()
     await page.getByLabel('Session ID').focus()
@@ -160,7 +160,7 @@ inConsole('finding things in the console', (visit, service) => {
     await leave()
   })
 
-  test('the palette opens at any address, also at one with a stray percent sign', async () => {
+  test('the palette opens at any URL, even one with a stray percent sign', async () => {
     const { page, go, expect, leave } = await visit('/activity')
     expect(/404|400/)
     await go('/agents/100%')

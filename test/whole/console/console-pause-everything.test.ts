@@ -38,7 +38,7 @@ inConsole('pausing everything in the console', (visit, service) => {
     await leave()
   })
 
-  test('a project is paused from the palette, and a key that may not resume it sees why', async () => {
+  test("a project is paused from the palette, and a key that can't resume it sees why", async () => {
     await service().call('POST', '/v1/projects', { body: { name: 'harbour' } })
     const { page, leave } = await visit('/activity', { isHurried: true })
     await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
@@ -69,7 +69,7 @@ inConsole('pausing everything in the console', (visit, service) => {
     await leave()
   })
 
-  test('the pause of a project is shown as soon as the project is chosen, and goes with it', async () => {
+  test("a project's pause is shown when the project is selected, and hidden for other projects", async () => {
     await service().call('POST', '/v1/projects', { body: { name: 'yard' } })
     const pause = await inProject(service(), 'yard').call('POST', '/v1/pause', { body: { reason: 'Repairs' } })
     assert.equal(pause.status, 200, pause.text)

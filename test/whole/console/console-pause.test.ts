@@ -10,7 +10,7 @@ import { createAgent } from '../../support/slices/resources.ts'
 inConsole(
   'pausing an agent in the console',
   (visit, service) => {
-    test('the dialog says how many runs are cancelled, and a reader who does not agree cancels none', async (t) => {
+    test('the dialog says how many runs will be cancelled, and Cancel keeps them running', async (t) => {
       const held = await holdRuns(t)
       const agent = held.agent as { tools: object[]; script: { rules: object[] } }
       await createAgent(service(), 'winch', {
@@ -60,7 +60,7 @@ inConsole(
       await leave()
     })
 
-    test('the palette asks the same', async () => {
+    test('the palette opens the same dialog', async () => {
       await createAgent(service(), 'capstan')
       const { page, leave } = await visit('/agents/capstan')
       await page.getByRole('heading', { name: 'capstan' }).waitFor()

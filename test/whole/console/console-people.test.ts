@@ -70,7 +70,7 @@ inConsole(
       await leave()
     })
 
-    test('a person is invited by a link that is shown once, and has the role after signing in', async () => {
+    test('a person is invited with a link that is shown once, and gets the role after signing in', async () => {
       const admin = await visit('/people?project=shop')
       const link = await invite(admin.page, 'edsger@example.com', 'developer')
       await admin.page.getByRole('row', { name: 'edsger@example.com developer in shop pending' }).waitFor()
@@ -159,7 +159,7 @@ inConsole(
       await leave()
     })
 
-    test('an administrator of one project manages its people, and is offered nothing of the others', async () => {
+    test("a project's administrator manages its people, and sees nothing of other projects", async () => {
       await open('/').then(async (window) => {
         await signIn(window, 'edsger')
         await window.page.getByText("You don't have a role yet").waitFor()
@@ -179,7 +179,7 @@ inConsole(
       await leave()
     })
 
-    test('a person makes and revokes keys of their own, and lists say whose a key is', async () => {
+    test("people create and revoke their own keys, and lists show each key's owner", async () => {
       const own = await openAs('ada', '/', { isStill: true })
       await own.page.getByRole('link', { name: 'My keys' }).click()
       await own.page.getByText('No keys yet').waitFor()
@@ -219,7 +219,7 @@ inConsole(
       await own.leave()
     })
 
-    test('the last administrator of the service stays', async () => {
+    test("the last service administrator can't be removed", async () => {
       const { id } = await personNamed(service(), 'Ada')
       await service().call('PUT', `/v1/people/${id}/role`, { body: { role: 'admin', all_projects: true } })
       const { page, expect, leave } = await openAs('ada', '/people?view=everybody')

@@ -42,7 +42,7 @@ inConsole(
     })
     after(() => issuer.close())
 
-    test('a person comes back to the page that they wanted, and the menu says who they are and what they may do', async () => {
+    test('a person returns to the requested page, and the menu shows their name and role', async () => {
       const window = await open('/activity?status=failed')
       const { page, leave } = window
       await page.getByText('or with a key').waitFor()
@@ -64,7 +64,7 @@ inConsole(
       await leave()
     })
 
-    test('a person who is not let in reads why, and what to do', async () => {
+    test('a person who is refused sees why and what to do', async () => {
       const window = await open('/')
       const { page, expect, leave } = window
       const notice = page.locator('.notice')
@@ -105,7 +105,7 @@ inConsole(
       await leave()
     })
 
-    test('a session that ended at the provider says so, and the person continues where they were', async () => {
+    test('a session that ended at the provider says so, and the person continues on the same page', async () => {
       const window = await openAs('ada', '/agents/pilot/settings?view=yaml')
       const { page, context, expect, leave } = window
       await page.getByRole('heading', { name: 'pilot' }).waitFor()
@@ -125,7 +125,7 @@ inConsole(
       await leave()
     })
 
-    test('signing out is for both sides', async () => {
+    test('signing out ends the session here and at the provider', async () => {
       const sessions = async () => (await service().call('GET', '/v1/console-sessions')).body.pagination.total
       const others = await sessions()
       // On a phone the menu is the only way.
@@ -148,7 +148,7 @@ inConsole(
 )
 
 inConsole('the console of a service without an identity provider', (visit, service) => {
-  test('has no word of people', async () => {
+  test('does not mention people', async () => {
     await createAgent(service(), 'alone')
     const { page, go, settled, leave } = await visit('/')
     for (const path of ['/', '/keys', '/keys?open=key', '/system', '/system?view=sessions', '/system?view=audit']) {

@@ -27,7 +27,7 @@ inConsole(
       await leave()
     })
 
-    test('the bar has five entries that a thumb can hit, and More has the others', async () => {
+    test('the bar has five entries of finger size, and More has the others', async () => {
       const { page, settled, leave } = await visit('/', PHONE)
       await settled()
       const bar = page.getByRole('navigation', { name: 'Console' })
@@ -60,7 +60,7 @@ inConsole(
       await leave()
     })
 
-    test('the request behind a page opens on the screen, and the arrows stand side by side', async () => {
+    test("a page's API request opens on screen, and Previous and Next are side by side", async () => {
       const { page, settled, leave } = await visit(paths.request, PHONE)
       await settled()
       const [previous, next] = await Promise.all(
@@ -75,7 +75,7 @@ inConsole(
     })
 
     for (const width of [390, 1440]) {
-      test(`actions stand beside their heading, and Save is in reach in a long form, at ${width} px`, async () => {
+      test(`actions are next to their heading, and Save is reachable in a long form, at ${width} px`, async () => {
         const { page, go, settled, leave } = await visit('/', { ...PHONE, width })
         for (const name of ['agents', 'settings'] as const) {
           await go(paths[name])
@@ -98,7 +98,7 @@ inConsole(
     }
 
     for (const width of [390, 1440]) {
-      test(`a dialog dims the whole window of ${width} px, and what it does is seen without scrolling`, async () => {
+      test(`a dialog dims the whole window of ${width} px, and its action is visible without scrolling`, async () => {
         const { page, settled, leave } = await visit('/keys?open=key', { width, height: 700 })
         await settled()
         const strip = () => page.evaluate('innerWidth - document.documentElement.clientWidth')
@@ -110,7 +110,7 @@ inConsole(
       })
     }
 
-    test('what the service finds wrong stands at its field, which gets the focus', async () => {
+    test('an error from the service is shown at its field, which gets the focus', async () => {
       const { page, expect, leave } = await visit('/keys?open=key', PHONE)
       await page.getByLabel('Name').fill('robot')
       await page.getByRole('combobox', { name: 'Agent' }).fill('nobody-of-that-name')
@@ -123,7 +123,7 @@ inConsole(
       await leave()
     })
 
-    test('the colours are switched, stay after a reload, and hold in the API reference, which leads back', async () => {
+    test('dark colors can be switched on, survive a reload, and apply to the API reference, which links back', async () => {
       const { page, leave } = await visit('/keys', PHONE)
       const isDark = () => page.evaluate(`getComputedStyle(document.documentElement).colorScheme === 'dark'`)
       assert.equal(await isDark(), false)

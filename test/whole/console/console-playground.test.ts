@@ -17,7 +17,7 @@ inConsole(
     before(() => createAgent(service(), 'sailor', { model: 'local/parrot' }))
     after(() => model.close())
 
-    test('shows the answer as it comes; a reload in the middle loses nothing', async () => {
+    test('shows the answer as it arrives; a reload loses nothing', async () => {
       const { page, leave } = await visit('/agents/sailor')
       await page.getByLabel('User').fill('ann')
       await page.getByLabel('Message', { exact: true }).fill('Tell me of the sea')
@@ -39,7 +39,7 @@ inConsole(
       assert.deepEqual([body.pagination.total, body.data[0].context.user_id], [1, 'ann'])
     })
 
-    test('shows the text of a run that begins again, and no more what its dead attempt said', async () => {
+    test("shows the text of a run that starts again instead of its first attempt's", async () => {
       const { body } = await service().call('POST', '/v1/agents/sailor/invoke', {
         body: { message: 'How is the weather?', context: { session_id: 'play-again' } },
         headers: { Prefer: 'respond-async' },
@@ -156,7 +156,7 @@ inConsole(
       await leave()
     })
 
-    test('a session of the same name in another project is another conversation', async () => {
+    test('sessions with the same name in two projects are different conversations', async () => {
       assert.equal((await service().call('POST', '/v1/projects', { body: { name: 'port' } })).status, 201)
       for (const [project, message] of [
         [service(), 'We are at sea'],
@@ -181,7 +181,7 @@ inConsole(
       assert.equal((await service().call('DELETE', '/v1/projects/port?name=port')).status, 200)
     })
 
-    test('a conversation ends with its session: the next reader has another one, and the first is not asked about any more', async () => {
+    test('a conversation ends with the console session: the next user has a new one, and the first is not polled', async () => {
       const tools = [{ type: 'ask_person' }]
       const call = { tool: 'ask_person', arguments: { question: 'Which berth?' } }
       const agent = { model: 'builtin/script', tools, script: { rules: [{ call, reply: 'Berth {{result}}' }] } }
@@ -254,7 +254,7 @@ inConsole(
       await leave()
     })
 
-    test('stops an answer that was not begun yet, as soon as it has begun', async () => {
+    test('Stop before the answer has started takes effect as soon as it has', async () => {
       const { page, leave } = await visit('/agents/sailor')
       const { promise, resolve } = Promise.withResolvers<void>()
       await page.route('**/invoke', async (route) => {
@@ -269,7 +269,7 @@ inConsole(
       await leave()
     })
 
-    test('a new session keeps what was typed', async () => {
+    test('a new session keeps the unsent message', async () => {
       const { page, leave } = await visit('/agents/hello?session=old')
       const message = page.getByLabel('Message', { exact: true })
       await message.fill('A long thought')
@@ -279,7 +279,7 @@ inConsole(
       await leave()
     })
 
-    test('a message goes to the session that was just typed', async () => {
+    test('a message is sent to the session that was just typed', async () => {
       const { page, leave } = await visit('/agents/hello')
       const message = page.getByLabel('Message', { exact: true })
       await message.fill('Ahoy')

@@ -32,7 +32,7 @@ inConsole(
     })
     after(() => model.close())
 
-    test('the notice about calls without a price sets it, and then says that they were made before', async () => {
+    test('the notice about calls without a price sets one, and then says that the calls were made before it', async () => {
       const { page, expect, settled, leave } = await visit('/usage?by=agent', { isStill: true })
       await page.getByText("The total doesn't include 1 call to local/meta/tiny, because").waitFor()
       await page.getByRole('button', { name: 'Set price of local/meta/tiny' }).click()
@@ -55,7 +55,7 @@ inConsole(
       await leave()
     })
 
-    test('each says where it comes from; the ones of the project are set, changed and deleted', async () => {
+    test("each price shows its source; the project's own can be set, changed and deleted", async () => {
       const { page, expect, settled, leave } = await visit('/usage', { isStill: true })
       await page.getByRole('navigation', { name: 'Usage' }).getByRole('link', { name: 'Prices' }).click()
       await row(page, 'local/fixed \\$5\\.00 .*moorage\\.yaml').waitFor()
@@ -99,7 +99,7 @@ inConsole(
       await leave()
     })
 
-    test('a budget in dollars warns of models without a price: before it is made, after, and where it is shown', async () => {
+    test('a budget in dollars warns about models without a price before and after it is created, and in its details', async () => {
       const text = 'These models have no price: local/meta/tiny, local/other.'
       const { page, go, leave } = await visit('/usage/budgets?open=budget', { isStill: true })
       const dialog = page.getByRole('dialog')
@@ -137,7 +137,7 @@ inConsole(
       await leave()
     })
 
-    test('a reader sees them and sets none, and a phone has room for them', async () => {
+    test("a viewer sees prices but can't set them, and they fit on a phone", async () => {
       const { secret: key } = await createKey(service(), { role: 'viewer' })
       const { page, settled, leave } = await visit('/usage/prices', { key, width: 390, isStill: true })
       await row(page, 'local/fixed \\$5\\.00 \\$6\\.00 moorage\\.yaml').waitFor()

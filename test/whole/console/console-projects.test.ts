@@ -23,7 +23,7 @@ inConsole('projects in the console', (visit, service) => {
     await asked(shop(), 'twin', 'said in the shop')
   })
 
-  test('one is chosen: every page shows its own, and continues with it after a reload and in a link', async () => {
+  test('selecting one makes every page show its own data, and a reload and links keep it', async () => {
     const { page, context, expect, leave } = await visit('/')
     const sent = headersOf(page)
     await page.getByRole('link', { name: 'pilot' }).waitFor()
@@ -100,7 +100,7 @@ inConsole('projects in the console', (visit, service) => {
     await leave()
   })
 
-  test('changes that are not saved are asked about before another project is shown', async () => {
+  test('unsaved changes are asked about before another project is shown', async () => {
     const { page, expect, leave } = await visit('/agents/pilot/settings?project=default')
     await page.getByLabel('Description', { exact: true }).fill('typed')
     expect(/404/)
@@ -114,7 +114,7 @@ inConsole('projects in the console', (visit, service) => {
     await leave()
   })
 
-  test('one is made, changed and deleted, with its name typed', async () => {
+  test('a project is created, changed and deleted, with its name typed', async () => {
     const { page, expect, leave } = await visit('/')
     await page.getByRole('link', { name: 'Projects' }).click()
     await page.getByRole('cell', { name: 'Sells rope' }).waitFor()
@@ -195,7 +195,7 @@ inConsole('projects in the console', (visit, service) => {
     await leave()
   })
 
-  test('a deleted project is reported once, and the console continues in the default one', async () => {
+  test('a deleted project is reported once, and the console continues in the default project', async () => {
     const { page, expect, leave } = await visit('/activity')
     await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor()
     // Made by another person: the list of projects shows it, and it can be opened.
@@ -220,7 +220,7 @@ inConsole('projects in the console', (visit, service) => {
     await leave()
   })
 
-  test('an agent moves, unless its name is taken there', async () => {
+  test('an agent can be moved unless its name exists in the other project', async () => {
     const { page, expect, leave } = await visit('/agents/twin/settings?project=default&open=move')
     const dialog = page.getByRole('dialog', { name: 'Move to another project' })
     expect(/409/)
@@ -239,7 +239,7 @@ inConsole('projects in the console', (visit, service) => {
     await leave()
   })
 
-  test('a key is for the project that is open, or for all of them', async () => {
+  test('a key can be limited to the open project, or have access to all of them', async () => {
     const { page, leave } = await visit('/keys?project=shop')
     const create = async (name: string, isForAll: boolean) => {
       await page.getByRole('button', { name: 'New key' }).click()
@@ -261,7 +261,7 @@ inConsole('projects in the console', (visit, service) => {
     await leave()
   })
 
-  test('a key of one project sees no switcher, no projects and nothing that is refused', async () => {
+  test('a key limited to one project sees no switcher, no projects and no refused requests', async () => {
     const { secret } = await createKey(shop(), { role: 'admin' })
     const { page, go, settled, leave } = await visit('/?project=default', { key: secret })
     await page.getByRole('link', { name: 'clerk' }).waitFor()
@@ -279,7 +279,7 @@ inConsole('projects in the console', (visit, service) => {
 })
 
 inConsole('the console of a service without projects', (visit, service) => {
-  test('has no word of them, until one is made', async () => {
+  test('does not mention projects until one is created', async () => {
     await createAgent(service(), 'alone')
     const { page, go, settled, leave } = await visit('/')
     const sent = headersOf(page)

@@ -35,7 +35,7 @@ inConsole(
       await leave()
     })
 
-    test('settings: of an A2A agent the card is checked; who may not change the agent sees no check', async (t) => {
+    test("settings: for an A2A agent, the card is checked; a user who can't change the agent sees no check", async (t) => {
       const far = await startA2aServer()
       t.after(() => far.close())
       await newAgent(service(), { name: 'far', kind: 'remote', remote: { a2a: far.card } })

@@ -16,7 +16,7 @@ inConsole('signing in to the console', (visit, service) => {
     const [cookie] = await context.cookies()
     assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict'])
     assert.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0)
-    // What the page has asked for just before is refused.
+    // The page's last requests are refused.
     expect(/status of 401/)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('API key', { exact: true }).waitFor()
@@ -25,10 +25,10 @@ inConsole('signing in to the console', (visit, service) => {
     await leave()
   })
 
-  test('the next reader is shown nothing that the one before had loaded', async () => {
+  test('the next user sees nothing that the previous one had loaded', async () => {
     const { page, leave, expect } = await visit('/')
     await page.getByRole('link', { name: 'hello' }).waitFor()
-    // What the page has asked for just before is refused.
+    // The page's last requests are refused.
     expect(/status of 401/)
     await page.getByRole('button', { name: 'Sign out' }).click()
     const { secret } = await createKey(service(), { role: 'viewer' })
@@ -71,7 +71,7 @@ inConsole('signing in to the console', (visit, service) => {
     await again.leave()
   })
 
-  test('a link does not replace a session without asking', async () => {
+  test('a link asks before it replaces a session', async () => {
     const key = await createKey(service(), { name: 'a stranger', role: 'caller' })
     const link = async () => {
       const { body } = await service().call('POST', '/v1/console-links', { key: key.secret, body: {} })
@@ -91,7 +91,7 @@ inConsole('signing in to the console', (visit, service) => {
     await other.leave()
   })
 
-  test('a session that ends asks for the key where the reader is', async () => {
+  test('when a session ends, the console asks for the key on the same page', async () => {
     const { body } = await service().call('POST', '/v1/keys', { body: { name: 'for a while', role: 'viewer' } })
     const { id, secret } = body.data
     const { page, leave, expect, settled } = await visit('/', { key: secret, isStill: true })
@@ -108,7 +108,7 @@ inConsole('signing in to the console', (visit, service) => {
     await leave()
   })
 
-  test('a key that may only read is shown nothing that it may not do', async () => {
+  test("a read-only key sees no actions that it can't perform", async () => {
     const { body } = await service().call('POST', '/v1/keys', { body: { name: 'reader', role: 'viewer' } })
     const { page, leave } = await visit('/', { key: body.data.secret })
     await page.getByRole('link', { name: 'hello' }).waitFor()
@@ -119,7 +119,7 @@ inConsole('signing in to the console', (visit, service) => {
     await leave()
   })
 
-  test('two requests that need a one-time code at once are both asked about', async () => {
+  test('two simultaneous requests that need a one-time code each ask for one', async () => {
     const key = await createKey(service(), { role: 'admin' })
     const app = await enrol(service(), key.id)
     await createAgent(service(), 'vault', { security: { mfa: { enabled: true, requiredFor: ['invoke'] } } })
@@ -142,7 +142,7 @@ inConsole('signing in to the console', (visit, service) => {
     await leave()
   })
 
-  test('a sign-out that fails says so', async () => {
+  test('a failed sign-out says so', async () => {
     const { page, settled, expect, leave } = await visit('/')
     await settled()
     expect(/ERR_FAILED/)

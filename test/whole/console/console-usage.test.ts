@@ -104,7 +104,7 @@ inConsole(
       await leave()
     })
 
-    test('the range is dates, this month, or what was dragged over a chart', async () => {
+    test('the range can be dates, this month, or dragged over a chart', async () => {
       const { page, leave } = await visit('/usage?range=7d', { isStill: true })
       const total = (cost: string) => page.getByRole('row', { name: new RegExp(`^Total.*\\${cost}$`) })
       await total('$0.36').waitFor()
@@ -130,7 +130,7 @@ inConsole(
       await leave()
     })
 
-    test('a model without a price is named, and its cost is never 0', async () => {
+    test('a model without a price is named, and its cost is never shown as 0', async () => {
       await ask('gull')
       const { page, leave } = await visit('/usage?by=agent', { isStill: true })
       await page.getByText("The total doesn't include 1 call to local/tiny, because the model has no price.").waitFor()
@@ -141,7 +141,7 @@ inConsole(
       await leave()
     })
 
-    test('receipts, steps and the page of an agent lead there', async () => {
+    test("receipts, steps and an agent's page link to it", async () => {
       const request_id = await ask('pilot')
       const { page, leave } = await visit(`/activity/${request_id}`)
       await page.locator('.steps', { hasText: '110 tokens' }).getByText('$0.12').waitFor()
@@ -156,7 +156,7 @@ inConsole(
       await leave()
     })
 
-    test('each project has its own, and a key of all projects sees them side by side', async () => {
+    test('each project has its own usage, and a key with access to all projects sees them together', async () => {
       await service().call('POST', '/v1/projects', { body: { name: 'shop' } })
       const shop = inProject(service(), 'shop')
       await createAgent(shop, 'clerk', { model: 'local/priced' })
@@ -177,7 +177,7 @@ inConsole(
       await reader.leave()
     })
 
-    test('it is used on a phone', async () => {
+    test('usage fits on a phone', async () => {
       const { page, settled, leave } = await visit('/usage?by=agent', { width: 390, dark: true, isStill: true })
       await page.getByRole('row', { name: /^Total/ }).waitFor()
       await settled()
@@ -188,7 +188,7 @@ inConsole(
       await leave()
     })
 
-    test('large numbers are whole in every list, and a model without a price has a dash', async () => {
+    test('large numbers are shown in full in every list, and a model without a price has a dash', async () => {
       const usage = { prompt_tokens: 1_234_567, completion_tokens: 1_000 }
       model.reply({ text: ['Deep.'], usage })
       const body = { message: 'How deep is the sea, and how far is it to the next harbour from here?' }
@@ -213,7 +213,7 @@ inConsole(
       await leave()
     })
 
-    test('the sums and the bars are about the same days, from their first minute on', async () => {
+    test('totals and bars cover the same days, from their first minute', async () => {
       const firstDay = Math.floor((Date.now() - 30 * DAY_MS) / DAY_MS) * DAY_MS
       const back = Date.now() - (firstDay + 60_000)
       service().advance(-back)
@@ -226,7 +226,7 @@ inConsole(
       await leave()
     })
 
-    test('dates are typed digit by digit, and stay while they are no range yet', async () => {
+    test('dates can be typed digit by digit, and are kept while they are not a valid range', async () => {
       const { page, leave } = await visit('/usage?from=2026-11-01&to=2026-11-10')
       const last = page.getByLabel('To', { exact: true })
       await last.focus()

@@ -36,7 +36,7 @@ inConsole(
     before(() => createAgent(service(), 'sailor', { model: 'local/parrot' }))
     after(() => model.close())
 
-    test('for room in a budget: the playground and its page name the budget, and no person', async () => {
+    test("for a budget: the playground and the run's page name the budget, and ask no person", async () => {
       await createAgent(service(), 'bosun')
       const limited = { name: 'tight', scope: { type: 'agent', id: 'bosun' }, limit: { runs: 1 }, per: 'ever' }
       await post('/v1/budgets', limited, 201)
@@ -55,7 +55,7 @@ inConsole(
       await leave()
     })
 
-    test('for the end of a pause: it says so, and continues in the conversation afterwards', async () => {
+    test('for a pause to end: it says so, and continues in the conversation afterwards', async () => {
       const { page, settled, leave } = await visit('/agents/sailor?session=trip', { isHurried: true })
       await page.getByLabel('Message', { exact: true }).fill('Set sail')
       await page.keyboard.press('Enter')
@@ -75,7 +75,7 @@ inConsole(
       await leave()
     })
 
-    test('for a person: its page says so, and the question is answered there', async () => {
+    test("for a person: the run's page says so, and the question can be answered there", async () => {
       const asking = { model: 'builtin/script', tools: [{ type: 'ask_person' }] }
       await createAgent(service(), 'mate', { ...asking, script: { rules: [{ call: ASKS, reply: 'To the north.' }] } })
       const { request_id } = await startWaiting(service(), 'mate', 'Where to?')

@@ -11,7 +11,7 @@ import { createAgent } from '../../support/slices/resources.ts'
 
 const runner = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
 
-/** What the official runner asks for and an agent hosting service does not have, by the reason. */
+/** What the official runner tests and an agent hosting service does not have, with the reasons. */
 const EXPECTED_FAILURES: { reason: string; scenarios: string[]; only?: Revision }[] = [
   {
     reason: 'it has tools, but neither prompts nor resources nor completions',

@@ -9,7 +9,7 @@ import { startChildService } from '../../support/service/child-service.ts'
 
 type StreamedEvent = { type: string; sequence_number: number; delta?: string; text?: string }
 
-test('the stream of a response whose run begins again sends its text once, with rising numbers', () => {
+test('a response stream whose run starts again sends its text once, with increasing numbers', () => {
   const request_id = 'req_01KA0000000000000000000000'
   const writer = new ResponsesWriter({ request_id, background: true, given: null, created_at: 0 })
   writer.begin('agt_01KA0000000000000000000000')
@@ -34,7 +34,7 @@ test('the stream of a response whose run begins again sends its text once, with 
   assert.equal(told.find(({ type }) => type === 'response.output_text.done')?.text, 'one two three')
 })
 
-test('the stream of a completion whose run begins again sends its text once', () => {
+test('a completion stream whose run starts again sends its text once', () => {
   const request_id = 'req_01KA0000000000000000000000'
   const writer = new ChatWriter({ model: 'echo', includeUsage: false, request_id, now: 0 })
   const events = [

@@ -32,7 +32,7 @@ function openMany(t: TestContext, port: string | undefined, sent: readonly (Buff
   t.after(() => {
     for (const socket of sockets) socket.destroy()
   })
-  /** A server that has closed a socket answers another byte with a reset; one that has only ended its side does not. */
+  /** A server that has closed a socket replies to another byte with a reset; one that has only ended its side does not. */
   return async (count: number) =>
     until(
       `${count} have ended`,
@@ -76,7 +76,7 @@ describe('every connection ends in time', () => {
 })
 
 describe('when file handles run out', () => {
-  test('an address that holds most of the connections makes room for others, and gets none itself', async (t) => {
+  test('the IP address with most connections loses some to others, and gets no new ones', async (t) => {
     const service = await startChildService(t, 'sqlite', {}, { openFiles: 320 })
     const { port } = new URL(service.url())
     const ask = (localAddress: string) =>

@@ -18,7 +18,7 @@ const PNG = Buffer.from(
   'base64',
 )
 
-/** A collection of garbage, or a processor that is shared, comes and goes: it is tried again. */
+/** Garbage collection and a shared CPU cause random delays, so the measurement is repeated. */
 async function leastStall(work: () => Promise<unknown>): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let tries = 0; tries < 3 && least > MOST_MS; tries++) least = Math.min(least, await longestPass(work))
@@ -83,7 +83,7 @@ async function startTakingProvider() {
 }
 
 // What reads them is the same on both engines.
-describe('attachments made to do harm', () => {
+describe('malicious attachments', () => {
   let service: Service
   let providers: Awaited<ReturnType<typeof startVisionProviders>>
   let taking: Awaited<ReturnType<typeof startTakingProvider>>
@@ -118,20 +118,20 @@ describe('attachments made to do harm', () => {
     return { file_id, told: [media_type, shown_as, note] }
   }
 
-  test('a PDF of 10,000 pages is shown as far as it is read', async () => {
+  test('a PDF of 10,000 pages is sent up to the page that was read', async () => {
     const { told } = await shown(pagesOf(10_000), 'application/pdf')
     assert.deepEqual(told.slice(0, 2), ['application/pdf', 'text'])
     assert.match(String(told[2]), /^the beginning: \d+ of 10000 pages$/)
   })
 
-  test('a PDF that unpacks to 600 MB is given up, and the service continues', { timeout: 120_000 }, async () => {
+  test('a PDF that unpacks to 600 MB is given up on, and the service continues', { timeout: 120_000 }, async () => {
     const { told } = await shown(bomb(), 'application/pdf')
     assert.deepEqual(told.slice(0, 2), ['application/pdf', 'omitted'])
     assert.match(String(told[2]), /needs too much memory|takes too long|has no text/)
     assert.equal((await service.call('GET', '/healthz', { key: null })).status, 200)
   })
 
-  test('nothing is unpacked of an archive, and nothing of a polyglot runs', async () => {
+  test('archives are not unpacked, and polyglot files are not executed', async () => {
     const zip = Buffer.concat([Buffer.from('PK\u0003\u0004'), deflateSync(Buffer.alloc(10_000_000))])
     assert.deepEqual((await shown(zip)).told, [
       'application/zip',
@@ -149,7 +149,7 @@ describe('attachments made to do harm', () => {
     }
   })
 
-  test('the bytes of a photo go to the provider unchanged, with what the camera wrote into them', async () => {
+  test('a photo is sent to the provider unchanged, including what the camera wrote into it', async () => {
     const exif = Buffer.from('ffd8ffe1001c45786966000049492a0008000000000000000000000000000000ffd9', 'hex')
     providers.chat.reset()
     assert.deepEqual((await shown(exif, 'image/jpeg')).told, ['image/jpeg', 'image', null])
@@ -178,7 +178,7 @@ describe('attachments made to do harm', () => {
     assert.ok(ms < MOST_MS, `the event loop stood still for ${ms} ms`)
   })
 
-  test('0 bytes are refused; a repeated invoke with data is answered again and makes no second file', async () => {
+  test('empty files are refused; a repeated invoke with data returns the stored reply and creates no second file', async () => {
     assert.equal((await invoke([{ data: '', media_type: 'text/plain' }])).status, 400)
     const count = async () => (await service.call('GET', '/v1/files?limit=1')).body.pagination.total
     const earlier = await count()
@@ -188,7 +188,7 @@ describe('attachments made to do harm', () => {
     assert.equal(await count(), earlier + 1)
   })
 
-  test('no schema of an answer holds the event loop', async () => {
+  test('no output schema blocks the event loop', async () => {
     const deep = (depth: number): object => (depth === 0 ? { type: 'object' } : { allOf: [deep(depth - 1), deep(0)] })
     const schemas: Record<string, object> = {
       'references in a circle': { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },

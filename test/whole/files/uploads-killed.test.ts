@@ -19,7 +19,7 @@ const HOUR = 3_600_000
 
 for (const engine of ENGINES) {
   describe(`kill -9 during uploads and deletions, on ${engine}`, () => {
-    test('no file that was answered is lost, none is without its bytes, and nothing is left of the others', async (t) => {
+    test('no uploaded file is lost or incomplete, and nothing is left of the others', async (t) => {
       const service = await startChildService(t, engine)
       /** What was answered: each file with its hash, until its deletion is asked for. */
       const answered = new Map<string, string>()
@@ -89,7 +89,7 @@ async function work(service: ChildService, answered: Map<string, string>, signal
       assert.equal(data.sha256, sha256Of(bytes))
       answered.set(data.id, data.sha256)
       if (randomInt(2) === 0) continue
-      // From now on it may be gone or not: only its answer would tell.
+      // From now on, the file might be deleted or not: only the reply would tell.
       answered.delete(data.id)
       await fetch(`${service.url()}/v1/files/${data.id}`, { method: 'DELETE', headers, signal })
     } catch (error) {
@@ -121,7 +121,7 @@ async function halfUpload(service: ChildService) {
   return socket
 }
 
-/** Whatever the moment was: each file that clients see has all of its bytes, and all bytes have a row. */
+/** At any moment, each file that clients see has all of its bytes, and all bytes have a row. */
 async function requireBytes(db: Database, engine: Engine, data: string): Promise<void> {
   const stored = new Set(await bytesIn(db, engine, data))
   const files = await db.selectFrom('files').select(['id', 'blob_id']).where('expires_at', 'is', null).execute()

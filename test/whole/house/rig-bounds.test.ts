@@ -44,7 +44,7 @@ describe('a program that a test started', () => {
     fails: ["const end = () => setTimeout(() => { throw new Error('a failure') })", undefined],
   }
   for (const [how, [last, signal]] of Object.entries(ends)) {
-    test(`ends when the process that runs the tests ${how}, and so does what it started`, async (t) => {
+    test(`ends with everything it started when the process that runs the tests ${how}`, async (t) => {
       const child = runner(t, STARTS + last)
       const failed = text(child.stderr).then((why) => assert.fail(why))
       const [said] = await Promise.race([once(child.stdout, 'data'), failed])
@@ -60,7 +60,7 @@ describe('a program that a test started', () => {
     })
   }
 
-  test('is started in one way, which the above is true for', () => {
+  test('is always started in the same way', () => {
     const root = join(import.meta.dirname, '../../..')
     const files = globSync('test/**/*.ts', { cwd: root }).filter(
       (file) => !/support\/(service\/child|stores\/daemon)\.ts$/.test(file),
@@ -110,7 +110,7 @@ describe('a process that runs tests', () => {
     return { stdout, ended: code ?? signal, cutShort, times }
   }
 
-  test('is stopped in a loop, and the last lines of the run say so', async (t) => {
+  test('is killed in an endless loop, which is reported at the end of the run', async (t) => {
     // On a busy machine the process may stand still before it has come to the loop.
     await inOneAttempt(async (attempt) => {
       const standstillMs = 300 * 3 ** (attempt - 1)
@@ -123,7 +123,7 @@ describe('a process that runs tests', () => {
     })
   })
 
-  test('is stopped in a wait, and the last lines of the run name what was not begun too', async (t) => {
+  test('is killed in an endless wait, and tests that did not start are reported at the end of the run, too', async (t) => {
     const files = ['good.test.mjs', 'in-a-wait.test.mjs', 'other.test.mjs'] as const
     // On a busy machine the file before may take too long, too.
     await inOneAttempt(async (attempt) => {
@@ -138,13 +138,13 @@ describe('a process that runs tests', () => {
     })
   })
 
-  test('that dies is named at the end of the run', async (t) => {
+  test('is reported at the end of the run if it dies', async (t) => {
     const { ended, cutShort } = await run(t, ['killed.test.mjs'], {})
     assert.equal(ended, 'SIGKILL')
     assert.deepEqual(cutShort, ['killed.test.mjs did not come to its end'])
   })
 
-  test('ends and fails when a test has left something open', async (t) => {
+  test('ends and fails if a test has left something open', async (t) => {
     const { stdout, ended, cutShort } = await run(t, ['left-open.test.mjs'], { graceMs: 300 })
     assert.match(stdout, /leaves a timer/)
     assert.equal(ended, 1)
@@ -153,7 +153,7 @@ describe('a process that runs tests', () => {
   })
 
   for (const name of ['uncaught.test.mjs', 'rejected.test.mjs'] as const) {
-    test(`fails when no test has caught an error, and says in which file: ${name}`, async (t) => {
+    test(`fails for an uncaught error, and names the file: ${name}`, async (t) => {
       const { ended, cutShort } = await run(t, ['good.test.mjs', name, 'other.test.mjs'], {})
       assert.equal(ended, 1)
       assert.match(String(cutShort[0]), new RegExp(`^${name} has thrown what no test caught: \\w*Error: oops`))
@@ -182,7 +182,7 @@ describe('a process that runs tests', () => {
     ])
   })
 
-  test('says how long each file took that came to its end', async (t) => {
+  test('reports the duration of each file that finished', async (t) => {
     const { times } = await run(t, ['good.test.mjs', 'other.test.mjs', 'killed.test.mjs'], {})
     assert.deepEqual(
       times.map(({ file }) => file),
@@ -196,7 +196,7 @@ describe('a process that runs tests', () => {
     assert.match(lines[1] ?? '', /^ +61\.0 s +2\.5 s CPU {2}slow\.test\.mjs$/)
   })
 
-  test('reports the slowest tests with what they stand in, the slowest first', async () => {
+  test('reports the slowest tests with their parents, slowest first', async () => {
     async function* events() {
       for (const [name, ms] of Object.entries({ quick: 5, slow: 1_500 })) {
         for (const [nesting, each] of ['a.test.ts', 'a story', name].entries()) {
@@ -215,19 +215,19 @@ describe('a process that runs tests', () => {
     ])
   })
 
-  test('is not held up by the limits when it is done', async (t) => {
+  test('is not delayed by the limits when all tests are done', async (t) => {
     const { ended, cutShort } = await run(t, ['good.test.mjs', 'other.test.mjs'], {})
     assert.deepEqual({ ended, cutShort }, { ended: 0, cutShort: [] })
   })
 })
 
-describe('a property', () => {
-  test('that is cut short fails', async () => {
+describe('a property test', () => {
+  test('fails if it is interrupted', async () => {
     const slow = fc.asyncProperty(fc.integer(), () => new Promise<void>((resolve) => setTimeout(resolve, 20)))
     await assert.rejects(async () => fc.assert(slow, { numRuns: 1_000, interruptAfterTimeLimit: 100 }), /interrupted/i)
   })
 
-  test('that fails is made smaller for a while only', async () => {
+  test('shrinks a failing example only for a limited time', async () => {
     let runs = 0
     let time = 0
     const failing = fc.asyncProperty(fc.array(fc.nat(9), { minLength: 300, maxLength: 300 }), async () => {

@@ -61,7 +61,7 @@ describe('a database that goes away', () => {
     const mistyped = await first.call('GET', '/v1/agents', { key: `${secret.slice(0, -1)}?` })
     assert.equal(mistyped.status, 401, 'its checksum is wrong: nobody asks the database')
     assert.equal((await first.call('GET', '/healthz')).status, 200, 'a restart would not help')
-    // It looks once a second at most, and what it saw last may be older than the outage.
+    // The node checks at most once a second, and its last check might be older than the outage.
     await untilHolds(async () => {
       const { status, body } = await first.call('GET', '/readyz')
       assert.deepEqual([status, body], [503, { status: 'not_ready', reason: 'the database does not accept writes' }])
@@ -132,7 +132,7 @@ describe('a database that goes away', () => {
     }
   })
 
-  test('what changed while a node could not listen is not remembered wrongly', async () => {
+  test('a change while a node could not listen is not served from its cache', async () => {
     const { id, secret } = await createKey(first, { role: 'viewer' })
     assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 200)
     await postgres.stop()
@@ -144,7 +144,7 @@ describe('a database that goes away', () => {
     await until('the other node refuses the key', isRefused)
   })
 
-  test('a run ends whose agent was paused while its node could not listen', async () => {
+  test('a run ends if its agent was paused while its node could not listen', async () => {
     for (const node of [first, second]) {
       await until('it is ready', async () => (await node.call('GET', '/readyz')).status === 200)
     }
@@ -161,7 +161,7 @@ describe('a database that goes away', () => {
     assert.deepEqual([status, body.error.code], [409, 'conflict'])
   })
 
-  test('a transaction whose connection is cut off fails alone', async () => {
+  test('a broken connection makes only its own transaction fail', async () => {
     const storage = storageOf(first)
     const cutOff = storage.transaction(async (db) => {
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
@@ -176,7 +176,7 @@ describe('a database that goes away', () => {
     assert.equal((await first.call('GET', '/v1/agents')).status, 200)
   })
 
-  test('the logs report it, and nothing of how the database is reached', () => {
+  test('the logs report the outage, but never the database password', () => {
     const log = first.log() + second.log()
     assert.match(log, /the database is not available/)
     assert.ok(!log.includes(new URL(postgres.url).password))

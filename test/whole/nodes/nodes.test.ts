@@ -18,7 +18,7 @@ type Node = {
 
 const MASTER_KEY = { MOORAGE_MASTER_KEY: '00'.repeat(32) }
 
-test('nodes of one database see each other; one that was killed falls silent, is shown for an hour, and then forgotten', async (t) => {
+test('nodes of one database see each other; a killed one is shown as silent for an hour, then removed', async (t) => {
   const survivor = await startService('postgres', MASTER_KEY)
   t.after(() => survivor.stop())
   const nodes = async (): Promise<Node[]> => {

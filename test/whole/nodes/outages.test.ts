@@ -81,7 +81,7 @@ describe('telemetry while PostgreSQL hangs', () => {
 })
 
 describe('the log during an outage', () => {
-  test('PostgreSQL: told once, then counted, and told when it is over', async (t) => {
+  test('PostgreSQL: logged once, then counted, and logged when it is over', async (t) => {
     const postgres = await startPostgres()
     const service = await startService('postgres', { DATABASE_URL: postgres.url, LOG_LEVEL: 'info' })
     t.after(async () => {
@@ -116,7 +116,7 @@ describe('the log during an outage', () => {
     assert.match(service.log(), /"status":200.*"msg":"request"}\n$/)
   })
 
-  test('Redis: told when it is lost and when it is back, also if no request needs it', async (t) => {
+  test('Redis: logged when it is lost and when it is back, even if no request needs it', async (t) => {
     const redis = await startRedis()
     const service = await startService('sqlite', { REDIS_URL: redis.url })
     t.after(async () => {

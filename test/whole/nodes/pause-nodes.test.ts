@@ -27,7 +27,7 @@ describe('a pause on two nodes', () => {
     await stop()
   })
 
-  test('ends what the models of the other node say within a second, in every door, and each run continues', () =>
+  test('stops the models of the other node within a second, on every channel, and each run continues later', () =>
     inTime(WITHIN_MS, async () => {
       model.reset()
       const agent = await newAgent(one, { model: 'local/m' })
@@ -63,7 +63,7 @@ describe('a pause on two nodes', () => {
         const refused = await node.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
         assert.ok(refused.body.error.message.endsWith(REASON))
       }
-      // A node that starts meanwhile is paused too.
+      // A node that starts meanwhile is paused, too.
       const third = await one.beside()
       const refused = await third.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
       assert.equal(refused.body.error.code, 'agent_paused')

@@ -14,9 +14,9 @@ import { until } from '../../support/running/until.ts'
 import { freshPostgres } from '../../support/stores/fresh-store.ts'
 import { startNetwork } from '../../support/stores/silent-network.ts'
 
-/** No packet arrives any more, and nobody says so: the network's way to fail that no socket notices. */
-describe('a network to PostgreSQL that falls silent', () => {
-  test('fails what waits for an answer, and everything continues when it is back', async (t) => {
+/** No packets arrive, and no error is reported: a network failure that no socket notices. */
+describe('a network connection to PostgreSQL that goes silent', () => {
+  test('makes waiting requests fail, and everything works again when it is back', async (t) => {
     const { storage, network } = await openBehindProxy(t)
     const asked = () => storage.db.selectFrom('settings').select('name').execute()
     await inOneAttempt(async () => void (await asked()))
@@ -63,7 +63,7 @@ describe('a network to PostgreSQL that falls silent', () => {
     await until('the change is heard', async () => (await verify()) === 'revoked')
   })
 
-  test('a store can be closed during it', async (t) => {
+  test('does not prevent closing the database', async (t) => {
     const { storage, network } = await openBehindProxy(t)
     await until('changes are heard of', () => storage.hears())
     network.silence()
@@ -72,7 +72,7 @@ describe('a network to PostgreSQL that falls silent', () => {
     assert.ok(performance.now() - started < 10_000 * PATIENCE)
   })
 
-  test('a process that stood still itself finds the answer that came meanwhile', async (t) => {
+  test('a process that was suspended uses a reply that arrived meanwhile', async (t) => {
     const database = await freshPostgres()
     const storage = await openStorage({ data: '', database: { url: database.url, poolSize: 1, silentMs: 300 } })
     t.after(async () => {
@@ -87,7 +87,7 @@ describe('a network to PostgreSQL that falls silent', () => {
     })
   })
 
-  test('a process that stood still while it connected is connected nevertheless', async (t) => {
+  test('a process that was suspended while connecting is connected afterwards', async (t) => {
     const database = await freshPostgres()
     const storage = await openStorage({ data: '', database: { url: database.url, poolSize: 3 } })
     t.after(async () => {
@@ -99,7 +99,7 @@ describe('a network to PostgreSQL that falls silent', () => {
     await Promise.all(asked)
   })
 
-  test('a statement that takes long but whose server is there is not cut off before its time', async (t) => {
+  test('a slow statement is not aborted before its time limit', async (t) => {
     const { storage } = await openBehindProxy(t)
     await inOneAttempt(async () => void (await sql`select pg_sleep(0.3)`.execute(storage.db)))
     await assert.rejects(sql`select pg_sleep(5)`.execute(storage.db), (error) => isPassing(error))

@@ -6,7 +6,7 @@ import { until } from '../../support/running/until.ts'
 import { startService } from '../../support/service/service.ts'
 import { startRedis } from '../../support/stores/redis.ts'
 
-test('a Redis that takes connections and says nothing is left, and found again when it speaks', async (t) => {
+test('a Redis that accepts connections but does not answer is disconnected, and used again when it answers', async (t) => {
   const redis = await startRedis()
   t.after(() => redis.close())
   const { hostname, port } = new URL(redis.url)

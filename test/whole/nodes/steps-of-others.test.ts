@@ -40,7 +40,7 @@ const askFor = (nodes: ReturnType<typeof startNodes>, request_id: string) =>
     steps: [{ id: 'look', type: 'tool', tool: 'look', arguments: {} }],
   })
 
-test('steps that are asked of another node may take long where the run is', async (t) => {
+test('steps requested through another node can take a long time', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const nodes = startNodes('req_1')
   const told = askFor(nodes, 'req_1')
@@ -61,7 +61,7 @@ test('a run that no node has is not found, and its steps are sent to none', asyn
   )
 })
 
-test('a remote agent asks any node, and the token of a run that is over counts for rates and asks none', async (t) => {
+test("a remote agent can use any node, and requests with an ended run's token count toward the rate limit only", async (t) => {
   const tiers = JSON.stringify({ few: { requestsPerMinute: 60, burst: 5 } })
   const limits = { MOORAGE_LIMITS__TIERS: tiers, MOORAGE_LIMITS__DEFAULT_TIER: 'few' }
   const first = await startService('postgres', { ...LOCAL_TOOLS, ...limits })
@@ -103,7 +103,7 @@ test('a remote agent asks any node, and the token of a run that is over counts f
   )
 })
 
-test('a node that stands still for some seconds is asked again, and then does the steps', async (t) => {
+test('a suspended node is asked again later, and then executes the steps', async (t) => {
   const settings = { ...LOCAL_TOOLS, MOORAGE_MASTER_KEY: '00'.repeat(32) }
   const asked = await startService('postgres', settings)
   t.after(() => asked.stop())

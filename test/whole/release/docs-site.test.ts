@@ -48,7 +48,7 @@ describe('npm run docs', () => {
     return path === '' ? page : file === '' || file === '.' || file.endsWith('/') ? join(file, 'index.html') : file
   }
 
-  test('makes a page of every document, with a menu that has all of them', () => {
+  test('creates a page for every document, with a menu that lists all of them', () => {
     const documents = globSync(['docs/**/*.md', 'examples/**/README.md'], { cwd: root })
     for (const document of documents) {
       const page = document
@@ -92,7 +92,7 @@ describe('npm run docs', () => {
     assert.deepEqual(globSync('**/*.{woff,woff2,ttf}', { cwd: site }), [])
   })
 
-  test('has the API for programs, and says what there is for language models', () => {
+  test('includes the OpenAPI document, and an index for language models', () => {
     assert.equal(JSON.parse(read('openapi.json')).openapi, '3.1.0')
     assert.match(read('reference/index.html'), /Invoke an agent/)
     const llms = read('llms.txt')
@@ -102,7 +102,7 @@ describe('npm run docs', () => {
     assert.match(read('quick-start.md'), /^# Quick start/)
   })
 
-  test('in a browser: it asks only its own host, searches, and is dark if wanted', {
+  test('in a browser, it requests only its own host, can be searched, and can be dark', {
     skip: !chromium && 'there is no chromium on this machine',
   }, async (t) => {
     const server = await startLocalServer((request, response) => {

@@ -99,7 +99,7 @@ describe('the Python package', () => {
     }
   })
 
-  test('as a WSGI application answers only calls that are signed', async () => {
+  test('as a WSGI application, accepts only signed calls', async () => {
     const program = `
 import io, json, sys
 from moorage import agent_app

@@ -11,7 +11,7 @@ const MOST_MS = 75
 const RECEIPTS = 15
 const NEWLINE = 10
 
-onAnyEngine('receipts of invocations that were given much', (service) => {
+onAnyEngine('receipts of invocations with a long conversation', (service) => {
   /** An agent that a user has asked so often, each time with nearly a megabyte of earlier conversation. */
   const askedAgent = async (user_id: string) => {
     const agent = await newAgent(service())
@@ -27,8 +27,8 @@ onAnyEngine('receipts of invocations that were given much', (service) => {
     return agent
   }
 
-  describe('delay no one', () => {
-    test('in lists of one agent and of all', async () => {
+  describe('do not block other requests', () => {
+    test('in the lists of one agent and of all agents', async () => {
       const agent = await askedAgent('lister')
       for (const path of [`/v1/agents/${agent}/invocations?limit=100`, '/v1/invocations?limit=100&user_id=lister']) {
         const ms = await leastLongestPass(async () => {
@@ -56,7 +56,7 @@ onAnyEngine('receipts of invocations that were given much', (service) => {
     })
   })
 
-  test('a page whose texts are large has fewer of them, and says where to continue', async () => {
+  test('a page with large texts has fewer of them, and says where to continue', async () => {
     const agent = await newAgent(service())
     const invoke = () =>
       service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'ö'.repeat(100_000) } })

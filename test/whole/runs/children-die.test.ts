@@ -7,7 +7,7 @@ import { ENGINES } from '../../support/service/service.ts'
 import { SIGNING_SECRET, startRemote } from '../../support/slices/remote-agents.ts'
 
 for (const engine of ENGINES) {
-  test(`kill -9 on ${engine}: of two agents that a remote one has called, the one that has ended is not run again, and none begins twice`, async (t) => {
+  test(`kill -9 on ${engine}: of two agents that a remote agent called, the finished one is not run again, and none starts twice`, async (t) => {
     const calls: string[] = []
     const release = Promise.withResolvers<void>()
     const server = await startLocalServer(async (request, response) => {

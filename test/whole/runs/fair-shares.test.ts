@@ -17,9 +17,9 @@ const invoke = (project: Service, agent: string, body: object) =>
   project.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go', ...body } })
 
 onAnyEngine(
-  'what a process has a fixed number of',
+  'resources that all projects share',
   (service) => {
-    test('hanging conversations of one project do not use up the space for all others', async (t) => {
+    test('unfinished conversations of one project do not use up the memory for all others', async (t) => {
       const held = await holdRuns(t)
       const [noisy, quiet] = [await newProject(service(), 'noisy'), await newProject(service(), 'quiet')]
       const long = 'x'.repeat(95_000)
@@ -48,7 +48,7 @@ onAnyEngine(
       await Promise.all(hanging)
     })
 
-    test('PDFs of one project do not delay that of another, and one that many want is read once', async () => {
+    test("one project's PDFs do not delay another's, and a PDF in many requests is read once", async () => {
       const [noisy, quiet] = [await newProject(service(), 'readers'), await newProject(service(), 'reader')]
       const [many, one] = [await newAgent(noisy), await newAgent(quiet)]
       const attached = (text: string) => ({ attachments: [{ data: Buffer.from(text).toString('base64') }] })
@@ -73,7 +73,7 @@ onAnyEngine(
       void Promise.allSettled(long)
     })
 
-    test('schemas of one project that take long delay neither reviews nor checks of another', async () => {
+    test("one project's slow schemas do not delay another's checks", async () => {
       const [noisy, quiet] = [await newProject(service(), 'backtracking'), await newProject(service(), 'plain')]
       const output = (pattern: string) => ({
         schema: { type: 'object', required: ['a'], properties: { a: { type: 'string', pattern } } },

@@ -75,7 +75,7 @@ for (const engine of ANY_ENGINE) {
       for (const end of ends.toReversed()) await end()
     })
 
-    test('one that carried an Idempotency-Key can be asked for again at once', async () => {
+    test('a run with an Idempotency-Key can be retried immediately', async () => {
       assert.equal(await keyed, undefined)
       const started = performance.now()
       assert.equal((await askRetried())?.status, 200)
@@ -88,7 +88,7 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
-    test('one in the background starts over and completes', async () => {
+    test('a background run starts again and completes', async () => {
       await until('the answer', async () => (await service.call('GET', background)).data.status === 'completed')
       const { data: done } = await service.call('GET', background)
       assert.equal(done.response, 'There was a ship')
@@ -96,7 +96,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(pagination.total, 1)
     })
 
-    test('a stream that is resumed says that the answer started again, and sends all of it', async () => {
+    test('a resumed stream says that the answer starts again, and sends all of it', async () => {
       for (const when of ['while it runs or soon after', 'afterwards']) {
         const events = await allEvents(await service.open(`${told}/stream`, { 'Last-Event-ID': '1.15.0' }))
         const heard = events.map(({ event, data: said }) => [event, (said as { text?: string }).text ?? ''])
@@ -109,7 +109,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(receipt.response, 'There was a ship')
     })
 
-    test('one that someone waited for is marked failed, with its log, metric and event', async () => {
+    test('a synchronous run is marked as failed, with its log, metric and event', async () => {
       assert.equal(await awaited, undefined)
       const list = '/v1/agents/waiter/invocations'
       await until('the end', async () => (await service.call('GET', list)).data[0].status === 'failed')

@@ -44,7 +44,7 @@ onAnyEngine(
       return String(ids.at(-1))
     }
 
-    test('many short requests that continue it delay no one, and each loads a bounded part of it', async () => {
+    test('many short requests that continue it do not block others, and each loads a limited part of it', async () => {
       const agent = await newAgent(service())
       const last = await conversation(agent, 8, 800_000)
       const ids: (string | undefined)[] = []
@@ -68,7 +68,7 @@ onAnyEngine(
       assert.ok(prompt < 100, `prompt: ${prompt} ms`)
     })
 
-    test('503 with Retry-After when no room becomes free', async () => {
+    test('503 with Retry-After if no memory becomes free for it', async () => {
       const agent = await newAgent(service())
       const { body } = await respond(agent, { input: 'Ahoy' })
       const { earlier } = partsOf(service())
@@ -85,7 +85,7 @@ onAnyEngine(
       assert.equal((await respond(agent, { input: 'And now?', previous_response_id: body.id })).status, 200)
     })
 
-    test('a run in the background that waits for room can be cancelled', async (t) => {
+    test('a background run that waits for memory can be cancelled', async (t) => {
       const agent = await newAgent(service())
       const { body: first } = await respond(agent, { input: 'Ahoy' })
       const { earlier } = partsOf(service())
@@ -101,7 +101,7 @@ onAnyEngine(
       assert.equal(cancelled.body.data?.status, 'cancelled', cancelled.text)
     })
 
-    test('a run that continues after its node died and finds no room keeps what it has done and spent', async (t) => {
+    test('a run that continues after its node died, and gets no memory, keeps its steps and costs', async (t) => {
       const held = await holdRuns(t)
       const rules = [
         { match: { equals: 'Ahoy' }, reply: 'Ahoy' },

@@ -19,7 +19,7 @@ const LOST = 'A call to local/priced was in progress when its node stopped, so t
 const never = new Promise<void>(() => {})
 
 for (const engine of ENGINES) {
-  test(`kill -9 during a call: it counts with what it held, is reported as lost, and events come once, on ${engine}`, async (t) => {
+  test(`kill -9 during a call: its reservation is counted as spent, it is reported as lost, and events are sent once, on ${engine}`, async (t) => {
     const model = await startModelServer()
     t.after(() => model.close())
     const inbox = await openInbox(t)
@@ -110,7 +110,7 @@ describe('budgets between two nodes', () => {
   const invoke = (agent: string, at: Service) =>
     at.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the sea?' } })
 
-  test('events come once each, whichever node reaches a threshold', async (t) => {
+  test('each event is sent once, whichever node reaches a threshold', async (t) => {
     const { agent, inbox, hook, spent } = await furnish(t, { runs: 20 })
     const replies = await Promise.all(Array.from({ length: 40 }, (_, i) => invoke(agent, i % 2 ? one : other)))
     assert.equal(replies.filter(({ status }) => status === 200).length, 20)
@@ -129,7 +129,7 @@ describe('budgets between two nodes', () => {
     assert.equal(body.pagination.total, 3)
   })
 
-  test('a node that was taken for dead corrects what was counted as lost', async (t) => {
+  test('a node that was considered dead corrects what was counted as lost', async (t) => {
     const lost = await until('a call that is taken for lost until it is answered', async () => {
       model.reset()
       const { agent, spent } = await furnish(t, { tokens: 1_000 })

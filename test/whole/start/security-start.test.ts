@@ -27,8 +27,8 @@ async function start(t: TestContext, yaml: string, env: Record<string, string> =
   return { code: await code, stdout, stderr, folder }
 }
 
-describe('a start that could not keep what the configuration promises', { concurrency: true }, () => {
-  test('lists every mistake with its place and ends with 2, before anything is made or listens', async (t) => {
+describe("a start with a configuration that can't be fulfilled", { concurrency: true }, () => {
+  test('lists every error with its place and exits with 2, before it creates or listens to anything', async (t) => {
     const yaml = [
       'server:',
       '  tls:',
@@ -84,7 +84,7 @@ describe('a start that could not keep what the configuration promises', { concur
     ],
   }
   for (const [name, [yaml, env, expected]] of Object.entries(refused)) {
-    test(`2 for ${name}`, async (t) => {
+    test(`exits with 2 for ${name}`, async (t) => {
       const { code, stdout, stderr } = await start(t, yaml, env)
       assert.deepEqual([code, stdout], [2, ''])
       assert.match(stderr, expected)

@@ -19,8 +19,8 @@ async function startElsewhere(t: TestContext) {
   return startChildService(t, 'sqlite', { MOORAGE_DATA: data })
 }
 
-describe('what a start prints', () => {
-  test('how to take another port, where this one is taken', async (t) => {
+describe('the output of a start contains', () => {
+  test('how to use another port if this one is in use', async (t) => {
     const service = await startChildService(t, 'sqlite')
     const { port } = new URL(service.url())
     const home = dirname(service.data)
@@ -31,7 +31,7 @@ describe('what a start prints', () => {
     assert.match(stderr, /EADDRINUSE.*\n.*To use another port, set PORT=\d+/)
   })
 
-  test('a command that makes a new key, also where the address of the service is exported', async (t) => {
+  test("a command that creates a new key, even if the service's URL is exported", async (t) => {
     const service = await startElsewhere(t)
     const [, command] = /Lost it\? npm run -s moorage -- (.+)/.exec(service.output()) ?? []
     assert.ok(command, service.output())
@@ -43,7 +43,7 @@ describe('what a start prints', () => {
     assert.match(stdout, /^mrg_\w+\n$/)
   })
 
-  test('a command that makes another link to this console, whatever its port and data folder are', async (t) => {
+  test('a command that creates another link to this console, whatever its port and data folder', async (t) => {
     const service = await startElsewhere(t)
     const [, command] = /Open   npm run -s moorage -- (.+?)   /.exec(service.output()) ?? []
     assert.ok(command, service.output())
@@ -66,7 +66,7 @@ describe('what a start prints', () => {
     ['npx moorage', { npm_command: 'exec', npm_lifecycle_event: 'npx' }],
     ['npm run -s moorage --', { npm_command: 'run', npm_lifecycle_event: 'moorage' }],
   ] as const) {
-    test(`its commands as the person typed the one that started it: ${typed}; the URL is the public one`, async (t) => {
+    test(`commands as the user typed the one that started it: ${typed}; and the public URL`, async (t) => {
       const home = await mkdtemp(join(tmpdir(), 'moorage-public-'))
       t.after(() => rm(home, { recursive: true, force: true }))
       const url = 'https://agents.example.com/moorage'

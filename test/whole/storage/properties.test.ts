@@ -33,7 +33,7 @@ onOneEngine(
   SAMPLE_SETTINGS,
 )
 
-onOneEngine('no request that is none gives a 5xx', (service) => {
+onOneEngine('no malformed request causes a 5xx', (service) => {
   test('paths of any kind', () =>
     fc.assert(
       fc.asyncProperty(fc.array(nastyText, { maxLength: 4 }), fc.constantFrom('GET', 'POST'), async (words, method) => {
@@ -44,7 +44,7 @@ onOneEngine('no request that is none gives a 5xx', (service) => {
       { numRuns: RUNS * 4 },
     ))
 
-  test('bytes that are not even JSON', () =>
+  test('with bytes that are not JSON', () =>
     fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 60 }), async (bytes) => {
         assert.ok((await postBytes(service(), bytes)) < 500)

@@ -20,7 +20,7 @@ const WITHIN = { timeout: 240_000 * PATIENCE }
 
 for (const engine of ENGINES) {
   describe(`a slow read on ${engine}`, () => {
-    test('delays no one, not even those who asked right behind it', WITHIN, () =>
+    test('does not delay other reads, even those requested right after it', WITHIN, () =>
       withStorage(engine, { readTimeout: 120_000 }, (storage) =>
         inOneAttempt(async (attempt) => {
           const { db } = storage
@@ -55,13 +55,13 @@ for (const engine of ENGINES) {
       }),
     )
 
-    test('in a transaction has no limit of its own: its changes are wanted whole', WITHIN, () =>
+    test('in a transaction has no limit, because its changes must be complete', WITHIN, () =>
       withStorage(engine, { readTimeout: 100 }, async (storage) => {
         await storage.transaction((db) => slowly(engine).execute(db))
       }),
     )
 
-    test('anyone who has committed reads it, whichever thread reads', WITHIN, () =>
+    test('sees what was committed before, whichever thread reads it', WITHIN, () =>
       withStorage(engine, {}, async ({ db }) => {
         const slow = slowly(engine).execute(db)
         for (let i = 0; i < 30; i++) {
@@ -78,7 +78,7 @@ for (const engine of ENGINES) {
       }),
     )
 
-    test('is 504 for the client that asked', WITHIN, () =>
+    test('is 504 for its client', WITHIN, () =>
       withService(
         engine,
         async (service) => {
@@ -104,8 +104,8 @@ for (const engine of ENGINES) {
   })
 }
 
-describe('a read on postgres that ends at its limit', () => {
-  test('takes no statement with it that comes behind it on the same connection', WITHIN, async () => {
+describe('a PostgreSQL read that ends at its limit', () => {
+  test('does not affect the next statement on the same connection', WITHIN, async () => {
     const database = await freshPostgres()
     const storage = await openStorage({ data: '', database: { url: database.url, poolSize: 1, readTimeout: 100 } })
     try {

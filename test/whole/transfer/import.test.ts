@@ -18,7 +18,7 @@ import {
   storeEnv,
 } from '../../support/slices/transfers.ts'
 
-onBothEngines('an import that can be trusted', (service, engine) => {
+onBothEngines('a verified import', (service, engine) => {
   let source: Service
   let shop: Service
   let shell: Shell
@@ -54,7 +54,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
     assert.equal((await service().call('DELETE', `/v1/projects/${name}?name=${name}`)).status, 200)
   }
 
-  test('reports the rows that the target has, and says that they are equal', async () => {
+  test('reports the rows in the target, and that they are equal', async () => {
     const { tables, differences } = await imported(shell, service(), sealed, '--as', 'equal')
     const again = await exported(shell, service(), '--project', 'equal', '--with', 'all')
     const steady = ({ table }: { table: string }) => !table.includes('metric')
@@ -103,7 +103,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
     await remove('changed')
   })
 
-  test('the choice of secrets belongs to the import: another one is refused, and the report tells the first', async () => {
+  test('keeps its choice of secrets: another choice is refused, and the report names the first one', async () => {
     await die(sealed, 'mixed', 3)
     const other = await onStore(shell, service(), 'import', sealed, '--skip-secrets')
     assert.equal(other.code, 1)
@@ -124,7 +124,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
     await remove('bare')
   })
 
-  test('what an unfinished import has left can be removed, also from the default project, and it begins anew', async () => {
+  test('can be discarded when unfinished, even from the default project, and then starts again', async () => {
     const fresh = await startService(engine)
     try {
       const { db: store } = storageOf(fresh)
@@ -166,7 +166,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
     }
   })
 
-  test('a project that is deleted in the middle can be imported at once, and is counted once', async () => {
+  test('can be repeated immediately if its project was deleted partway, and its usage is counted once', async () => {
     const fresh = await startService(engine)
     try {
       const { db: store } = storageOf(fresh)
@@ -189,7 +189,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
     }
   })
 
-  test('what was spent here stays as it is when a deleted project comes back; other values are refused', async () => {
+  test("keeps this service's own usage when a deleted project is imported again; changed values are refused", async () => {
     const first = await imported(shell, service(), file, '--as', 'spends')
     assert.equal(first.known_calls, RUNS, 'of the project before, which is gone')
     const spends = inProject(service(), 'spends')
@@ -212,7 +212,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
     assert.equal((await service().call('GET', '/v1/projects/dearer')).status, 404)
   })
 
-  test('an import that is refused in the middle names the way out', async () => {
+  test('says what to do if it is refused partway', async () => {
     const at = join(shell.folder, 'refused')
     const others = await db().selectFrom('agents').select('id').where('project_id', '=', 'prj_default').execute()
     forgeRows(file, at, 'ledger', (rows) =>
@@ -224,7 +224,7 @@ onBothEngines('an import that can be trusted', (service, engine) => {
     assert.equal((await discard('refused')).code, 0)
   })
 
-  test('a pause that is given another reason still holds the import together', async () => {
+  test('keeps the project paused even if the pause gets another reason', async () => {
     await die(file, 'held', 4)
     const held = inProject(service(), 'held')
     assert.equal((await held.call('POST', '/v1/pause', { body: { reason: 'Moving' } })).status, 200)

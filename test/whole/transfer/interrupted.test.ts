@@ -16,7 +16,7 @@ const RUNS = 30
 const HOUR_MS = 3_600_000
 
 for (const engine of ENGINES) {
-  describe(`an import into ${engine} that is interrupted`, () => {
+  describe(`an interrupted import into ${engine}`, () => {
     let source: Service
     let target: Service
     let shell: Shell
@@ -37,7 +37,7 @@ for (const engine of ENGINES) {
       await target.stop()
     })
 
-    test('continues where it was after kill -9, while the service runs: equal', async () => {
+    test('continues where it stopped after kill -9, while the service runs, and the result is equal', async () => {
       const task = { env: storeEnv(target), cwd: shell.folder, path: file, as: 'copy' }
       let deaths = 0
       for (let isCommitted = false; deaths < 100; isCommitted = !isCommitted) {
@@ -63,7 +63,7 @@ for (const engine of ENGINES) {
       assert.equal(body.pagination.total, RUNS, 'the counts that triggers keep')
     })
 
-    test('loses nothing to the sweep of a service that runs meanwhile, although files come before what they belong to', async () => {
+    test("loses nothing to the running service's sweeps, even though files are imported before their references", async () => {
       const other = await startService(engine)
       try {
         const { db } = storageOf(other)
@@ -83,7 +83,7 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('is not resumed by a request, and begins anew at once if it was deleted', async () => {
+    test("can't be resumed by a request, and starts again immediately if its project was deleted", async () => {
       const other = await startService(engine)
       try {
         const task = { env: storeEnv(other), cwd: shell.folder, path: file, as: 'half', isCommitted: true }
@@ -97,7 +97,7 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('two processes do not import the same file at once', async () => {
+    test("can't be run by two processes at the same time", async () => {
       const other = await startService(engine)
       try {
         const runs = await Promise.all([1, 2].map(() => onStore(shell, other, 'import', file, '--as', 'twice')))
