@@ -14,8 +14,8 @@ import { keepTimes, longestFirst, rememberTimes } from '../test/support/running/
 import { writeFileList } from '../test/support/running/file-list.ts'
 import { PATIENCE } from '../test/support/running/patience.ts'
 import { slowestFiles } from '../test/support/running/slowest.ts'
+import { testEnv } from '../test/support/running/test-env.ts'
 import { TEST_LIMIT_MS } from '../test/support/running/time-limit.ts'
-import { childEnv } from '../test/support/service/child.ts'
 import { pgbouncerPath } from '../test/support/stores/pgbouncer.ts'
 import { startPostgres } from '../test/support/stores/postgres.ts'
 import { redisEngine } from '../test/support/stores/redis.ts'
@@ -89,21 +89,7 @@ async function postgresVersion(url) {
 async function run() {
   const list = writeFileList(folder, files)
   const entries = writeEntries()
-  const env = {
-    ...process.env,
-    ...childEnv(),
-    MOORAGE_TEST_POSTGRES: postgres,
-    MOORAGE_TEST_REDIS: givenRedis,
-    MOORAGE_TEST_CHROMIUM: chromium,
-    MOORAGE_TEST_ALL: isAll ? '1' : '',
-    MOORAGE_TEST_ONCE: isOnce ? '1' : '',
-  }
-  // A service under test must not find the developer's own servers by accident.
-  delete env.DATABASE_URL
-  delete env.REDIS_URL
-  // Nor may a proxy of this machine come between a test and what it starts on loopback.
-  delete env.NODE_USE_ENV_PROXY
-  env.NO_PROXY = env.no_proxy = ['127.0.0.1', 'localhost', '::1', process.env.NO_PROXY ?? process.env.no_proxy].join()
+  const env = testEnv({ postgres, redis: givenRedis, chromium, isAll, isOnce })
 
   const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout']
   const slowest = join(folder, 'slowest-tests.txt')

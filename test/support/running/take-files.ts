@@ -10,8 +10,10 @@ const ROOT = resolve(import.meta.dirname, '../../..')
 const GRACE_MS = 30_000
 
 type Limits = { graceMs?: number; fileMs?: number; standstillMs?: number }
+type Options = Limits & { ended?: (file: string) => void }
 
-export async function takeFiles(folder: string, { graceMs = GRACE_MS, ...limits }: Limits = {}): Promise<void> {
+export async function takeFiles(folder: string, options: Options = {}): Promise<void> {
+  const { graceMs = GRACE_MS, ended, ...limits } = options
   const list = openFileList(folder)
   const watch = watchFiles(list.notes, limits)
   const runner = await loadRunner()
@@ -23,6 +25,7 @@ export async function takeFiles(folder: string, { graceMs = GRACE_MS, ...limits 
     current = file
     watch.begin(file)
     await runFile(runner, file)
+    ended?.(file)
   }
   watch.end()
   failIfLeftOpen(list.note, graceMs)
