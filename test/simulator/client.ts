@@ -225,7 +225,9 @@ async function find(client: Client, project: string, path: string, isMeant: (ite
 
 /** The client that asks may not know the id: it is looked up by the text of the message. */
 async function idOfRun(client: Client, act: { agent: string; project: string; message: string }): Promise<string> {
-  for (const [id, message] of client.runs) if (message === act.message) return id
+  // A request that failed and was sent again has two IDs. The run has the later one.
+  const known = [...client.runs].findLast(([, message]) => message === act.message)
+  if (known) return known[0]
   const path = `/v1/agents/${act.agent}/invocations?limit=100`
   const found = await find(client, act.project, path, (item) => String(item['message']).startsWith(`${act.message} `))
   if (!found) return 'req_00000000000000000000000000'
