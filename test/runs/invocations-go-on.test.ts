@@ -84,6 +84,21 @@ onManyNodes(
       },
     )
 
+    betweenNodes(engine)(
+      'when the connection breaks while the end of a run without a key is written: the client gets the answer too',
+      async () => {
+        const agent = await newAgent(service(), answering(1))
+        const takeBack = await breakConnectionOnce(service(), 'the end of a run')
+        const { status, body, text } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
+          body: { message: 'go' },
+        })
+        await takeBack()
+        assert.equal(status, 200, text)
+        const receipt = await service().call('GET', `/v1/agents/${agent}/invocations/${body.data.request_id}`)
+        assert.equal(receipt.body.data.status, 'completed', receipt.text)
+      },
+    )
+
     test("when its end can't be written", async () => {
       const { send, runs } = await begin(service(), calling())
       const takeAgain = await refuse(service(), 'the end of a run')

@@ -10,7 +10,7 @@ import { auditTarget, type Operation } from '../../operation.ts'
 import type { GivenInput } from '../../runtime/given.ts'
 import { tellMisshapen } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
-import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
+import { commitBriefly, commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
 import type { Lease } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
@@ -104,7 +104,7 @@ async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: 
     committed = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
     const isWritten = held
       ? await writeHeld(parts, { entry, lease }, committed, held)
-      : await parts.journal.commit(entry)
+      : await commitBriefly(entry, lease, parts)
     return isWritten ? COMMITTED : undefined
   }
   const result = await operation.run(input, contextOf(parts, call, channel, { db, commitReply, repeatable: held }))

@@ -6,11 +6,16 @@ import type { Journal } from './journal.ts'
 
 const COMMIT_AGAIN_MS = 500
 
+/** How long a client without an `Idempotency-Key` waits for the database. It can't get the answer with another request. */
+const BRIEFLY_MS = 2_000
+
+type CommitParts = { journal: Journal; now: () => number }
+
 /** While the database is unavailable and the lease lasts, the entry is kept and retried. */
 export async function commitPatiently(
   entry: JournalEntry,
   lease: Lease | undefined,
-  { journal, now }: { journal: Journal; now: () => number },
+  { journal, now }: CommitParts,
 ): Promise<boolean> {
   for (;;) {
     try {
@@ -20,4 +25,10 @@ export async function commitPatiently(
       await delay(COMMIT_AGAIN_MS, undefined, { ref: false })
     }
   }
+}
+
+/** The same, but not longer than the client of the run should wait. A connection that broke is replaced by then. */
+export function commitBriefly(entry: JournalEntry, lease: Lease | undefined, parts: CommitParts): Promise<boolean> {
+  const until = parts.now() + BRIEFLY_MS
+  return commitPatiently(entry, lease && { ...lease, until: Math.min(lease.until, until) }, parts)
 }
