@@ -6,7 +6,7 @@ import type { Journal } from './journal.ts'
 
 const COMMIT_AGAIN_MS = 500
 
-/** While the database is unavailable and the lease lasts, the entry is kept and retried. */
+/** Commits an entry. While the database is unavailable and the lease lasts, the entry is kept and retried. */
 export async function commitPatiently(
   entry: JournalEntry,
   lease: Lease | undefined,
