@@ -231,9 +231,7 @@ export class Runtime {
     await Promise.all([this.#runners.equipment.close(), this.#schemaCheck.close()])
   }
 
-  /**
-   * Passes on the steps that a remote agent requests. Undefined if this attempt of the run isn't active on this node.
-   */
+  /** Passes on the steps that a remote agent requests. Undefined if this attempt isn't active on this node. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     return this.#runners.remote.takeSteps(request_id, attempt, steps)
   }
@@ -269,8 +267,7 @@ function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log
     return { ...failed, reason: 'timeout' as const, message: late }
   }
   if (error instanceof AgentFailure) {
-    // The error's message names the budget and the amount used. It is returned when the run ends, so it isn't logged
-    // here.
+    // The error's message is returned when the run ends. It names the budget and the amount, so it isn't logged here.
     if (!(error instanceof SpendingRefused)) log('error', error.message, error.detail)
     if (error instanceof ModelFailure && error.detail['status'] === TOO_MANY_REQUESTS) {
       const after_ms = error.retry?.after_ms
