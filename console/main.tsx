@@ -10,21 +10,21 @@ import { matchRoute } from './routes.ts'
 import { App } from './shell/app.tsx'
 import { watchPaletteKey } from './shell/palette-state.ts'
 
-// Browsers load the icon again when the path changes. A relative address would then be wrong, so it is made absolute.
+// Browsers load the icon again when the path changes. A relative URL would then be wrong, so it is made absolute.
 for (const link of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) link.setAttribute('href', link.href)
 watchLocation((path) => matchRoute(path) !== undefined)
 watchProject()
 watchPaletteKey()
 watchFragment()
 restoreTheme()
-// What fails where no page can say so, such as an Undo or a sign-out.
+// Shows errors that no page can show, such as those of an undo or a sign-out.
 addEventListener('unhandledrejection', (event) => {
   if (!(event.reason instanceof MoorageError)) return
   event.preventDefault()
   if (session.peek()) toast(event.reason.message)
 })
-// Known before a dialog gives it away: css/base.css.
-// The width of the root does not say it: it counts the room as its own while there is nothing to scroll.
+// The scrollbar's width, measured before a dialog hides the scrollbar (css/base.css). The root element's width doesn't
+// show it, because it includes the scrollbar's space while there is nothing to scroll.
 document.documentElement.style.setProperty('--gutter', `${innerWidth - document.body.offsetWidth}px`)
 const root = document.getElementById('app')
 if (root) render(<App />, root)

@@ -9,14 +9,14 @@ export type Params = Record<string, string>
 
 export type PageComponent = ComponentType<{ params: Params }>
 
-/** Without a right to any of the operations that it `needs`, a page has nothing to show. */
+/** A page, and the operations that it `needs`. If the reader may call none of them, it has nothing to show. */
 type Route = { path: string; needs: OperationId[]; load(): Promise<PageComponent> }
 
 const pages = () => import('./pages/all-pages.ts')
 
 const HomePage = () => h(AgentsPage, { loadForm: async () => (await pages()).CreateDialog })
 
-/** Every page. The first one comes with the shell; the others are loaded together, when one of them is opened. */
+/** All pages. The first one is loaded with the shell. The others are loaded together, when one of them is opened. */
 const ROUTES: Route[] = [
   { path: '/', needs: ['listOverview'], load: async () => HomePage },
   { path: '/agents', needs: ['listOverview'], load: async () => HomePage },
@@ -53,7 +53,7 @@ const ROUTES: Route[] = [
   { path: '/keys/:key', needs: ['getKey'], load: async () => (await pages()).KeyPage },
 ]
 
-/** `isFirst`: in the bar of a phone, which has room for four and a menu with the others. */
+/** `isFirst` entries are in the bar on a phone, which has room for four and a menu with the others. */
 export type Entry = {
   label: string
   icon: IconName
@@ -63,11 +63,11 @@ export type Entry = {
   isUsed?(): boolean
 }
 
-/** A service that uses no projects, or no people, does not speak of them. */
+/** A service that doesn't use projects or people doesn't mention them. */
 const hasProjects = () => projects.value.length > 0
 const hasPeople = () => session.value?.has_people ?? false
 
-/** The sidebar, in groups. An entry whose operation the reader may not call is not shown. */
+/** The sidebar's groups. An entry is hidden if the reader may not call its operation. */
 const GROUPS: Entry[][] = [
   [
     { label: 'Agents', icon: 'agents', to: '/', needs: 'listOverview', isFirst: true },
@@ -110,7 +110,7 @@ export function matchRoute(path: string): Match | undefined {
   return undefined
 }
 
-/** `/agents/:agent` takes `/agents/hello` apart. */
+/** Matches a path: `/agents/:agent` matches `/agents/hello`. */
 function matchPath(pattern: string, path: string): Params | undefined {
   const expected = pattern.split('/')
   const given = path.replace(/(.)\/$/, '$1').split('/')
@@ -124,7 +124,7 @@ function matchPath(pattern: string, path: string): Params | undefined {
   return params
 }
 
-/** A person may have typed the address: a stray `%` is taken as it is. */
+/** A person may have typed the URL, so a stray `%` is taken literally. */
 function decoded(value: string): string {
   try {
     return decodeURIComponent(value)

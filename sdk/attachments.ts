@@ -4,17 +4,17 @@ import type { RequestOptions } from './request.ts'
 
 type ApiAttachment = NonNullable<Invoke['attachments']>[number]
 
-/** A file of a message: one that is stored, one to be fetched, bytes in base64, or a file or bytes of your own. */
+/** A message's file: a stored file, a URL to fetch, bytes in base64, or a file or bytes of your own. */
 export type Attachable = ApiAttachment | Blob | Uint8Array<ArrayBuffer>
 
-/** The service takes no longer ones. */
+/** The service accepts no longer keys. */
 const LONGEST_KEY = 255
 
 type Uploads = Pick<ReturnType<typeof fileMethods>, 'create'>
 
 /**
- * Uploads what is not stored yet, for the user of the message, and names it by its id. A call that is repeated with the
- * same idempotency key uploads nothing a second time.
+ * Uploads files that aren't stored yet, for the message's user, and refers to them by ID. Repeating a call with the
+ * same idempotency key doesn't upload anything again.
  */
 export async function attach(
   { create }: Uploads,
@@ -28,12 +28,12 @@ export async function attach(
     return { file_id: file.id }
   }
   const attached: ApiAttachment[] = []
-  // One after the other: large files would only slow each other down.
+  // One after the other, because large files would only slow each other down.
   for (const [i, one] of attachments.entries()) attached.push(isBytes(one) ? await upload(one, i) : one)
   return attached
 }
 
-/** Whether it has to be uploaded. */
+/** Whether it must be uploaded. */
 export function isBytes(one: Attachable): one is Blob | Uint8Array<ArrayBuffer> {
   return one instanceof Blob || one instanceof Uint8Array
 }

@@ -24,7 +24,7 @@ export function attemptsBetween(
   return attempts.filter(({ number }) => number > from && number <= to)
 }
 
-/** What a person decides, and a wait, are steps of the attempt that ended with them. */
+/** A person's decision and a wait are steps of the attempt that ended with them. */
 function isAwaited(step: InvocationStep, { number }: Attempt): boolean {
   if (step.kind === 'tool') return step.attempt === number && step.child !== undefined
   return step.attempt === number - 1 && (step.kind === 'approval' || step.kind === 'wait')

@@ -1,4 +1,6 @@
-/** Throws if the text is not base64. `Uint8Array.from` blocks the process ten times as long as this loop. */
+/**
+ * Decodes base64. Throws if the text isn't base64. `Uint8Array.from` blocks the process ten times as long as this loop.
+ */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   const text = atob(base64)
   const bytes = new Uint8Array(text.length)

@@ -9,7 +9,7 @@ export type OperationId = keyof Operations
 type Part<Id extends OperationId, Name extends string> =
   Operations[Id] extends Record<Name, infer Given> ? { [K in Name]: Given } : unknown
 
-/** The input that an operation needs and accepts. */
+/** The input that an operation requires and accepts. */
 export type Input<Id extends OperationId> = Part<Id, 'params'> &
   Part<Id, 'body'> &
   (Operations[Id] extends { body?: infer Given } ? { body?: Given } : unknown) &
@@ -28,7 +28,7 @@ type AnyInput = {
   body?: Record<string, unknown> | undefined
 }
 
-/** Calls operations by their id, with the types that the service declares for them. */
+/** Calls operations by their ID, with the types that the service declares for them. */
 export type Caller = {
   call<Id extends OperationId>(id: Id, input: Input<Id>, options?: RequestOptions): Promise<Data<Id>>
   list<Id extends OperationId>(id: Id, input: Input<Id>, options?: RequestOptions): Pages<Item<Id>>
@@ -46,12 +46,12 @@ export function caller({ send, open }: Sender, signal?: AbortSignal): Caller {
     },
     list(id, input, options) {
       const { params, query, body } = input as AnyInput
-      // A key belongs to one request, and every further page is another one.
+      // A key belongs to one request, and every further page is a separate request.
       let given = options
       const load = async (page: Query) => {
         const once = given
         given = { ...options, idempotencyKey: undefined }
-        // A search has its paging in the body, other lists have it in the query.
+        // A search has its paging parameters in the body, and other lists in the query.
         const asked =
           body === undefined ? { params, query: { ...query, ...page } } : { params, body: { ...body, ...page } }
         return readPage<Item<typeof id>>(await ask(id, asked, once))
@@ -68,7 +68,7 @@ export function caller({ send, open }: Sender, signal?: AbortSignal): Caller {
   }
 }
 
-/** The operations that delete the object in their path, and the field of their data that names it. */
+/** The operations that delete the object in their path, and the field of their data that identifies it. */
 export const DELETES: Partial<Record<OperationId, 'id' | 'name'>> = {
   deleteAgent: 'id',
   deleteBudget: 'id',
@@ -86,13 +86,13 @@ function deletedData(id: OperationId, params: Record<string, string> = {}): Reco
   return field && last ? { [field]: params[last], deleted: true } : undefined
 }
 
-/** Fills in the parameters of the path. */
+/** Fills in the path parameters. */
 export function fill(path: string, params: Record<string, string> = {}): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name]
-    // With an empty value, the path of one thing would become the path of a list.
+    // With an empty value, the path of an item would become the path of the list.
     if (!value) throw new TypeError(`${name} must not be empty`)
-    // URLs lose these words, however they are escaped, and the path would name what the thing belongs to.
+    // URL parsers remove these segments no matter how they are escaped, so the path would mean the parent.
     if (value === '.' || value === '..') throw new TypeError(`${name} must not be ${value}`)
     return encodeURIComponent(value)
   })

@@ -43,7 +43,7 @@ export function createClient(options: ClientOptions) {
   const attached = async (given: readonly Attachable[] | undefined, user_id: string | undefined, o: Options = {}) =>
     given ? { attachments: await attach(files, given, user_id, o) } : {}
 
-  /** The request body: a zod shape becomes its JSON Schema, and bytes become uploaded files. */
+  /** The request body. A zod shape becomes its JSON Schema, and bytes become uploaded files. */
   const bodyOf = async ({ output, attachments, ...rest }: Ask<OutputSpec | undefined>, o?: Options) => ({
     ...rest,
     ...(output !== undefined && { output: outputOf(output) }),
@@ -57,8 +57,8 @@ export function createClient(options: ClientOptions) {
       /**
        * Resolves with the answer. If you stop waiting, the run continues; use `stream` to cancel it instead. If the run
        * has to wait, this rejects with the code `waiting` and the run's `request_id`, and the run continues later. With
-       * `output`, a zod schema or a JSON Schema, the answer has a value of that type. Files and bytes in `attachments` are
-       * uploaded first.
+       * `output`, a zod schema or a JSON Schema, the answer has a value of that type. Files and bytes in `attachments`
+       * are uploaded first.
        */
       invoke: async <const W extends OutputSpec | undefined = undefined>(
         agent_id: string,
@@ -74,7 +74,10 @@ export function createClient(options: ClientOptions) {
        */
       stream: <const W extends OutputSpec | undefined = undefined>(agent_id: string, body: Ask<W>, o?: Options) =>
         streamInvoke<Answer<W>>(connection, agent_id, () => bodyOf(body, o), { ...whileStreaming, ...o }),
-      /** Calls the agent up to eight times. The timeout is the same as for a run, and the request isn't retried automatically. */
+      /**
+       * Calls the agent up to eight times. The timeout is the same as for a run, and the request isn't retried
+       * automatically.
+       */
       checkRemote: (agent_id: string, body: Body<'checkRemote'> = {}, o?: Options) =>
         api.agents.checkRemote(agent_id, body, { timeoutMs: LONGEST_RUN_MS, retries: 0, ...o }),
       /** Starts a run in the background. `invocations.get` returns its status. */
@@ -99,7 +102,9 @@ export function createClient(options: ClientOptions) {
         const own = await attached(attachments, asked.context?.user_id, o)
         return api.schedules.create(agent_id, { ...asked, ...own }, o)
       },
-      /** Changes only the fields you send. Files and bytes in `attachments` are uploaded first, for the schedule's user. */
+      /**
+       * Changes only the fields you send. Files and bytes in `attachments` are uploaded first, for the schedule's user.
+       */
       async update(
         agent_id: string,
         schedule_id: string,
@@ -108,7 +113,7 @@ export function createClient(options: ClientOptions) {
       ) {
         const { attachments, ...asked } = changes
         const isUserUnknown = attachments?.some(isBytes) && !asked.context
-        // A one-time code is for the change alone.
+        // The one-time code is for the change only.
         const { context } = isUserUnknown
           ? await api.schedules.get(agent_id, schedule_id, { ...o, otp: undefined })
           : asked
@@ -147,10 +152,10 @@ type WithAttachments<B> = Omit<B, 'attachments'> & { attachments?: readonly Atta
 /** The body of an invocation. */
 type Ask<W extends OutputSpec | undefined> = Omit<WithAttachments<Body<'invokeAgent'>>, 'output'> & { output?: W }
 
-/** With the structured output, if one was requested. */
+/** The result, with the structured output if it was requested. */
 type Answer<W> = W extends OutputSpec ? Omit<InvocationResult, 'output'> & { output: ValueOf<W> } : InvocationResult
 
-/** A run that waits has no answer yet. */
+/** Returns the result. A run that waits has no answer yet, so this throws. */
 function requireAnswer(data: InvocationResult | InvocationQueued): InvocationResult {
   if (!('status' in data)) return data
   const { request_id, reason } = data

@@ -18,11 +18,11 @@ export class MoorageError extends Error {
   readonly status: number
   /** Give this ID to the operator when you ask for help: it's in the service's log. */
   readonly request_id: string | undefined
-  /** The invalid fields, if the request was not valid. */
+  /** The invalid fields, if the request wasn't valid. */
   readonly details: readonly ErrorDetail[]
   /** When to retry, in whole seconds. */
   readonly retry_after: number | undefined
-  /** False if the service says that a retry would run the agent again and probably fail in the same way. */
+  /** False if the service says that a retry would run the agent again and probably fail the same way. */
   readonly should_retry: boolean | undefined
   /** Why the run waits, if not for people. */
   readonly reason: string | undefined
@@ -40,7 +40,7 @@ export class MoorageError extends Error {
   }
 }
 
-/** The error in a reply. A proxy might have answered in another format. */
+/** Creates the error for a reply. A proxy might have answered in another format. */
 export function errorOf(status: number, headers: Headers, text: string): MoorageError {
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
   const facts: Facts = {
@@ -59,7 +59,7 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
   return new MoorageError(code, message, { ...facts, details, retry_after })
 }
 
-/** The error of a body without a status: the last event of a stream. */
+/** The error in a body without a status, which is the last event of a stream. */
 export function errorFrom(body: unknown, request_id: string | undefined): MoorageError {
   const { error } = body as { error: BodyError & { code: ErrorCode } }
   const { code, message, details, retry_after } = error
@@ -71,8 +71,9 @@ type BodyError = { code: MoorageError['code']; message: string; details?: ErrorD
 type ErrorEnvelope = { code?: unknown; message?: unknown; data?: Partial<BodyError> }
 
 /**
- * Undefined if the body is not JSON. Another API's errors in JSON are `foreign`. A reply with one of our
- * request IDs is ours: errors for OpenAI clients have our code or one of theirs, and JSON-RPC has our code in `data`.
+ * The error in a body. Undefined if the body isn't JSON, and `foreign` for another API's JSON error. A reply with one
+ * of our request IDs is ours: errors for OpenAI clients have our code or one of OpenAI's, and JSON-RPC errors have our
+ * code in `data`.
  */
 function bodyError(text: string, status: number, request_id = ''): BodyError | 'foreign' | undefined {
   try {
@@ -92,7 +93,7 @@ function isOurs(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(STATUS_OF, code)
 }
 
-/** The code for a status; if there are several, the first. */
+/** The code for a status. If several codes have it, returns the first one. */
 function codeOf(status: number): MoorageError['code'] {
   const known = Object.entries(STATUS_OF).find(([, value]) => value === status)
   if (known) return known[0] as ErrorCode

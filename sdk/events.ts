@@ -6,11 +6,11 @@ export type ServerEvent = { id: string; event: string; data: string }
 
 export type Watch = {
   signal: AbortSignal | undefined
-  /** The service sends a ping every 15 s. A stream that is silent for longer than this counts as broken. */
+  /** The service sends a ping every 15 s. A stream that is silent for longer than this is treated as broken. */
   idleTimeoutMs: number
 }
 
-/** Yields server-sent events until the connection ends, in whatever way. Returns why it ended. */
+/** Yields server-sent events until the connection ends for any reason. Returns that reason. */
 export async function* readEvents(
   response: Response,
   { signal, idleTimeoutMs }: Watch,
@@ -24,7 +24,7 @@ export async function* readEvents(
     for (;;) {
       const timer = setTimeout(() => {
         isSilent = true
-        // This ends the read that waits.
+        // This ends a pending read.
         reader.cancel().catch(() => undefined)
       }, idleTimeoutMs)
       const { done, value } = await reader.read().finally(() => clearTimeout(timer))
@@ -39,8 +39,8 @@ export async function* readEvents(
     }
   } catch (error) {
     signal?.throwIfAborted()
-    // A TypeError means that the network broke the stream, and the reader can join again. Other errors are the caller's
-    // own.
+    // A TypeError means that the network broke the stream, so the reader can reconnect. Other errors come from the
+    // caller.
     if (!(error instanceof TypeError)) throw error
     return 'the connection was lost'
   } finally {
@@ -48,7 +48,7 @@ export async function* readEvents(
   }
 }
 
-/** If the reply is not a stream, it is an error, whatever it says. */
+/** Throws an error if the reply isn't a stream, no matter what it contains. */
 async function requireStream(response: Response): Promise<void> {
   const { url, status, headers } = response
   if ((headers.get('content-type') ?? '').startsWith('text/event-stream')) return
@@ -61,7 +61,7 @@ function parse(block: string): ServerEvent | undefined {
   const fields = new Map<string, string>()
   for (const line of block.split(/\r?\n/)) {
     const colon = line.indexOf(':')
-    // A line that begins with a colon is a comment: a ping.
+    // A line that starts with a colon is a comment, such as a ping.
     if (colon < 1) continue
     const name = line.slice(0, colon)
     const value = line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)

@@ -6,7 +6,7 @@ import type { RequestOptions, Sender } from './request.ts'
 /** The timeout of one attempt, because files can be large. */
 const LONGEST_UPLOAD_MS = 3_600_000
 
-/** A file (a `Blob`, from a browser or from `openAsBlob` of `node:fs`), bytes, or a stream. */
+/** A file (a `Blob`, from a browser or from `openAsBlob` in `node:fs`), bytes, or a stream. */
 export type FileSource = Blob | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
 
 export type UploadOptions = RequestOptions & {
@@ -31,7 +31,9 @@ export function fileMethods({ send, open }: Sender) {
     return open({ method, path: fill(path, params), headers }, options)
   }
   return {
-    /** Uploads a file while reading it. The upload of a stream isn't retried, because a stream can be read only once. */
+    /**
+     * Uploads a file while reading it. The upload of a stream isn't retried, because a stream can be read only once.
+     */
     async create(content: FileSource, query: ListQuery<'createFile'> = {}, o: UploadOptions = {}): Promise<StoredFile> {
       const { type = content instanceof Blob ? content.type : '', ...options } = o
       const { method, path } = routes.createFile

@@ -1,6 +1,6 @@
 import { MoorageError } from './errors.ts'
 
-/** The values of a reply with one value on each line, as they come. Throws if the reply breaks off. */
+/** Yields the values of a reply that has one value per line, as they arrive. Throws if the reply is cut off. */
 export async function* readLines<T>(
   response: Response,
   signal: AbortSignal | undefined,

@@ -20,12 +20,15 @@ export type NodeHandlerOptions = {
   maxBytes?: number
 }
 
-/** A call can have 4 MiB of files in base64 and 16 MiB of steps, in addition to the message, the history and the tools. */
+/**
+ * A call can contain 4 MiB of files in base64 and 16 MiB of steps, in addition to the message, the history and the
+ * tools.
+ */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Turns a handler of `Request`s into a handler for node:http and Express. The body must not have been read before. A request
- * that a web `Request` can't represent gets 400. Errors that `serve` throws are passed on.
+ * Turns a handler of `Request`s into a handler for node:http and Express. The body must not have been read before. A
+ * request that can't be represented as a web `Request` gets 400. Errors that `serve` throws are passed on.
  */
 export function toNodeHandler(
   serve: (request: Request) => Promise<Response>,
@@ -38,7 +41,7 @@ export function toNodeHandler(
     try {
       body = await readBody(message, maxBytes)
     } catch {
-      // The client has hung up within the body.
+      // The client disconnected while sending the body.
       reply.destroy()
       return
     }
@@ -52,7 +55,10 @@ export function toNodeHandler(
   }
 }
 
-/** A body that is too large is read to its end and discarded, because most clients read the reply only after sending all. */
+/**
+ * Reads the body. A body that is too large is read to its end and discarded, because most clients read the reply only
+ * after they have sent everything.
+ */
 async function readBody(message: NodeRequest, maxBytes: number): Promise<Blob | 'too large'> {
   let pieces: Uint8Array<ArrayBuffer>[] = []
   let size = 0
@@ -64,7 +70,7 @@ async function readBody(message: NodeRequest, maxBytes: number): Promise<Blob | 
   return size <= maxBytes ? new Blob(pieces) : 'too large'
 }
 
-/** Undefined for an address such as `//`, and for a method that a web `Request` cannot have, such as TRACE. */
+/** Undefined for a URL such as `//`, and for a method that a web `Request` can't have, such as TRACE. */
 function webRequest(message: NodeRequest, body: Blob, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url = '/', headers } = message
   const hasBody = method !== 'GET' && method !== 'HEAD'

@@ -1,4 +1,6 @@
-/** A schema from zod, or from any other library that provides its JSON Schema as https://standardschema.dev describes. */
+/**
+ * A schema from zod, or from another library that provides its JSON Schema as described at https://standardschema.dev.
+ */
 export type OutputShape<Value = unknown> = {
   readonly '~standard': {
     readonly types?: { readonly output: Value } | undefined
@@ -55,10 +57,10 @@ type RequiredNames<Schema> = Schema extends { readonly required: readonly (infer
 
 type Flat<T> = { [K in keyof T]: T[K] }
 
-/** In the API's form. */
+/** Converts the wanted output to the API's form. */
 export function outputOf(wanted: OutputSpec): { schema: Record<string, unknown>; retries?: number } {
   if (!('~standard' in wanted)) return { ...wanted, schema: { ...wanted.schema } }
-  // Told by the draft: the service takes it for this one anyway.
+  // The draft is left out, because the service assumes this one anyway.
   const { $schema: _draft, ...schema } = wanted['~standard'].jsonSchema.output({ target: 'draft-2020-12' })
   return { schema }
 }

@@ -2,7 +2,7 @@ import type { Pagination } from './api.ts'
 
 export type Page<T> = { data: T[]; pagination: Pagination }
 
-/** Await it for one page, or iterate it for every item of every page. */
+/** Await it to get one page, or iterate over it to get every item of every page. */
 export type Pages<T> = Promise<Page<T>> & AsyncIterable<T>
 
 type PageQuery = {
@@ -15,7 +15,7 @@ type PageQuery = {
 }
 
 const FOLLOWING_LIMIT = 100
-/** How many of the last items are known. */
+/** How many of the last items are remembered. */
 const MOST_KNOWN = 10_000
 
 export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: PageQuery = {}): Pages<T> {
@@ -27,7 +27,7 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
       let range = query
       let offset = query.offset ?? 0
       for (;;) {
-        // Items that were created meanwhile push others onto later pages. None of them is given twice.
+        // Items that were created in the meantime move others to later pages. None is returned twice.
         const fresh = page.data.filter((item) => !known.has(idOf(item)))
         yield* fresh
         const { has_more, limit, total, searched_to, next_after } = page.pagination
@@ -36,8 +36,8 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
           page = await load({ ...query, after: next_after })
           continue
         }
-        // Counted here, with duplicates, so that the loop ends whatever the service says.
-        // An item that the service can't read is left out of its page, and is counted there.
+        // Counted here, including duplicates, so the loop ends no matter what the service replies. An item that the
+        // service can't read is left out of its page but counted.
         const length = has_more && searched_to === undefined ? Math.max(limit, page.data.length) : page.data.length
         offset += length
         if (!has_more || length === 0 || offset >= total) {
@@ -55,15 +55,13 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
   })
 }
 
-/**
- * What a search left out that came as far as `searched_to`; nothing if it came no further than the search before it.
- */
+/** The rest of a search that stopped at `searched_to`. Undefined if the search got no further than the previous one. */
 function rangeBehind(range: PageQuery, searched_to: string): PageQuery | undefined {
   const bound = range.sort === 'timestamp' ? 'start_time' : 'end_time'
   return range[bound] === searched_to ? undefined : { ...range, [bound]: searched_to }
 }
 
-/** The fields that identify items without an ID. */
+/** The fields that identify items which have no ID. */
 const NAMING_FIELDS = ['request_id', 'call_id', 'name', 'user_id', 'session_id', 'provider', 'model']
 
 /** Items with the same text are the same item. Undefined for items that can't be identified, such as log entries. */

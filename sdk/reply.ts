@@ -4,7 +4,7 @@ import type { Page } from './pages.ts'
 /** A reply that has arrived completely. */
 export type Reply = { url: string; status: number; headers: Headers; text: string }
 
-/** The body of any reply. */
+/** Parses the body of any reply. */
 export function readJson(reply: Reply): unknown {
   try {
     return JSON.parse(reply.text)
@@ -13,7 +13,7 @@ export function readJson(reply: Reply): unknown {
   }
 }
 
-/** The data of an operation's reply. Another server may answer in JSON too, so the envelope is required. */
+/** The data of an operation's reply. Another server may also answer with JSON, so the envelope is required. */
 export function readData<T>(reply: Reply): T {
   const body = readJson(reply) as { success?: unknown; data?: T } | null
   if (body?.success !== true || body.data === undefined) throw notOurs(reply)
@@ -27,7 +27,7 @@ export function readPage<T>(reply: Reply): Page<T> {
   return body as Page<T>
 }
 
-/** Something answers at this URL, but it is not Moorage. */
+/** The error if something other than Moorage answers at this URL. */
 export function notOurs(
   { url, status, headers }: Pick<Reply, 'url' | 'status' | 'headers'>,
   how = "in Moorage's format",

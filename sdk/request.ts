@@ -40,7 +40,7 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 export type Call = {
   method: string
   path: string
-  /** Stands for the lost data of a DELETE that was done: a later try finds nothing. */
+  /** The data to return if a DELETE's reply was lost and a retry finds that the object is already gone. */
   deleted?: Record<string, unknown> | undefined
   query?: Query | undefined
   body?: unknown
@@ -49,9 +49,9 @@ export type Call = {
   headers?: Record<string, string>
 }
 
-/** Sends calls to the service, and retries them as long as that can help. Both functions resolve with a 2xx reply. */
+/** Sends calls to the service, and retries them while that can help. Both functions resolve with a 2xx reply. */
 export type Sender = {
-  /** The whole reply. */
+  /** Resolves with the whole reply. */
   send(call: Call, options?: RequestOptions): Promise<Reply>
   /** Resolves when the reply starts. The caller reads the body and handles its errors. */
   open(call: Call, options?: RequestOptions): Promise<Response>
@@ -71,7 +71,7 @@ export function sender(client: ClientOptions): Sender {
   async function retrying<T>(call: Call, options: RequestOptions, read: (response: Response) => T | Promise<T>) {
     const { signal = client.signal, retries = client.retries ?? RETRIES } = options
     const { timeoutMs = client.timeoutMs ?? TIMEOUT_MS } = options
-    // Without the slash the path would become part of the host name, and the key would be sent there.
+    // Without the slash, the path would become part of the host name, and the key would be sent there.
     if (!call.path.startsWith('/')) throw new TypeError(`the path must start with /: ${call.path}`)
     const url = base + call.path + queryText(call.query)
     const request: RequestInit = {
@@ -108,7 +108,10 @@ export function sender(client: ClientOptions): Sender {
 
 const BROKEN_OFF = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
-/** Whether the service might have received and executed the request: its reply took too long, or the connection broke. */
+/**
+ * Whether the service might have received and executed the request, because its reply took too long or the connection
+ * broke.
+ */
 function isBrokenOff({ code, cause }: MoorageError): boolean {
   const { name, cause: reason } = (cause ?? {}) as { name?: string; cause?: { code?: string } }
   return code === 'unreachable' && (name === 'AbortError' || BROKEN_OFF.has(reason?.code ?? ''))
@@ -125,7 +128,7 @@ type Attempt<T> = {
   read(response: Response): T | Promise<T>
 }
 
-/** Sends the request once and reads the reply. Errors of the service or the network are returned, not thrown. */
+/** Sends the request once and reads the reply. Errors of the service or the network are returned instead of thrown. */
 async function attempt<T>(
   fetch: Fetch,
   url: string,
@@ -167,25 +170,25 @@ function headersOf(call: Call, { key, project }: ClientOptions, options: Request
   }
 }
 
-/** randomUUID is not used, because browsers have it on https only. */
+/** Doesn't use randomUUID, because browsers provide it only on https. */
 export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Undefined if a retry can't help, or only after a very long wait. */
+/** How long to wait before a retry. Undefined if a retry can't help, or only after a very long wait. */
 function pauseBefore({ path }: Call, error: MoorageError, tries: number): number | undefined {
   const { status, retry_after } = error
-  // The agent ran and failed. Its idempotency key does not store that, so another try would run it again.
+  // The agent ran and failed. Its idempotency key doesn't store that, so a retry would run it again.
   if (status === 500 && INVOKE.test(path)) return undefined
   if (!isPassing(error)) return undefined
   if (retry_after !== undefined) return retry_after * 1000 <= LONGEST_PAUSE_MS ? retry_after * 1000 : undefined
   return FIRST_PAUSE_MS * 2 ** tries * (0.5 + Math.random() / 2)
 }
 
-/** Whether the same request might succeed a little later. */
+/** Whether the same request might succeed shortly afterwards. */
 export function isPassing({ code, status, should_retry }: MoorageError): boolean {
   if (should_retry === false) return false
-  // The agent took too long, and another try would take as long again.
+  // The agent took too long, and a retry would probably take as long.
   if (code === 'timeout') return false
   return status === 0 || status === 429 || status >= 500 || code === 'idempotency_key_in_use'
 }
@@ -210,7 +213,7 @@ function queryText(query: Query = {}): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }
 
-/** The message of `fetch` is only "fetch failed". The cause says what happened. */
+/** Describes the cause, because the message of `fetch` is only "fetch failed". */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error & { cause?: { code?: string; message?: string } }
   return cause?.code ?? cause?.message ?? message

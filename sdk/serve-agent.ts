@@ -55,8 +55,8 @@ export type NotedMemory = {
 }
 
 /**
- * A run, as the agent sees it. Each step has an ID that is unique in the run. When the agent is called again, after a crash
- * or a long wait, a completed step returns its stored result and isn't repeated.
+ * A run as the agent sees it. Each step has an ID that is unique in the run. When the agent is called again, after a
+ * crash or a long wait, a completed step returns its stored result and isn't repeated.
  */
 export type AgentRun = RemoteCall & {
   /** Aborted when the service ends the call: the run was cancelled, is waiting, or has timed out. */
@@ -72,7 +72,7 @@ export type AgentRun = RemoteCall & {
   tool(id: string, tool: string, args?: Record<string, unknown>): Promise<string>
   /** Runs `make` once and stores its result; later calls return the stored result. */
   keep<Value>(id: string, make: () => Value | Promise<Value>): Promise<Value>
-  /** Continues after some seconds, or at a time, however far away. The process doesn't have to wait. */
+  /** Continues after some seconds, or at a certain time, which can be far away. The process doesn't have to wait. */
   sleep(id: string, until: number | Date): Promise<void>
   askPerson(id: string, question: string, options?: string[]): Promise<string>
   /** Calls a model by its name in the service. Returns the answer as text, or as a value if `output` has a schema. */
@@ -81,7 +81,9 @@ export type AgentRun = RemoteCall & {
   writeMemory(id: string, content: string): Promise<{ id: string }>
 }
 
-/** The agent's answer: the rest of the text, a value if `output` is requested, or nothing if all of it was already sent. */
+/**
+ * The agent's answer: the rest of the text, a value if `output` is requested, or nothing if all of it was already sent.
+ */
 export type AgentAnswer = string | { output: unknown; response?: string } | undefined | void
 
 export type AgentHandler = (run: AgentRun) => AgentAnswer | Promise<AgentAnswer>
@@ -105,8 +107,9 @@ class CallOver extends Error {
 }
 
 /**
- * Makes a function that answers the service's calls to an agent that runs here. It takes a `Request`, so it works wherever
- * there are web `Request`s: Hono, Next.js, Workers, Deno, Bun; `toNodeHandler` makes a handler for node:http and Express.
+ * Makes a function that answers the service's calls to an agent in this process. It accepts a `Request`, so it works
+ * wherever there are web `Request`s: Hono, Next.js, Workers, Deno and Bun. `toNodeHandler` makes a handler for
+ * node:http and Express.
  */
 export function serveAgent(handler: AgentHandler, options: ServeOptions): (request: Request) => Promise<Response> {
   return async (request) => {
@@ -123,19 +126,19 @@ export function serveAgent(handler: AgentHandler, options: ServeOptions): (reque
     }
     const call = new OpenCall(sent, options.fetch ?? fetch)
     request.signal?.addEventListener('abort', () => call.end())
-    // A signal tells of its end only once: the service may have hung up while the signature was checked.
+    // A signal reports its abort only once, and the service may have disconnected while the signature was checked.
     if (request.signal?.aborted) call.end()
     const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' }
     return new Response(call.answer(handler), { headers })
   }
 }
 
-/** How often the same steps are requested, and how long the agent waits before it retries. */
+/** How often the same steps are requested, and how long the agent waits before a retry. */
 const MOST_TRIES = 10
 const LONGEST_PAUSE_MS = 60_000
 const FIRST_PAUSE_MS = 250
 
-/** The service can't run the steps now. */
+/** The service can't do the steps now. */
 class BusyError extends Error {
   /** The wait that the service asked for, if any. */
   readonly pauseMs: number | undefined
@@ -156,7 +159,7 @@ class OpenCall {
   readonly #known: Map<string, StepResult>
   /** Stored steps that the agent has not requested again yet. */
   readonly #unseen: Set<string>
-  /** The stored part of the answer that the agent has not sent again yet. */
+  /** The stored part of the answer that the agent hasn't sent again yet. */
   #stored: string
   readonly #stop = new AbortController()
   #asked: PendingStep[] = []
@@ -170,7 +173,7 @@ class OpenCall {
     this.#stored = sent.said
   }
 
-  /** The service has closed the connection. */
+  /** Ends the call, because the service has closed the connection. */
   end(): void {
     this.#stop.abort(new CallOver('The service has ended this call.'))
   }
@@ -184,7 +187,7 @@ class OpenCall {
           controller.enqueue(encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`))
         }
         this.#write = write
-        // Servers send the head of a reply with its first bytes.
+        // Servers send the head of a reply together with its first bytes.
         controller.enqueue(encoder.encode(': called\n\n'))
         try {
           const answered = await handler(this.#run())
@@ -199,7 +202,7 @@ class OpenCall {
         try {
           controller.close()
         } catch {
-          // The service has hung up.
+          // The service has disconnected.
         }
       },
       cancel: () => this.end(),
@@ -219,7 +222,7 @@ class OpenCall {
       tool: (id, tool, args = {}) => text({ id, type: 'tool', tool, arguments: args }),
       keep: async <Value>(id: string, make: () => Value | Promise<Value>) => {
         if (this.#known.has(id)) return (await this.#step({ id, type: 'keep' })) as Value
-        // The service has hung up and calls again: what is made now could not be kept.
+        // The service has disconnected and will call again. A value made now couldn't be stored.
         this.#stop.signal.throwIfAborted()
         const value = await make()
         return (await this.#step({ id, type: 'keep', value: value ?? null })) as Value
@@ -253,8 +256,9 @@ class OpenCall {
   }
 
   /**
-   * What is stored is not said again. Words may reach the service after the step that they came before, so not all that was
-   * said before a known step is stored. An agent that now says something else had its say before that step.
+   * Sends text, except for what is already stored. Text may reach the service after the step that follows it, so not
+   * everything that was said before a known step is stored. If the agent now says something different before such a
+   * step, that is ignored.
    */
   #say(words: string): void {
     const stored = this.#stored
@@ -275,9 +279,9 @@ class OpenCall {
     return told.result
   }
 
-  /** Steps that are requested at the same moment are sent together, and run in parallel. */
+  /** Steps that are requested at the same moment are sent together and done in parallel. */
   #ask(step: Step): Promise<StepResult> {
-    // A step that can't be written as JSON fails here, and not those that are requested with it.
+    // A step that can't be written as JSON fails here, so it doesn't affect steps that are requested with it.
     const [id, json] = [step.id, JSON.stringify(step)]
     if (this.#asked.length === 0) queueMicrotask(() => void this.#send())
     return new Promise((resolve, reject) => this.#asked.push({ id, json, resolve, reject }))
@@ -299,7 +303,10 @@ class OpenCall {
     }
   }
 
-  /** A step runs once, even if it is requested again, so a lost reply or a temporary problem of the service is no failure. */
+  /**
+   * Requests steps until they are done. A step is done only once even if it is requested again, so a lost reply or a
+   * temporary problem of the service isn't a failure.
+   */
   async #post(body: string): Promise<StepResult[]> {
     for (let tries = 1; ; tries++) {
       try {
@@ -331,7 +338,7 @@ class OpenCall {
 
 type StepsData = { status: string; steps: StepResult[] }
 
-/** Why the service did not take the steps. A proxy might have answered in another format. */
+/** Why the service refused the steps. A proxy might have answered in another format. */
 async function refusalOf(response: Response): Promise<Error> {
   const { status } = response
   const said = (await response.json().catch(() => null)) as { error?: { message?: string } } | null

@@ -22,7 +22,7 @@ export type InvocationEvent<Result> =
   | { type: 'queued'; position: number }
   | { type: 'delta'; text: string }
   /**
-   * With `output`: a chunk of an answer that isn't checked yet, at this position. Once an answer matches, it is sent
+   * With `output`: a chunk, at this position, of an answer that isn't checked yet. Once an answer matches, it is sent
    * as `delta`.
    */
   | { type: 'output.delta'; text: string; answer: number; at: number }
@@ -54,8 +54,8 @@ const LONGEST_PAUSE_MS = 5_000
 const PATIENCE_MS = 120_000
 
 /**
- * Invokes an agent and yields its answer as it arrives. After a broken connection, the stream continues where it stopped.
- * Leaving the loop early, or aborting, cancels the run.
+ * Invokes an agent and yields its answer as it arrives. After a broken connection, the stream continues where it
+ * stopped. Leaving the loop early, or aborting, cancels the run.
  */
 export async function* streamInvoke<Result>(
   connection: Connection,
@@ -72,7 +72,7 @@ export async function* streamInvoke<Result>(
   const begin = () => connection.open({ method: 'POST', path: fill(INVOKE, { agent_id }), body, headers }, once)
   let request_id: string | undefined
   let isOver = false
-  // A run can be cancelled only when its id is known. After an abort, the stream may therefore begin, for a moment.
+  // A run can be cancelled only when its ID is known. So after an abort, the stream may still begin for a moment.
   const hangUp = () => link.abort(signal?.reason)
   let hangingUp: ReturnType<typeof setTimeout> | undefined
   const onAbort = () => {
@@ -86,7 +86,7 @@ export async function* streamInvoke<Result>(
       signal?.throwIfAborted()
       isOver = event.type === 'done' || event.type === 'waiting'
       yield event
-      // The run may wait for days. A caller that wants to wait with it calls `follow`.
+      // The run may wait for days. A caller that wants to wait for it calls `follow`.
       if (event.type === 'waiting') return
     }
   } catch (error) {
@@ -97,7 +97,7 @@ export async function* streamInvoke<Result>(
     signal?.removeEventListener('abort', onAbort)
     if (!isOver && request_id) {
       const path = fill(CANCEL, { agent_id, request_id })
-      // This has a signal of its own, because the caller's may be aborted.
+      // This needs a separate signal, because the caller's may already be aborted.
       const briefly = { retries: 0, timeoutMs: CANCEL_WITHIN_MS, signal: new AbortController().signal }
       await connection.send({ method: 'POST', path }, briefly).catch(() => undefined)
     }
@@ -115,12 +115,12 @@ export function followInvocation<Result>(
   return rejoining(connection, progress, () => join(connection, progress, request_id, options), options)
 }
 
-/** A stream's progress. */
+/** The progress of a stream. */
 type Progress = {
   agent_id: string
   request_id?: string | undefined
   last_event_id?: string | undefined
-  /** When the last data arrived, and the number of attempts to reconnect since. */
+  /** When the last data arrived, and how often reconnecting was tried since then. */
   lost?: { since: number; tries: number } | undefined
   isGoingAway?: boolean
 }
@@ -133,7 +133,7 @@ async function* rejoining<Result>(
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
   let response = await begin()
   for (;;) {
-    // The request was sent before, and its run waits.
+    // The same request was sent before, and its run is waiting.
     if (response.status === 202)
       return yield { type: 'waiting', ...readData<InvocationQueued>(await readWhole(response)) }
     const broken = yield* telling<Result>(connection, progress, response, options)
@@ -157,7 +157,7 @@ async function* telling<Result>(
         return new MoorageError('unreachable', `The stream ended early: ${value}`, { request_id: progress.request_id })
       if (value.event === 'error') {
         const error = errorFrom(JSON.parse(value.data), response.headers.get('x-request-id') ?? undefined)
-        // The first time it means that the process is stopping. If it comes again after a new connection, it is about
+        // The first such error means that the process is stopping. If it occurs again after a reconnect, it is about
         // the run.
         if (error.code !== 'unavailable' || progress.isGoingAway) throw error
         progress.isGoingAway = true
@@ -216,7 +216,7 @@ function join(
     Accept: 'text/event-stream',
     ...(last_event_id !== undefined && { 'Last-Event-ID': last_event_id }),
   }
-  // The caller counts its tries itself.
+  // The caller counts its attempts itself.
   const briefly = { ...options, timeoutMs: idleTimeoutMs, ...(lost && { retries: 0 }) }
   return open({ method: 'GET', path: fill(FOLLOW, { agent_id, request_id }), headers }, briefly)
 }

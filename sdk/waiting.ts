@@ -8,7 +8,7 @@ export function waitingText({ approvals = [], reason }: WaitingRun): string {
 
 type WaitingRun = { approvals?: readonly unknown[] | undefined } & Pick<InvocationQueued, 'reason'>
 
-/** Why a run waits, if not for people: its receipt ends with the wait for a pause, a budget or a provider. */
+/** Why a run waits, if not for people. Its receipt ends with the wait for a pause, a budget or a provider. */
 export function waitReason({ status, steps }: Pick<Invocation, 'status' | 'steps'>): string | undefined {
   const last = steps.at(-1)
   return status === 'waiting' && last?.kind === 'wait' ? last.reason : undefined

@@ -25,7 +25,7 @@ export class WebhookVerificationError extends Error {
 
 const TOLERANCE_SECONDS = 300
 
-/** As WebCrypto takes them. */
+/** Bytes in the type that WebCrypto accepts. */
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
@@ -45,7 +45,7 @@ export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookE
   const body = typeof received.body === 'string' ? new TextEncoder().encode(received.body) : received.body
   const signed = concat(new TextEncoder().encode(`${id}.${timestamp}.`), body)
   const given = signatures.split(' ').flatMap((one) => (one.startsWith('v1,') ? (fromBase64(one.slice(3)) ?? []) : []))
-  // The body is hashed once for each secret of ours, however many signatures a stranger sends.
+  // The body is hashed once for each of our secrets, no matter how many signatures a stranger sends.
   for (const secret of [received.secret].flat()) {
     const right = await hmac(standardKey(secret), signed)
     if (given.some((signature) => isSame(signature, right))) {
@@ -65,7 +65,7 @@ export async function verifySignature(body: string | Uint8Array, signature: stri
   return isSame(fromHex(signature), await hmac(new TextEncoder().encode(secret), bytes.slice()))
 }
 
-/** Undefined without a key: then no signature matches. */
+/** Undefined without a key, so no signature matches. */
 async function hmac(key: Bytes, signed: Bytes): Promise<Bytes | undefined> {
   if (key.length === 0) return undefined
   const algorithm = { name: 'HMAC', hash: 'SHA-256' }
@@ -73,7 +73,7 @@ async function hmac(key: Bytes, signed: Bytes): Promise<Bytes | undefined> {
   return new Uint8Array(await crypto.subtle.sign('HMAC', imported, signed))
 }
 
-/** Takes the same time, wherever the first difference is. */
+/** Compares in the same time no matter where the first difference is. */
 function isSame(given: Bytes, right: Bytes | undefined): boolean {
   if (given.length !== right?.length) return false
   return right.reduce((difference, byte, i) => difference | (byte ^ (given[i] ?? 0)), 0) === 0

@@ -1,20 +1,20 @@
 import { signal } from '@preact/signals'
 import { BASE, inSameProject } from './base.ts'
 
-/** Where the reader is: the path below the service's address, and what the query says. */
+/** The reader's location: the path below the service's URL, and the query. */
 export type Place = { path: string; query: URLSearchParams }
 
 type Changes = Record<string, string | number | undefined>
 
 export const here = signal<Place>(read())
 
-/** There while the page has changes that are not saved. `discard` gives them up. */
+/** Set while the page has unsaved changes. `discard` drops them. */
 export const unsaved = signal<{ discard(): void } | undefined>(undefined)
 
-/** Where the reader wanted to go, while they are asked what becomes of the changes. */
+/** Where the reader wants to go, while a dialog asks what to do with unsaved changes. */
 export const wanted = signal<string | undefined>(undefined)
 
-/** The query that each path had when it was left, so that a tab is found again as it was. */
+/** For each path, the query when the reader left it, so that a tab looks the same when it is opened again. */
 const left = new Map<string, string>()
 
 function read(): Place {
@@ -22,12 +22,12 @@ function read(): Place {
   return { path: `/${pathname.slice(BASE.pathname.length)}`, query: new URLSearchParams(search) }
 }
 
-/** Follows links of the console and the browser's buttons without loading the page again. */
+/** Handles the console's links and the browser's buttons without reloading the page. */
 export function watchLocation(isPage: (path: string) => boolean): void {
   window.addEventListener('popstate', () => {
     const to = read()
     if (isHeld(to.path, to.path + window.location.search)) {
-      // The browser is at the other address already. Nothing is lost: the way there is asked about.
+      // The browser already shows the other URL. Nothing is lost, because a dialog asks before going there.
       const { path, query } = here.value
       window.history.pushState(null, '', new URL(`${path.slice(1)}${query.size ? `?${query}` : ''}`, BASE))
     } else here.value = to
@@ -48,7 +48,7 @@ export function watchLocation(isPage: (path: string) => boolean): void {
   })
 }
 
-/** Goes to a page: `/activity?status=failed`. */
+/** Opens a page, such as `/activity?status=failed`. */
 export function go(to: string, { replace = false } = {}): void {
   const before = here.value.path
   if (isHeld(to.replace(/\?.*/, ''), to)) return
@@ -60,7 +60,7 @@ export function go(to: string, { replace = false } = {}): void {
   if (here.value.path !== before) window.scrollTo(0, 0)
 }
 
-/** Asks the reader first, if another page would lose sight of changes that are not saved. */
+/** Asks the reader first if opening another page would hide unsaved changes. */
 function isHeld(path: string, to: string): boolean {
   if (!unsaved.value || path === here.value.path) return false
   wanted.value = to
@@ -68,8 +68,8 @@ function isHeld(path: string, to: string): boolean {
 }
 
 /**
- * A dialog is done with when its page is left: a tab that is found again does not open it again. The project may have
- * another name then.
+ * The query without `open`, because a dialog shouldn't open again when the reader returns to its page, and without the
+ * project, which may have been renamed by then.
  */
 function searchToKeep(): string {
   const query = new URLSearchParams(here.value.query)
@@ -82,12 +82,12 @@ export function asLeft(path: string): string {
   return path + (left.get(path) ?? '')
 }
 
-/** After the project has changed: the queries of before name things of another one. */
+/** Drops the remembered queries when the project changes, because they name things in another project. */
 export function forgetQueries(): void {
   left.clear()
 }
 
-/** Writes another project into the address, or removes it. The browser's Back button does not return to the old one. */
+/** Writes another project to the URL, or removes it. The browser's Back button doesn't return to the old one. */
 export function writeProject(name: string | undefined): void {
   const url = new URL(window.location.href)
   if (name === undefined) url.searchParams.delete('project')
@@ -96,12 +96,17 @@ export function writeProject(name: string | undefined): void {
   here.value = read()
 }
 
-/** What the query says: a filter, a tab, a range, a page. A component that reads it is rendered again when it changes. */
+/**
+ * A parameter in the URL: a filter, a tab, a range or a page. A component that reads it is rendered again when it
+ * changes.
+ */
 export function param(name: string): string | undefined {
   return here.value.query.get(name) ?? undefined
 }
 
-/** Changes the query. A choice that the reader may want to go back from is a `push`; typing in a field is not. */
+/**
+ * Changes the query. Use `push` for choices that the reader may want to undo with the Back button, but not for typing.
+ */
 export function setParams(changes: Changes, { push = false } = {}): void {
   const { path } = here.value
   const query = new URLSearchParams(here.value.query)

@@ -1,17 +1,17 @@
 import { signal } from '@preact/signals'
 
 type Question = {
-  /** Why the code before was not accepted. */
+  /** Why the previous code wasn't accepted. */
   objection: string | undefined
   answer(code: string | undefined): void
 }
 
-/** Set while a request waits for a one-time code; the dialog in `ui/dialogs/code-dialog.tsx` answers it. */
+/** Set while a request waits for a one-time code, which the dialog in `ui/dialogs/code-dialog.tsx` provides. */
 export const question = signal<Question | undefined>(undefined)
 
 /**
- * Resolves with the code, or with undefined if the reader gave up. A request that asks while another one waits goes
- * first. A reader who gives up gives up all of them.
+ * Resolves with the code, or with undefined if the reader cancels. If a second request needs a code while another one
+ * waits, the second is handled first. Cancelling applies to all of them.
  */
 export function askForCode(objection: string | undefined): Promise<string | undefined> {
   const waiting = question.peek()

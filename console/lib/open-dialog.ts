@@ -1,6 +1,6 @@
 import { param, setParams } from './location.ts'
 
-/** The dialog that the URL opens: `?open=deploy`. Buttons, the palette and links open the same ones. */
+/** The dialog that the URL opens, such as `?open=deploy`. Buttons, the palette and links all open dialogs this way. */
 export function openedDialog(): string | undefined {
   return param('open')
 }

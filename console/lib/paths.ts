@@ -1,4 +1,4 @@
-/** A tab may have a query behind it. */
+/** The path of an agent's tab. The tab may include a query. */
 export function agentPath(agent: string, tab = ''): string {
   return `/agents/${encodeURIComponent(agent)}${tab && `/${tab}`}`
 }

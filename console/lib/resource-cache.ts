@@ -2,7 +2,7 @@ const MAX_RESOURCES = 80
 
 const kept = new Map<string, unknown>()
 
-/** What was loaded last, so that going back shows it at once. */
+/** The data that was last loaded, so that going back shows it immediately. */
 export function recall(key: string): unknown {
   return kept.get(key)
 }
@@ -16,7 +16,7 @@ export function keep(key: string, data: unknown): void {
   }
 }
 
-/** After a sign-out: the next reader may see less. */
+/** Drops all data after a sign-out, because the next reader may see less. */
 export function forgetAll(): void {
   kept.clear()
 }

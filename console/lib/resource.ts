@@ -4,18 +4,18 @@ import type { MoorageError } from '../../sdk/client.ts'
 import { keep, recall } from './resource-cache.ts'
 
 export type Resource<T> = {
-  /** The latest that is known. It stays while it is loaded again, and while something else is loaded in its place. */
+  /** The latest known data. It stays while it is loaded again, or while something else is loaded in its place. */
   data: T | undefined
   error: MoorageError | undefined
   isLoading: boolean
   reload(): void
-  /** Shows what a change has answered, before it is loaded again. */
+  /** Shows the reply to a change before the data is loaded again. */
   replace(data: T): void
 }
 
 const reloads = signal(0)
 
-/** Loads everything that the page shows again: something was changed from outside the page. */
+/** Reloads everything on the page, because something was changed from outside the page. */
 export function reloadPage(): void {
   reloads.value++
 }
@@ -28,8 +28,8 @@ type ResourceState<T> = {
 }
 
 /**
- * Loads something that the page shows. The key says what: another key loads again. `everyMs` loads it again and again
- * while the page is looked at; it may depend on what was loaded. Without a key nothing is loaded.
+ * Loads something that the page shows. Another key loads it again. With `everyMs`, it is loaded regularly while the
+ * page is visible; the interval can depend on the data. Without a key, nothing is loaded.
  */
 export function useResource<T>(
   key: string | undefined,
@@ -57,7 +57,7 @@ export function useResource<T>(
         setLoaded({ key, data, isLoading: false })
       } catch (error) {
         if (life.signal.aborted) return
-        // What was shown in its place until now is something else.
+        // The data shown until now belongs to something else.
         setLoaded({ key, data: recall(key) as T | undefined, error: error as MoorageError, isLoading: false })
       }
       if (pauseMs !== undefined) timer = setTimeout(() => whenSeen(run, life.signal), pauseMs)
@@ -80,7 +80,7 @@ export function useResource<T>(
   return { data: known ?? loaded.data, error: loaded.error, isLoading: isOther || loaded.isLoading, reload, replace }
 }
 
-/** Does the work now, or when the page is looked at again: a page in the background asks for nothing. */
+/** Does the work now, or when the page becomes visible, because a page in the background requests nothing. */
 export function whenSeen(work: () => Promise<void>, life: AbortSignal): void {
   if (!document.hidden) void work()
   else document.addEventListener('visibilitychange', () => whenSeen(work, life), { once: true, signal: life })
@@ -97,11 +97,11 @@ export type Action<Args extends unknown[]> = {
   run(...args: Args): Promise<void>
   isBusy: boolean
   error: MoorageError | undefined
-  /** Takes the error away, when what it was about is given up. */
+  /** Removes the error when the reader gives up what caused it. */
   forget(): void
 }
 
-/** Something that the reader does: busy while it continues, and its error beside the button that began it. */
+/** An action of the reader. It is busy while it runs, and its error is shown next to the button that started it. */
 export function useAction<Args extends unknown[]>(work: (...args: Args) => Promise<void>): Action<Args> {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<MoorageError | undefined>(undefined)

@@ -9,30 +9,31 @@ import { loadRights, loseSession } from './session.ts'
 import { session } from './session-state.ts'
 import { saveFile } from './text/save-file.ts'
 
-/** The service takes a browser's session only with this header, which no other site can send. */
+/** The service accepts a browser's session only with this header, which other sites can't send. */
 const HEADERS = { 'X-Moorage-Console': '1' }
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 const OPTIONS = { url: BASE.href, fetch: (url: string, init: RequestInit) => send(url, init), retries: 1 }
 
-/** Every operation of the API. The browser's session says who asks, and the address in which project. */
+/** Calls every operation of the API. The browser's session says who asks, and the URL says in which project. */
 export const service = createClient({
   ...OPTIONS,
-  // Read once for each call: what began in one project is not sent again to another.
+  // Read once per call, so that a call that started in one project isn't repeated in another.
   get project() {
     return chosenProject.peek()?.id
   },
 })
 
-/** The same in another project than the one that is open; undefined: in all of them. */
+/** The same client for another project than the open one. If undefined, for all projects. */
 export function serviceIn(project: string | undefined): Client {
   return createClient({ ...OPTIONS, project })
 }
 
 /**
- * The same for one session and the project that is open now, also when the reader goes to another one. Once the session
- * has ended, nothing is asked or heard any more. To the client that is a broken connection, so it cancels no run.
+ * The same client for one session and the currently open project, even if the reader opens another. When the session
+ * has ended, nothing more is requested or received. To the client, this looks like a broken connection, so it cancels
+ * no run.
  */
 export function serviceWhile(life: AbortSignal): Client {
   const by: Fetch = async (url, { signal, ...init }) => {
@@ -42,13 +43,13 @@ export function serviceWhile(life: AbortSignal): Client {
   return createClient({ ...OPTIONS, project: chosenProject.peek()?.id, fetch: by })
 }
 
-/** The same, for uploads: `onProgress` hears how much of the body is sent, from 0 to 1. */
+/** The same client for uploads. `onProgress` gets how much of the body has been sent, from 0 to 1. */
 export function uploadingService(onProgress: (part: number) => void): Client {
   const by: Fetch = (url, init) => sendWithProgress(url, init, onProgress)
   return createClient({ ...OPTIONS, project: chosenProject.peek()?.id, fetch: (url, init) => send(url, init, by) })
 }
 
-/** Has the browser store what the service answers as a file. */
+/** Makes the browser save a reply as a file. */
 export async function saveAnswer(path: string, file: string): Promise<void> {
   const project = chosenProject.peek()?.id
   const headers = { ...(project !== undefined && { 'Moorage-Project': project }) }
@@ -57,12 +58,12 @@ export async function saveAnswer(path: string, file: string): Promise<void> {
   saveFile(await response.blob(), file)
 }
 
-/** A request to the service. A one-time code is asked for when the service wants one, and the request is sent again. */
+/** Sends a request. If the service requires a one-time code, asks the reader for it and sends the request again. */
 async function send(url: string, init: RequestInit = {}, by: Fetch = fetch): Promise<Response> {
   const headers: Record<string, string> = { ...(init.headers as Record<string, string>), ...HEADERS }
   const response = await by(url, { ...init, headers })
   if (response.status === 400) await noteLostProject(response, headers['Moorage-Project'])
-  // What a person may do can end while the page is open.
+  // A person's permissions can change while the page is open.
   if (response.status === 403 && session.peek()?.person) void loadRights()
   if (response.status !== 401) return response
   const { code, message } = await refusalOf(response)

@@ -8,31 +8,37 @@ import { dismissToast } from './toasts.ts'
 
 export type NamedProject = { id: string; name: string }
 
-/** An identity provider: the name in paths, and what people call it. */
+/** An identity provider: its name in paths, and its label for people. */
 export type Issuer = { name: string; label: string }
 
-/** Who is signed in, and what they may do in the project that is open. */
+/** Who is signed in, and what they may do in the open project. */
 export type Session = {
-  /** Null if a person is signed in, who needs no key. */
+  /** Null if a person is signed in, because people need no key. */
   key: { id: string; name: string; hint: string } | null
   person: { id: string; name: string; email: string | null; role: string | null } | null
-  /** As whom requests are made: the key, or the person's role. */
+  /** The actor that makes requests: the key, or the person's role. */
   actor_id: string
   permissions: Key['permissions']
-  /** `service`: the key or the role holds in every project. */
+  /** `service` if the key or the role is valid in every project. */
   reach: 'project' | 'service'
-  /** Where the permissions hold; the default project if they hold in every one and none was named. */
+  /**
+   * The project in which the permissions are valid. The default project if they are valid everywhere and none was
+   * named.
+   */
   project_id: string
-  /** What there is to choose from: all projects, or those where the person has a role. The default one comes first. */
+  /**
+   * The projects to choose from: all projects, or those in which the person has a role. The default project comes
+   * first.
+   */
   projects: NamedProject[]
-  /** The one agent that the key is for, if it is for one. */
+  /** The agent to which the key is limited, if any. */
   agent_id: string | null
   expires_at: string
   version: string
-  /** The operations that may be called. */
+  /** The operations that the session may call. */
   features: string[]
   issuers: Issuer[]
-  /** Whether people sign in here without a key, or ever did. */
+  /** Whether people have ever signed in here without a key, or can. */
   has_people: boolean
 }
 
@@ -40,7 +46,7 @@ type State =
   | { is: 'unknown' }
   | { is: 'out'; reason?: string | undefined; issuers: Issuer[]; invitation?: string }
   | { is: 'in'; session: Session }
-  /** A person is signed in, and has opened a link that would sign in anew. */
+  /** A person is signed in and has opened a link that would sign in again. */
   | { is: 'linked'; session: Session; link_token: string }
   | { is: 'invited'; session: Session; invitation: string }
 
@@ -50,12 +56,12 @@ export const session = computed(() => (state.value.is === 'in' ? state.value.ses
 
 const features = computed(() => new Set(session.value?.features))
 
-/** Whether the reader may call this operation. What they may not do is not shown. */
+/** Whether the reader may call this operation. The console doesn't show what they may not do. */
 export function may(operation: OperationId): boolean {
   return features.value.has(operation)
 }
 
-/** Whether the reader may do other things in another project. */
+/** Whether the reader's permissions can differ between projects. */
 export function hasRolesByProject({ person, reach }: Session): boolean {
   return person !== null && reach === 'project'
 }
@@ -66,12 +72,15 @@ export function beginSession(given: Session): void {
 
 let life = new AbortController()
 
-/** Aborted when the session ends: what continues for its reader must not reach the next one. */
+/** Aborts when the session ends, because work that continues for its reader must not reach the next one. */
 export function sessionLife(): AbortSignal {
   return life.signal
 }
 
-/** Shows the sign-in page, and leaves nothing for the next reader. The session knew which identity providers there are. */
+/**
+ * Shows the sign-in page and leaves nothing behind for the next reader. The identity providers are taken from the
+ * session.
+ */
 export function endSession(reason?: string, issuers?: Issuer[]): void {
   const before = state.peek()
   if (before.is === 'out') return

@@ -13,8 +13,8 @@ const HEADERS = { 'X-Moorage-Console': '1', 'Content-Type': 'application/json', 
 type SessionReply = { signed_in: false; issuers: Issuer[] } | ({ signed_in: true } & Session)
 
 /**
- * Finds out who is signed in. What stands behind the `#` may be the token of a link, which signs in once, or of an
- * invitation. It may have come from a stranger, so it does not replace a session without asking.
+ * Finds out who is signed in. The part after the `#` may be the token of a link, which signs in once, or of an
+ * invitation. A link may come from a stranger, so it doesn't replace a session without asking.
  */
 export async function loadSession(): Promise<void> {
   const { link, invitation, failure } = takeFragment()
@@ -33,7 +33,7 @@ export async function loadSession(): Promise<void> {
   }
 }
 
-/** A link that is opened where the console is open already changes only what stands behind the `#`. */
+/** Opening a link where the console is already open changes only the part after the `#`. */
 export function watchFragment(): void {
   window.addEventListener('hashchange', () => {
     if (readFragment().isForUs) window.location.reload()
@@ -48,7 +48,7 @@ function readFragment() {
   return { link, invitation, failure, isForUs: (link ?? invitation ?? failure) !== undefined }
 }
 
-/** What the address says behind the `#`. Tokens must not stay in the address bar or in the browser's history. */
+/** Reads the part after the `#`. Tokens must not stay in the address bar or in the browser's history. */
 function takeFragment() {
   const taken = readFragment()
   const { pathname, search } = window.location
@@ -61,14 +61,14 @@ async function useLink(link_token: string, issuers: Issuer[]): Promise<void> {
   if (why) endSession(`The link no longer works: ${why.message}`, issuers)
 }
 
-/** Throws the service's error if it refuses the credentials. */
+/** Throws the service's error if the credentials are refused. */
 export async function signIn(credentials: { key: string } | { link_token: string }): Promise<void> {
   beginSession(await ask<Session>('POST', 'console/session', credentials))
 }
 
 const MOST_CHARACTERS = 2_000
 
-/** Sends the browser to an identity provider. It comes back to the page that is open. */
+/** Sends the browser to an identity provider, which returns it to the open page. */
 export async function signInWith(issuer: string, invitation?: string): Promise<void> {
   const { path, query } = here.peek()
   const page = path + (query.size ? `?${query}` : '')
@@ -78,7 +78,7 @@ export async function signInWith(issuer: string, invitation?: string): Promise<v
   window.location.assign(url)
 }
 
-/** Signs out here, and at the identity provider too if that is where the person came from. */
+/** Signs out here, and also at the identity provider if the person signed in there. */
 export async function signOut(): Promise<void> {
   const { sign_out_url, issuers } = await ask<{ sign_out_url: string | null; issuers: Issuer[] }>(
     'DELETE',
@@ -89,11 +89,11 @@ export async function signOut(): Promise<void> {
   if (sign_out_url) window.location.assign(sign_out_url)
 }
 
-/** The secrets that are shown, or about to be shown, and can never be shown again. */
+/** The number of secrets that are shown, or about to be shown, and can never be shown again. */
 let held = 0
 let isLost = false
 
-/** Until the function that it returns is called, the page stays, even if its session has ended. */
+/** Keeps the page until the returned function is called, even if its session ends. */
 export function holdPage(): () => void {
   held += 1
   return () => {
@@ -102,7 +102,7 @@ export function holdPage(): () => void {
   }
 }
 
-/** Says why the sign-in page is shown. The address stays, so that the reader comes back to the page. */
+/** Shows the sign-in page with a reason. The URL stays, so the reader returns to the page. */
 export function loseSession(): void {
   isLost = held > 0
   if (isLost) return
@@ -112,7 +112,7 @@ export function loseSession(): void {
 
 const askingFor = new Set<string | undefined>()
 
-/** Asks again what the reader may do in the project that is open. Requests that fail together ask once. */
+/** Loads what the reader may do in the open project. Requests that fail together load it only once. */
 export async function loadRights(): Promise<void> {
   const wanted = wantedProject()
   if (askingFor.has(wanted)) return
@@ -121,7 +121,7 @@ export async function loadRights(): Promise<void> {
   askingFor.delete(wanted)
   if (!found) return
   if (!found.signed_in) return loseSession()
-  // Where the reader has no role any more, the service answers with another project.
+  // If the reader no longer has a role in the project, the service answers with another project.
   const isThere = ({ id, name }: { id: string; name: string }) =>
     found.project_id === id || (id !== wanted && name !== wanted)
   beginSession({ ...found, projects: found.projects.filter(isThere) })

@@ -2,13 +2,13 @@ import { signal } from '@preact/signals'
 
 export type Theme = 'light' | 'dark'
 
-/** The API reference reads the same entry: what is chosen in one of them holds in both. */
+/** The API reference reads the same entry, so a choice made in one of them applies to both. */
 const STORED = 'theme'
 
 const system = window.matchMedia('(prefers-color-scheme: dark)')
 const systemTheme = (): Theme => (system.matches ? 'dark' : 'light')
 
-/** The colours that the reader has chosen, else those of the system. */
+/** The theme that the reader has chosen, or else the system's. */
 export const theme = signal<Theme>(systemTheme())
 
 system.addEventListener('change', () => {
@@ -20,7 +20,7 @@ export function chooseTheme(chosen: Theme): void {
   localStorage.setItem(STORED, chosen)
 }
 
-/** Shows what was chosen on an earlier visit. */
+/** Applies the choice from an earlier visit. */
 export function restoreTheme(): void {
   const stored = localStorage.getItem(STORED)
   if (stored === 'light' || stored === 'dark') show(stored)

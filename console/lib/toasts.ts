@@ -4,10 +4,10 @@ export type Toast = { text: string; undo?: (() => void | Promise<void>) | undefi
 
 const SHOWN_MS = 8_000
 
-/** The last thing that has happened. An earlier one is not kept: its undo would take back what came after it as well. */
+/** The last event. Earlier ones aren't kept, because their undo would also take back what came afterwards. */
 export const lastToast = signal<Toast | undefined>(undefined)
 
-/** Says what has happened. With `undo` there is a button that takes it back. */
+/** Shows what has happened. With `undo`, there is a button that takes it back. */
 export function toast(text: string, undo?: Toast['undo']): void {
   const shown = { text, undo }
   lastToast.value = shown

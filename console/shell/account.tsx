@@ -9,7 +9,7 @@ import { Facts } from '../ui/data/facts.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { nameOf } from './name-of.ts'
 
-/** Who is signed in. A click tells as whom, and what that allows here. */
+/** Shows who is signed in. A click shows their role and permissions here. */
 export function Account() {
   const id = useId()
   const now = session.value
@@ -49,7 +49,7 @@ export function Account() {
   )
 }
 
-/** `developer in shop`. Where there is one project only, it is not spoken of. */
+/** `developer in shop`. If there is only one project, it isn't mentioned. */
 function roleText({ person, reach }: Session): string {
   const project = chosenProject.value && (reach === 'service' ? 'all projects' : chosenProject.value.name)
   const where = project ? ` in ${project}` : reach === 'service' ? ' of the service' : ''

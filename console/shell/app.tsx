@@ -12,7 +12,7 @@ import { Sidebar } from './sidebar.tsx'
 import { SignIn } from './sign-in.tsx'
 import { UseLink } from './use-link.tsx'
 
-/** The whole console: a page to sign in, or the sidebar and a page. */
+/** The whole console: the sign-in page, or the sidebar and a page. */
 export function App() {
   const now = state.value
   if (now.is === 'unknown') return null

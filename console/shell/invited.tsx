@@ -8,11 +8,11 @@ import { nameOf } from './name-of.ts'
 type Props = {
   invitation: string
   issuers: Issuer[]
-  /** Set if a person is signed in already. */
+  /** Set if a person is already signed in. */
   session?: Session
 }
 
-/** What an invitation opens. It is accepted by signing in with the address to which it was sent. */
+/** The page for an invitation. People accept it by signing in with the address to which it was sent. */
 export function Invited({ invitation, issuers, session }: Props) {
   useEffect(() => {
     document.title = 'You are invited · Moorage'

@@ -6,7 +6,7 @@ import { Failure } from '../ui/failure.tsx'
 
 type Props = { issuers: Issuer[]; invitation?: string | undefined }
 
-/** The ways to identity providers, with the invitation if one was opened. */
+/** Buttons that lead to identity providers, with the invitation if one was opened. */
 export function IssuerButtons({ issuers, invitation }: Props) {
   const action = useAction((name: string) => signInWith(name, invitation))
   return (

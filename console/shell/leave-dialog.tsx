@@ -2,7 +2,7 @@ import { go, unsaved, wanted } from '../lib/location.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialogs/dialog.tsx'
 
-/** Asks what becomes of changes that are not saved, before the reader leaves their page. */
+/** Asks what to do with unsaved changes before the reader leaves the page. */
 export function LeaveDialog() {
   const to = wanted.value
   if (to === undefined) return null

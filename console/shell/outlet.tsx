@@ -10,18 +10,19 @@ import { Page } from '../ui/page.tsx'
 
 type ShownPage = { visit: number; Component: PageComponent; params: Params }
 
-/** The page of the address. The one before it stays until the new one is there, so that nothing flashes. */
+/** The page for the URL. The previous page stays until the new one is loaded, so nothing flashes. */
 export function Outlet() {
   const { path } = here.value
   const [shown, setShown] = useState<ShownPage | undefined>(undefined)
   const [error, setError] = useState<MoorageError | undefined>(undefined)
   const [tries, setTries] = useState(0)
-  // A page that is opened again starts over, also if it was still shown because the next one was not loaded yet.
+  // A page that is opened again starts over, even if it was still shown because the next page wasn't loaded yet.
   const visit = useRef(0)
   const match = matchRoute(path)
   const isAllowed = match?.route.needs.some(may) ?? false
   const first = shownEntries()[0]?.to
-  // The first page is where people come from elsewhere: they are led to the first one that they can use.
+  // People arrive at the first page from elsewhere. If they can't use it, they are led to the first page that they can
+  // use.
   const isElsewhere = path === '/' && !isAllowed && first !== undefined
   useEffect(() => {
     if (isElsewhere) go(first, { replace: true })
@@ -29,7 +30,7 @@ export function Outlet() {
   useEffect(() => {
     let isCurrent = true
     visit.current++
-    // The page before such an address is not shown again after it.
+    // Otherwise, the page before such a URL would be shown again after it.
     if (!match || !isAllowed) setShown(undefined)
     if (!isAllowed) return
     match?.route.load().then(
@@ -69,7 +70,7 @@ export function Outlet() {
   return <Component key={shown.visit} params={params} />
 }
 
-/** Why the files of a page did not come. A newer version of the service has other files: a reload gets them. */
+/** Why a page's files couldn't be loaded. A newer version of the service has different files, which a reload loads. */
 async function whyNot(tries: number): Promise<MoorageError> {
   const isThere = await fetch(BASE).then(
     ({ ok }) => ok,

@@ -4,7 +4,7 @@ export const isPaletteOpen = signal(false)
 
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform)
 
-/** ⌘K, or Ctrl+K, wherever the reader is. */
+/** Opens the palette on ⌘K or Ctrl+K on every page. */
 export function watchPaletteKey(): void {
   document.addEventListener('keydown', (event) => {
     const isAsked = event.key.toLowerCase() === 'k' && (isMac ? event.metaKey : event.ctrlKey)

@@ -6,7 +6,7 @@ import { Ago } from '../ui/data/time.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Icon } from '../ui/icon.tsx'
 
-/** Stands above every page while the project or the service is paused. */
+/** Shown above every page while the project or the service is paused. */
 export function PauseBanner() {
   const state = usePauseState()
   return (

@@ -4,14 +4,14 @@ import { serviceIn } from '../lib/service.ts'
 import type { NamedProject } from '../lib/session-state.ts'
 import { matchRoute } from '../routes.ts'
 
-/** Chooses the project that the whole console shows. It is there only if there is a choice. */
+/** Selects the project that the whole console shows. It is shown only if there is a choice. */
 export function ProjectSwitch() {
   const chosen = chosenProject.value
   if (!chosen) return null
   const choose = async (select: HTMLSelectElement) => {
     const project = projects.value.find(({ id }) => id === select.value) ?? chosen
     go(`${await placeIn(project)}?project=${encodeURIComponent(project.name)}`)
-    // The reader may have stayed, because of changes that are not saved.
+    // The reader may have stayed because of unsaved changes.
     select.value = chosenProject.peek()?.id ?? ''
   }
   return (
@@ -31,7 +31,7 @@ export function ProjectSwitch() {
   )
 }
 
-/** The page that is open, if the project has it: lists, and an agent of the same name. Else the overview. */
+/** The open page, if the project has it: lists, and an agent with the same name. Otherwise, the overview. */
 async function placeIn({ id }: NamedProject): Promise<string> {
   const { path } = here.peek()
   const { params = {} } = matchRoute(path) ?? {}

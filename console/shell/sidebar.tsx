@@ -74,7 +74,7 @@ function ApiDocs() {
   )
 }
 
-/** On a phone: what the bar has no room for. */
+/** On a phone, the entries that don't fit into the bar. */
 function More({ isHere }: { isHere(to: string): boolean }) {
   const id = useId()
   const menu = useRef<HTMLDivElement>(null)

@@ -12,7 +12,7 @@ import { IssuerButtons } from './issuer-buttons.tsx'
 
 type Props = { reason?: string | undefined; issuers: Issuer[] }
 
-/** The key goes to the service once and is not kept in the browser. */
+/** The key is sent to the service once and isn't kept in the browser. */
 export function SignIn({ reason, issuers }: Props) {
   const [key, setKey] = useState('')
   const action = useAction(() => signIn({ key: key.trim() }))

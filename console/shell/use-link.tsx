@@ -8,7 +8,9 @@ import { Form } from '../ui/forms/form.tsx'
 import { Anchor } from './anchor.tsx'
 import { nameOf } from './name-of.ts'
 
-/** Asks before a link replaces the session: with a stranger's link, one would continue under the stranger's key. */
+/**
+ * Asks before a link replaces the session. With a stranger's link, the reader would continue with the stranger's key.
+ */
 export function UseLink({ session, link_token }: { session: Session; link_token: string }) {
   const action = useAction(() => signIn({ link_token }))
   useEffect(() => {

@@ -8,17 +8,17 @@ import { Icon } from './icon.tsx'
 
 type Values = Record<string, string | number | boolean | undefined>
 
-/** One call of the API: what a page has asked for, or would ask for. */
+/** An API call that a page has made or would make. */
 export type ApiRequest = {
   operation: keyof typeof routes
-  /** The method of the TypeScript client: `agents.list`. */
+  /** The method of the TypeScript client, such as `agents.list`. */
   method: string
   params?: Record<string, string>
   query?: Values
   body?: object
 }
 
-/** The button "API": the exact request of this view, to be used elsewhere. */
+/** The button "API", which shows the exact request behind this view for use elsewhere. */
 export function ApiCall({ request }: { request: ApiRequest }) {
   const id = useId()
   const [language, setLanguage] = useState('curl')
@@ -73,12 +73,12 @@ const moorage = createClient({ url: ${literal(BASE.href)}, key: process.env.MOOR
 await moorage.${method}(${args.map((arg) => literal(arg)).join(', ')})`
 }
 
-/** For the shell. */
+/** Quotes a text for the shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** As it would be typed in TypeScript. */
+/** A value as TypeScript code. */
 export function literal(value: unknown, indent = ''): string {
   if (typeof value === 'string') {
     return value.includes("'")

@@ -7,12 +7,12 @@ type Look = 'plain' | 'main' | 'danger' | 'quiet'
 type Props = {
   look?: Look
   icon?: IconName
-  /** Needed when there is an icon only. */
+  /** Required if there is only an icon. */
   label?: string
   isBusy?: boolean | undefined
-  /** For a button that stays pressed. */
+  /** For a toggle button. */
   isPressed?: boolean
-  /** What it does: it is busy while that continues. */
+  /** The button's action. The button is busy while the action runs. */
   doing?: Action<[]>
   disabled?: boolean | undefined
   type?: 'button' | 'submit'
@@ -20,7 +20,7 @@ type Props = {
   children?: ComponentChildren
 }
 
-/** While it is busy it keeps its size and takes no second click. */
+/** While it is busy, it keeps its size and ignores further clicks. */
 export function Button({ look = 'plain', icon, label, doing, disabled, type = 'button', children, ...rest }: Props) {
   const { isPressed, isBusy = doing?.isBusy, onClick = doing && (() => void doing.run()) } = rest
   return (

@@ -21,8 +21,8 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
 }
 
 /**
- * Browsers offer the clipboard only on https and on localhost, and may refuse it there too. Then the text is copied from
- * a hidden field. Resolves to whether it was copied.
+ * Copies text. Browsers offer the clipboard only on https and on localhost, and may refuse even there. The text is then
+ * copied from a hidden field. Resolves with whether it was copied.
  */
 async function copyText(text: string): Promise<boolean> {
   const isWritten = await navigator.clipboard?.writeText(text).then(
@@ -35,7 +35,7 @@ async function copyText(text: string): Promise<boolean> {
 function copyFromField(text: string): boolean {
   const area = document.createElement('textarea')
   area.value = text
-  // Beside an open dialog nothing can be selected.
+  // While a dialog is open, nothing outside it can be selected.
   const around = document.querySelector('dialog:modal') ?? document.body
   around.append(area)
   area.select()
@@ -44,7 +44,7 @@ function copyFromField(text: string): boolean {
   return isCopied
 }
 
-/** An id in monospaced type, with a copy button. */
+/** An ID in monospaced type, with a copy button. */
 export function Id({ id }: { id: string }) {
   return (
     <span class="id">
@@ -54,7 +54,7 @@ export function Id({ id }: { id: string }) {
   )
 }
 
-/** Text to be copied as a whole: a command, a request, a secret. */
+/** Text to copy as a whole: a command, a request, a secret. */
 export function Snippet({ text, label }: { text: string; label: string }) {
   return (
     <div class="snippet">

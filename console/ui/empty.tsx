@@ -4,12 +4,12 @@ import { Button } from './button.tsx'
 
 type Props = {
   title: string
-  /** The parameters of the URL that leave rows out. If one is set, that is why there are none. */
+  /** The URL parameters that filter rows. If one is set, that is why there are none. */
   filters?: readonly string[]
   children?: ComponentChildren
 }
 
-/** Shown where there is nothing yet: says what would be here, and how it comes here. */
+/** Shown if there is nothing yet. Says what will be shown here and how to add it. */
 export function Empty({ title, filters = [], children }: Props) {
   if (filters.some(param)) {
     return (

@@ -3,14 +3,14 @@ import { Button } from './button.tsx'
 import { Id } from './copy.tsx'
 import { BudgetLink } from './data/budget-link.tsx'
 
-/** The fields whose reason stands beside them, for each error. */
+/** For each error, the fields that show their own reason. */
 const told = new WeakMap<MoorageError, Set<string>>()
 
-/** What went wrong: the code, what it means, the request's id, and another try. */
+/** An error: its code, its meaning, the request's ID, and a button to retry. */
 export function Failure({ error, retry }: { error: MoorageError | undefined; retry?: (() => void) | undefined }) {
   if (!error) return null
   const { code, message, request_id } = error
-  // Each error is shown once. The fields of a form are made before the failure at its end is.
+  // Each error is shown only once. A form's fields are rendered before the error at its end.
   const isRefused = code === 'budget_exceeded'
   const details = isRefused ? [] : (error.details ?? []).filter(({ field }) => !told.get(error)?.has(field))
   if (!isRefused && error.details?.length && details.length === 0) return null
@@ -42,14 +42,14 @@ export function Failure({ error, retry }: { error: MoorageError | undefined; ret
   )
 }
 
-/** What the service says about one field of a form, to be shown beside it. */
+/** The service's objection to a field of the form, to be shown next to it. */
 export function reasonOf(error: MoorageError | undefined, field: string): string | undefined {
   const reason = error?.details?.find((detail) => detail.field === field)?.error
   if (error && reason) told.set(error, (told.get(error) ?? new Set()).add(field))
   return reason
 }
 
-/** The same for a field that holds a whole value, such as a schema: what is wrong with it, and where in it. */
+/** The same for a field that contains a whole value, such as a schema: what is wrong, and where in the value. */
 export function reasonWithin(error: MoorageError | undefined, field: string): string | undefined {
   const wrong = error?.details.find((detail) => detail.field === field || detail.field.startsWith(`${field}.`))
   const reason = wrong && reasonOf(error, wrong.field)

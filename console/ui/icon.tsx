@@ -1,4 +1,4 @@
-/** Each path is drawn in a square of 16 by 16, with lines in the colour of the text. */
+/** Each path is drawn in a 16 × 16 square, with lines in the text's color. */
 const PATHS = {
   agents:
     'M8 1.8v2M3.5 3.8h9a1.5 1.5 0 0 1 1.5 1.5v6a1.5 1.5 0 0 1-1.5 1.5h-9A1.5 1.5 0 0 1 2 11.3v-6a1.5 1.5 0 0 1 1.5-1.5ZM5.7 7.3v1.4M10.3 7.3v1.4',

@@ -7,11 +7,11 @@ type Crumb = { label: string; to: string }
 
 type Props = {
   title: string
-  /** The title of the browser's tab, if it says more. */
+  /** The title of the browser's tab, if it should say more. */
   windowTitle?: string
-  /** What stands before the title: where the reader is, from the top. */
+  /** What is shown before the title: the reader's location, from the top. */
   crumbs?: Crumb[]
-  /** Beside the title: a state, an id. */
+  /** Shown next to the title, such as a status or an ID. */
   about?: ComponentChildren
   actions?: ComponentChildren
   /** The request behind the view. */
@@ -19,13 +19,13 @@ type Props = {
   children: ComponentChildren
 }
 
-/** The frame of every page: its title, what can be done, and what it shows. */
+/** The layout of every page: its title, its actions and its content. */
 export function Page({ title, windowTitle = title, crumbs = [], about, actions, api, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${windowTitle} · Moorage`
   }, [windowTitle])
-  // A screen reader reads the title aloud, so that its user knows that the page has changed.
+  // A screen reader reads the title aloud, so its user notices that the page has changed.
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   return (
     <>

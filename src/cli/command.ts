@@ -15,7 +15,7 @@ export function takesService(command: Command): Command {
     .optionsGroup('Options:')
 }
 
-/** Adds the options of commands that work on the data of this machine when no key is configured. */
+/** Adds the options of commands that work on this machine's data when no key is configured. */
 export function takesStore(command: Command): Command {
   return takesService(command)
     .optionsGroup('On the server:')
@@ -49,7 +49,7 @@ export function count(text: string): number {
   return items
 }
 
-/** `3600` or `1h`, as whole seconds. */
+/** Reads `3600` or `1h` as whole seconds. */
 export function seconds(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
   const length = DURATION_PATTERN.test(text) ? parseDuration(text) / 1000 : Number.NaN

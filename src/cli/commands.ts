@@ -3,7 +3,7 @@ import { visible } from '../lib/text/visible.ts'
 import { COMMANDS } from './listed-commands.ts'
 import type { World } from './world.ts'
 
-/** The program with the named commands ready to run. Of the others only name and summary are known. */
+/** The program, with the named commands ready to run. For all others, only the name and the summary are loaded. */
 export async function buildProgram(world: World, wanted: (name: string) => boolean): Promise<Command> {
   const program = new Command('moorage')
     .description('Run Moorage, deploy agents and talk to them')
@@ -32,7 +32,7 @@ export async function buildProgram(world: World, wanted: (name: string) => boole
   return program
 }
 
-/** A command without commands of its own has none after which --help could stand. */
+/** Gives commands without subcommands a simpler description of `--help`. */
 function endHelp(command: Command): void {
   if (command.commands.length === 0) command.helpOption('-h, --help', 'show help')
   for (const child of command.commands) endHelp(child)

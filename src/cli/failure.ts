@@ -41,7 +41,7 @@ export function exitCodeOf(error: unknown): number {
   return [400, 413, 415, 422].includes(status) ? EXIT.usage : EXIT.failed
 }
 
-/** The error codes for --json if the command itself failed. Errors of the service have their own codes. */
+/** The error codes for --json when the command itself failed. Errors from the service have their own codes. */
 const CODES: Record<number, string> = {
   [EXIT.usage]: 'usage',
   [EXIT.notFound]: 'not_found',
@@ -89,10 +89,10 @@ export function explain(error: unknown): string {
   return lines(message ?? error.message, ...hints)
 }
 
-/** It says nothing that the first detail does not say better. */
+/** Not shown if there are details, because they are more precise. */
 const GENERAL = 'Validation failed'
 
-/** The header in which a project is named is an option here. */
+/** The option that sets a field. A project is named in a header, which is an option here. */
 function optionOf(field: string): string {
   return field === 'Moorage-Project' ? '--project' : field
 }

@@ -3,7 +3,7 @@ import type { World } from './world.ts'
 
 type Setup = (command: Command, world: World) => void
 
-/** A summary, and the module that exports the command by its name. */
+/** A summary, and the module that exports the command under its name. */
 type CommandEntry<Name extends string> = readonly [
   summary: string,
   load: () => Promise<{ readonly [N in Name]: Setup }>,
@@ -23,8 +23,7 @@ const group = <const G extends { [N in keyof G & string]: CommandEntry<N> }>(
   }))
 
 /**
- * Every command. The code of a command is loaded when it is called, so that --help is quick and nothing here imports
- * the server.
+ * All commands. A command's code is loaded when it is called, so --help is fast and nothing here imports the server.
  */
 export const COMMANDS: readonly ListedCommand[] = [
   ...group('Agents', {

@@ -5,7 +5,7 @@ const UNREAD = 'stdout is not read any more'
 const interrupt = new AbortController()
 // The first Ctrl-C lets a command clean up; the second ends it.
 process.once('SIGINT', () => interrupt.abort())
-// `moorage invoke … | head` is not an error. Since its output is not read any more, the command ends as with Ctrl-C.
+// `moorage invoke … | head` isn't an error. Its output is no longer read, so the command ends as with Ctrl-C.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') process.exit(EXIT.failed)
   interrupt.abort(UNREAD)
@@ -14,7 +14,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => {})
 
 const { env, stdin, stdout, stderr } = process
-// `npm run moorage` runs in the folder of the clone, where `npm start` runs the service. The person may be in another
+// `npm run moorage` runs in the clone's folder, where `npm start` also runs the service. The person may be in another
 // folder.
 const isNpmRun = env['npm_package_name'] === 'moorage' && env['npm_lifecycle_event'] === 'moorage'
 const code = await run(process.argv.slice(2), {

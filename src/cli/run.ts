@@ -19,7 +19,7 @@ export async function run(args: string[], world: World): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return EXIT.ok
-      // Without --json commander has already printed it.
+      // Without --json, commander has already printed the error.
       if (isJson) complain(informed, misuse(error))
       return EXIT.usage
     }

@@ -4,21 +4,21 @@ import type { Migration } from '../storage/schema/migration.ts'
 type TerminalInput = Readable & { isTTY?: boolean | undefined }
 type Output = Writable & { isTTY?: boolean | undefined; columns?: number | undefined }
 
-/** Everything that a command uses from outside. A test gives its own. */
+/** Everything outside the program that a command uses. Tests provide their own. */
 export type World = {
   env: Readonly<Record<string, string | undefined>>
-  /** The person's folder. File names are relative to it. */
+  /** The person's current folder. File names are relative to it. */
   cwd: string
-  /** The folder in which `moorage.yaml` and `./data` are searched, as the service would. */
+  /** The folder in which `moorage.yaml` and `./data` are searched, as the service does. */
   serviceFolder: string
   stdin: TerminalInput
   stdout: Output
   stderr: Output
-  /** A program reads the output: messages on stderr are one JSON object per line. */
+  /** Set if a program reads the output. Each message on stderr is then one JSON object on a line. */
   isJson?: boolean
   /** Aborted by Ctrl-C. */
   signal: AbortSignal
-  /** The migrations that this program knows, if a test gives others. */
+  /** The migrations that this program knows. Tests can provide others. */
   migrations?: readonly Migration[]
 }
 

@@ -5,13 +5,13 @@ import { type Path, pathText } from './settings.ts'
 import { readWieldy, yaml } from './unwieldy-file.ts'
 
 export type ConfigFile = {
-  /** What the file sets. Empty when it cannot be read. */
+  /** What the file sets. Empty if the file can't be read. */
   value: Record<string, unknown>
   problems: Problem[]
   /** Whether `value` contains everything in the file. */
   readable: boolean
   /**
-   * The position of a setting, or of the nearest one above it. It is the position of the key if that is asked for, or
+   * The position of a setting, or of the nearest setting above it. It is the position of the key if `part` says so or
    * if the value has several lines.
    */
   positionOf(path: Path, part?: 'key' | 'value'): FilePosition | undefined
@@ -37,7 +37,7 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
   TAG_RESOLVE_FAILED: 'an unknown tag; put a value that starts with ! in quotes',
 }
 
-/** Reads the file `name`. Returns an empty one when it is absent and `required` is false. */
+/** Reads the file `name`. If it is absent, and `required` is false, returns an empty one. */
 export function readConfigFile(name: string, cwd: string, required: boolean): ConfigFile {
   const nothing: ConfigFile = { value: {}, problems: [], readable: true, positionOf: () => undefined }
   try {
@@ -72,7 +72,7 @@ function parseConfigFile(name: string, text: string): ConfigFile {
     ...tellFirst(faults, ({ code, pos: [offset] }) => [problem(offset, SYNTAX[code] ?? 'not valid YAML')]),
     ...tellFirst(repeatedKeys(document), ({ path, offset }) => [problem(offset, `${pathText(path)}: appears twice`)]),
   ]
-  // With a repeated key the rest can still be checked. After any other fault the structure is uncertain.
+  // If only a key is repeated, the rest can still be checked. After any other error, the structure is uncertain.
   let readable = faults.length === 0
   const isEmpty = document.contents === null || (isScalar(document.contents) && document.contents.value === null)
   if (readable && !isEmpty && !isMap(document.contents)) {

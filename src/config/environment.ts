@@ -7,12 +7,12 @@ import type { Path, Setting } from './settings.ts'
 
 export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
-/** A value and where it came from: `flag` or `environment NAME`. */
+/** A value and its source: `flag` or `environment NAME`. */
 export type SourcedValue = { path: Path; value: unknown; origin: string }
 
 export type EnvironmentSettings = {
   entries: SourcedValue[]
-  /** Keys and addresses of the two providers that have well-known variables. */
+  /** Keys and URLs of the two providers that have well-known variables. */
   providers: { name: 'openai' | 'anthropic'; field: 'apiKey' | 'baseUrl'; value: string; origin: string }[]
   config_file: string | undefined
   problems: Problem[]
@@ -46,13 +46,13 @@ const PROVIDER_NAMES = {
   ANTHROPIC_API_KEY: ['anthropic', 'apiKey'],
 } as const
 
-// Kubernetes and Docker set such variables for a service that is called moorage.
+// Kubernetes and Docker set such variables for a service that is named moorage.
 const SERVICE_LINK = /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/
 // Variables of the command line, which is a client, and of the tests.
 const NOT_OURS = /^MOORAGE_(URL|API_KEY|PROFILE|TEST_\w+)$/
 const SERVICE_LINK_VALUE = /^(tcp|udp|sctp):\/\//
 
-/** The variables of a setting, the most specific first. */
+/** A setting's variables, most specific first. */
 export function variablesOf(setting: Setting): string[] {
   if (setting.variable === undefined) return []
   const plain = Object.keys(PLAIN_NAMES).filter((name) => PLAIN_NAMES[name] === setting.path.join('.'))
@@ -100,7 +100,7 @@ export function readEnvironment(
 }
 
 /**
- * Reads the text of a variable or a flag as its setting needs it. Returns undefined when it should be JSON and is not.
+ * Converts the text of a variable or flag to the type of its setting. Returns undefined if it should be JSON but isn't.
  */
 export function fromText(text: string, kind: Setting['kind']): unknown {
   if (kind === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text
@@ -135,7 +135,7 @@ function readVariable(
     if (content !== '') return { name: `${name}_FILE`, text: content }
     report(`${name}_FILE`, 'the file it names is empty')
   } catch (error) {
-    // The path is not shown: the operator may have put the secret itself here, and it must not get into a log.
+    // The path isn't shown, because the operator may have put the secret itself here, and it must not get into a log.
     report(`${name}_FILE`, `the file it names cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
   return undefined

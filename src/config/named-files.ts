@@ -6,7 +6,7 @@ import type { Problem } from './problems.ts'
 import type { Path } from './settings.ts'
 import { locate, type Sources, valueAt } from './sources.ts'
 
-/** Settings that name a file that must exist. */
+/** Settings that name a file, which must exist. */
 const FILE_SETTINGS = {
   cert: ['server', 'tls', 'cert'],
   key: ['server', 'tls', 'key'],
@@ -19,11 +19,11 @@ const CA_DIRECTORY: Path = ['server', 'tls', 'clientCaDir']
 
 export const PATH_SETTINGS: readonly Path[] = [['data'], CA_DIRECTORY, ...Object.values(FILE_SETTINGS)]
 
-/** Checks the files that the configuration names. A service that cannot use one of them must not start. */
+/** Checks the files that the configuration names. If one can't be used, the service must not start. */
 export function fileProblems(sources: Sources, cwd: string): Problem[] {
   const usesMtls = valueAt(sources.input, ['security', 'mtls', 'enabled']) === true
   const problems: Problem[] = []
-  // Values are not shown: the operator may have put the key itself where its path belongs.
+  // Values aren't shown, because the operator may have put the key itself where its path belongs.
   const report = (path: Path, message: string) => problems.push(...locate(path, message, 'value', sources))
 
   const read = (path: Path): Buffer | undefined => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const perMillion = (what: string) => z.number().min(0).max(1_000_000).describe(`${what}, in USD per million tokens`)
 
-/** The rates that a price can contain. Missing rates follow from the others. */
+/** The rates that a price can contain. Missing rates are derived from the others. */
 export const GivenRates = {
   input: perMillion('Input'),
   cached_input: perMillion('Cached input').optional(),
@@ -21,7 +21,7 @@ const ModelPrice = z.strictObject({
   ...GivenRates,
 })
 
-/** The entries may be anything: the check runs even if they have issues of their own. */
+/** The entries may be anything, because this check runs even if they have issues themselves. */
 export const ModelPrices = z.array(ModelPrice).superRefine(
   (list, { addIssue }) => {
     const models = list.map((price) => price?.model)

@@ -28,7 +28,8 @@ export function unknownKey(key: string, known: readonly string[], what: 'setting
 const MAX_PROBLEMS = 100
 
 /**
- * The first mistakes as problems. Hundreds of mistakes usually have one cause, and finding all positions takes long.
+ * The first mistakes as problems. Hundreds of mistakes usually have one cause, and finding all their positions takes
+ * long.
  */
 export function tellFirst<T>(mistakes: readonly T[], tell: (mistake: T) => Problem[]): Problem[] {
   const left = mistakes.length - MAX_PROBLEMS
@@ -36,7 +37,7 @@ export function tellFirst<T>(mistakes: readonly T[], tell: (mistake: T) => Probl
   return left > 0 ? [...told, { text: `… and ${left} more errors` }] : told
 }
 
-/** What a shape says about a path in a file. The message is undefined for an unknown key. */
+/** What a shape reports about a path in a file. The message is undefined for an unknown key. */
 export type Misfit = { path: Path; message: string | undefined }
 
 export function misfitsOf(issues: readonly z.core.$ZodIssue[] = []): Misfit[] {
@@ -47,7 +48,7 @@ export function misfitsOf(issues: readonly z.core.$ZodIssue[] = []): Misfit[] {
   })
 }
 
-/** The problems in the file come first, in the order of their lines. */
+/** Problems in the file come first, in the order of their lines. */
 export function inOrder(problems: readonly Problem[]): string[] {
   const end = Number.POSITIVE_INFINITY
   const sorted = problems.toSorted((a, b) => {

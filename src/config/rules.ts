@@ -3,7 +3,9 @@ import { type Config, ConfigSettings } from './shape.ts'
 
 type ReportMistake = (path: string[], message: string) => void
 
-/** Rules about several settings. Each runs when the settings that it needs are valid, whatever else is wrong. */
+/**
+ * Rules about several settings. Each is checked if the settings that it needs are valid, no matter what else is wrong.
+ */
 const RULES: { needs: string[]; check(config: Config, report: ReportMistake): void }[] = [
   {
     needs: ['security.enforceHttps', 'server.tls', 'server.trustedProxies'],
@@ -41,7 +43,7 @@ const RULES: { needs: string[]; check(config: Config, report: ReportMistake): vo
   },
 ]
 
-/** The one shape of the configuration: type, check, defaults and document. */
+/** The single shape of the configuration: types, checks, defaults and documentation. */
 export const ConfigShape = ConfigSettings.superRefine(
   (config, context) => {
     const issues = [...context.issues]
@@ -53,12 +55,15 @@ export const ConfigShape = ConfigSettings.superRefine(
   { when: () => true },
 )
 
-/** JSON Schema of `moorage.yaml`, for editors. */
+/** The JSON Schema of `moorage.yaml`, for editors. */
 export function configSchema(): z.core.JSONSchema.BaseSchema {
   return { title: 'Moorage configuration', ...z.toJSONSchema(ConfigShape, { io: 'input' }) }
 }
 
-/** An unknown key does not affect other settings. Any other issue affects the settings above and below its path. */
+/**
+ * Whether an issue affects a setting. An unknown key doesn't affect others. Other issues affect the settings above and
+ * below.
+ */
 function concerns(issue: z.core.$ZodRawIssue, needed: string): boolean {
   if (issue.code === 'unrecognized_keys') return false
   const path = (issue.path ?? []).join('.')

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 export type SettingsSchema = z.core.JSONSchema.BaseSchema
 export type Path = readonly (string | number)[]
 
-/** One setting as the operator sees it. Settings inside lists and records have no variable of their own. */
+/** One setting as the operator sees it. Settings inside lists and records have no variable. */
 export type Setting = {
   path: readonly string[]
   variable: string | undefined
@@ -12,7 +12,7 @@ export type Setting = {
   description: string
 }
 
-/** Every setting of a configuration schema, in its order. */
+/** All settings of a configuration schema, in order. */
 export function listSettings(schema: SettingsSchema, path: readonly string[] = [], inside = false): Setting[] {
   const found = alternatives(schema).flatMap((option) =>
     Object.entries(option.properties ?? {}).flatMap(([key, value]) => {
@@ -34,7 +34,7 @@ export function isSecretAt(schema: SettingsSchema, path: Path): boolean {
   return schemasAt(schema, path).some((found) => found.writeOnly === true)
 }
 
-/** The value at a path if nothing is set. */
+/** The value at a path if it isn't set. */
 export function defaultAt(schema: SettingsSchema, path: Path): unknown {
   return schemasAt(schema, path).find((found) => found.default !== undefined)?.default
 }

@@ -28,7 +28,7 @@ const Database = z.strictObject({
     .describe(
       'URL of PostgreSQL itself, if `url` is a pooler in transaction mode such as PgBouncer. Used for one connection per process',
     ),
-  // A transaction may need what has to be read on another connection.
+  // A transaction may need something that must be read over another connection.
   poolSize: z.int().min(2).max(1000).default(10).describe('PostgreSQL connections, at least 2'),
   readTimeout: duration('100ms', '10m')
     .prefault('10s')
@@ -43,7 +43,7 @@ const Redis = z.strictObject({
     ),
 })
 
-/** `a=1,b=2`, with values that may be percent-encoded. */
+/** Matches `a=1,b=2`, with values that may be percent-encoded. */
 const PAIRS = /^\s*[^=,\s]+=[^,]*(?:,\s*[^=,\s]+=[^,]*)*\s*$/
 
 const SHARE = 'must be a number from 0 to 1'
@@ -286,7 +286,7 @@ export const ConfigSettings = z.strictObject({
 export type Config = z.output<typeof ConfigSettings>
 export type ConfigInput = z.input<typeof ConfigSettings>
 
-/** The entries may be anything: this check runs even if they have issues of their own. */
+/** The entries may be anything, because this check runs even if they have issues themselves. */
 function reportSameNames(setting: string, list: readonly { name?: unknown }[], { addIssue }: z.RefinementCtx) {
   const names = list.map((one) => one?.name)
   names.forEach((name, index) => {

@@ -4,7 +4,7 @@ import type { EnvironmentSettings, SourcedValue } from './environment.ts'
 import type { Problem } from './problems.ts'
 import { isSamePath, type Path, pathText, startsWith } from './settings.ts'
 
-/** The values of all sources together, and where each one came from. */
+/** The merged values of all sources, and where each value came from. */
 export type Sources = { input: Record<string, unknown>; entries: readonly SourcedValue[]; file: ConfigFile }
 
 /** Later entries take precedence over earlier ones, and all of them over the file. */
@@ -29,7 +29,7 @@ export function originOf(path: Path, { input, entries, file }: Sources): string 
   return entry?.origin ?? file.positionOf(path, 'key')?.where.replace(/:\d+$/, '') ?? 'default'
 }
 
-/** Says where a problem is. Returns nothing when the file could not be read, because it may have the right value. */
+/** Says where a problem is. Returns nothing if the file couldn't be read, because it may contain the right value. */
 export function locate(path: Path, message: string, part: 'key' | 'value', sources: Sources): Problem[] {
   const entry = entryFor(path, sources.entries)
   if (entry && isSamePath(entry.path, path)) return [{ text: `${headOf(entry)}: ${message}` }]
@@ -49,7 +49,7 @@ export function valueAt(value: unknown, path: Path): unknown {
   }, value)
 }
 
-/** The longest entry that covers the path: the key of one provider may come from another source than the list. */
+/** The longest entry that covers the path. A provider's key may have another source than the list of providers. */
 function entryFor(path: Path, entries: readonly SourcedValue[]): SourcedValue | undefined {
   const covering = entries.filter((entry) => startsWith(path, entry.path))
   const longest = Math.max(...covering.map((entry) => entry.path.length))
@@ -58,7 +58,7 @@ function entryFor(path: Path, entries: readonly SourcedValue[]): SourcedValue | 
 
 const headOf = ({ origin, path }: SourcedValue) => (origin === 'flag' ? `flag ${pathText(path)}` : origin)
 
-/** If a parent is not an object, it is left as it is, so that its own problem is reported. */
+/** Returns false if a parent isn't an object. The parent is left unchanged, so its own problem is reported. */
 function put(input: Record<string, unknown>, path: Path, value: unknown): boolean {
   const [key, ...rest] = path
   if (key === undefined) return false
@@ -80,8 +80,8 @@ function addProviders(
   input.providers ??= []
   const list = input.providers
   if (!Array.isArray(list)) return []
-  // The environment takes precedence over the file. A list that is itself a variable or a flag is more specific than
-  // these.
+  // The environment takes precedence over the file. If the whole list was set by a variable or a flag, that takes
+  // precedence over these variables.
   const isFromFile = entryFor(['providers'], entries) === undefined
   return variables.flatMap(({ name, field, value, origin }): SourcedValue[] => {
     const known = list.findIndex((provider) => valueAt(provider, ['name']) === name)

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { lazily } from '../lib/lazily.ts'
 
-/** The parser. A service without a configuration file never loads it. */
+/** The parser. A service without a configuration file doesn't load it. */
 export const yaml = lazily<typeof import('yaml')>('yaml')
 
 const MAX_BYTES = 1024 * 1024
@@ -10,7 +10,7 @@ const MAX_TOKENS = 50_000
 const MAX_DEPTH = 64
 const TOO_LARGE = 'is too large: at most 1 MiB, and about 6,000 lines of settings'
 
-/** Returns the text of a file, or why it is not parsed. */
+/** Returns the text of a file, or the reason why it can't be parsed. */
 export function readWieldy(path: string): { text: string } | { problem: string } {
   const bytes = readAtMost(path, MAX_BYTES + 1)
   if (bytes.length > MAX_BYTES) return { problem: TOO_LARGE }
@@ -19,7 +19,7 @@ export function readWieldy(path: string): { text: string } | { problem: string }
   return problem === undefined ? { text } : { problem }
 }
 
-/** Does not read the whole file, which may be a device that never ends. */
+/** Reads only part of the file, which may be an endless device. */
 function readAtMost(path: string, size: number): Buffer {
   const file = openSync(path, 'r')
   try {
@@ -34,7 +34,7 @@ function readAtMost(path: string, size: number): Buffer {
   }
 }
 
-/** The parser takes very long for a file with many keys or deep nesting. Counting its tokens is fast. */
+/** The parser takes very long for a file with many keys or deep nesting. Counting the tokens is fast. */
 function unwieldiness(text: string): string | undefined {
   const { CST, Lexer } = yaml()
   let tokens = 0

@@ -7,7 +7,7 @@ export const Size = z
   .union([z.int(), z.string().regex(SIZE_PATTERN, SIZE_MESSAGE)], SIZE_MESSAGE)
   .transform((size) => (typeof size === 'string' ? parseSize(size) : size))
 
-/** A duration between two limits; the result is in milliseconds. */
+/** A duration between two limits, converted to milliseconds. */
 export function duration(min: string, max: string) {
   const isWithin = (length: number) => length >= parseDuration(min) && length <= parseDuration(max)
   return z

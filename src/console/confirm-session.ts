@@ -17,11 +17,11 @@ import type { ConsoleSession } from './console-session.ts'
 import type { Issuers } from './issuers.ts'
 import * as sessions from './store.ts'
 
-/** The provider is asked earlier than necessary, so that a slow answer delays no request. */
+/** The provider is asked this much earlier than necessary, so a slow answer delays no request. */
 export const CONFIRM_EARLY_MS = 5 * 60_000
-/** If a node dies while asking, others can take the session after this time. */
+/** If a node dies while asking, other nodes can take over the session after this time. */
 const ASKING_MS = 30_000
-/** A provider that didn't answer is asked again after this time. */
+/** A provider that didn't respond is asked again after this time. */
 const PAUSE_MS = 15_000
 
 const TOKENS_PURPOSE = 'console.issuer_tokens'
@@ -34,7 +34,7 @@ export function sealTokens(tokens: IssuerTokens, keyring: Keyring): string {
   return keyring.encrypt(JSON.stringify(tokens), TOKENS_PURPOSE)
 }
 
-/** Undefined if what is stored is damaged, or was encrypted with a lost key. */
+/** Undefined if the stored tokens are damaged, or were encrypted with a lost key. */
 export function openTokens(sealed: string, keyring: Keyring): IssuerTokens | undefined {
   try {
     return JSON.parse(keyring.decrypt(sealed, TOKENS_PURPOSE)) as IssuerTokens
@@ -43,7 +43,7 @@ export function openTokens(sealed: string, keyring: Keyring): IssuerTokens | und
   }
 }
 
-/** Whether the session waits for a provider that can be asked: it hasn't ended, but isn't valid now. */
+/** Whether the session waits for its provider's confirmation: it hasn't ended, but isn't valid now. */
 export function isUnconfirmed({ confirm_before, can_confirm }: ConsoleSession, now: number): boolean {
   return can_confirm === 1 && confirm_before !== null && confirm_before <= now
 }
@@ -53,9 +53,9 @@ export function isToConfirm({ confirm_before, confirming_until }: ConsoleSession
 }
 
 /**
- * Asks the identity provider whether the person is still signed in there, and which groups they have now. A session for
- * which the provider vouches no longer is removed: it cannot be asked any more. If the provider does not answer, the
- * session stays as it is and ends in time.
+ * Asks the identity provider whether the person is still signed in there, and which groups they now have. If the
+ * provider no longer vouches for a session, the session is removed, because the provider can't be asked about it any
+ * more. If the provider doesn't respond, the session stays as it is and ends in time.
  */
 export async function confirmSession(session: ConsoleSession, parts: ConfirmParts): Promise<void> {
   const { storage, keyring, issuers, log, now } = parts
@@ -68,7 +68,7 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
     log.error({ session: id }, 'a stored console session is damaged (issuer_tokens), so it is ended')
     return remove(session, 'endDamagedSession', parts)
   }
-  // Nothing can be asked: the session ends in time, and the browser goes to the provider again.
+  // The provider can't be asked. The session ends in time, and the browser is then sent to the provider again.
   if (can_confirm === 0) return
   // Many providers accept a refresh token only once, so only one node asks.
   const read = await sessions.find(storage.db, id)
@@ -89,8 +89,8 @@ export async function confirmSession(session: ConsoleSession, parts: ConfirmPart
 }
 
 /**
- * A refresh token counts once at many providers. If the answer to the question before never came here, because the node
- * died or the network failed, `invalid_grant` may say no more than that.
+ * Whether the refresh token may have been used up. Many providers accept one only once. If the reply to an earlier
+ * request was lost because the node died or the network failed, `invalid_grant` may mean only that.
  */
 function isPerhapsSpent({ confirming_until }: ConsoleSession, refused: string): boolean {
   return refused === 'invalid_grant' && confirming_until > 0
@@ -115,7 +115,10 @@ async function keep(
   })
 }
 
-/** `gone`: the provider by which the person may do nothing any more, unless another sign-in there still counts. */
+/**
+ * Removes a session. If `gone` is set, that provider no longer vouches for the person, so the roles from its groups end
+ * too, unless another sign-in there can still be confirmed.
+ */
 async function remove(
   session: ConsoleSession,
   action: SessionEnd,
@@ -136,7 +139,7 @@ async function remove(
 
 type SessionEnd = 'signOutByIssuer' | 'endDamagedSession'
 
-/** Records in the audit log that a session has ended without a request of its person. */
+/** Records in the audit log that a session has ended without a request by its person. */
 export async function recordEnd(
   db: Database,
   { id, person_id }: ConsoleSession,

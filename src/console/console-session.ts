@@ -21,16 +21,16 @@ export const ConsoleSessionReply = z
   })
   .meta({ id: 'ConsoleSession' })
 
-/** A browser in which a key or a person is signed in. Its secret is in a cookie and is replaced from time to time. */
+/** A browser in which a key or a person is signed in. Its secret is in a cookie and is replaced regularly. */
 export type ConsoleSession = Tables['console_sessions']
 
 const ROTATE_MS = 15 * 60_000
-/** Requests that were sent before the browser had the new secret may arrive up to GRACE_MS after it. */
+/** Requests that were sent before the browser had the new secret may arrive up to this long after it. */
 const GRACE_MS = 60_000
-/** How exact `last_used_at` is. */
+/** The accuracy of `last_used_at`. */
 const TOUCH_MS = 60_000
 
-/** When the session ends if it is not used again. `key` is the one that it was opened with, if it was a key. */
+/** When the session ends if it isn't used again. `key` is the key with which it was opened, if any. */
 export function endOf(session: ConsoleSession, key: Key | undefined, idle_ms: number): number {
   const { expires_at, last_used_at, key_hash, confirm_before } = session
   if (key && (key_hash !== key.hash || key.revoked_at !== null)) return 0
@@ -38,7 +38,9 @@ export function endOf(session: ConsoleSession, key: Key | undefined, idle_ms: nu
   return Math.min(...ends.filter((end) => typeof end === 'number'))
 }
 
-/** Whether the secret with this hash is valid now. The previous one is valid until the browser has used the new one. */
+/**
+ * Whether the secret with this hash is valid now. The previous secret is valid until the browser has used the new one.
+ */
 export function isSecretInForce({ hash, confirmed_at }: ConsoleSession, shown: string, now: number): boolean {
   return shown === hash || confirmed_at === null || now < confirmed_at + GRACE_MS
 }
@@ -46,8 +48,8 @@ export function isSecretInForce({ hash, confirmed_at }: ConsoleSession, shown: s
 type Changes = Partial<Pick<ConsoleSession, 'last_used_at' | 'confirmed_at' | 'rotated_at' | 'hash' | 'previous_hash'>>
 
 /**
- * What is to be written when a secret is used; undefined for most uses. `renew` makes the hash of a new secret: with
- * `hash` in the changes, the browser must be sent that secret.
+ * What to write when a secret is used. Undefined for most uses. `renew` makes the hash of a new secret. If the changes
+ * contain `hash`, the browser must be sent that secret.
  */
 export function useOf(session: ConsoleSession, shown: string, now: number, renew: () => string): Changes | undefined {
   const { hash, confirmed_at, rotated_at, last_used_at } = session
@@ -56,7 +58,7 @@ export function useOf(session: ConsoleSession, shown: string, now: number, renew
     if (confirmed_at === null) return { confirmed_at: now, last_used_at: now }
     if (now - rotated_at >= ROTATE_MS) return { ...replaced(), previous_hash: hash }
   } else if (confirmed_at === null && now - rotated_at >= GRACE_MS) {
-    // The reply with the new secret was lost: the browser still sends the previous one.
+    // The reply with the new secret was lost, because the browser still sends the previous one.
     return replaced()
   }
   return now - last_used_at >= TOUCH_MS ? { last_used_at: now } : undefined

@@ -52,7 +52,10 @@ export const createConsoleLink = operation({
   },
 })
 
-/** A link acts for a key. A key makes links only for itself; a person who can open the store makes them for any key. */
+/**
+ * The key for which the link signs in. A key can create links only for itself. Someone who can open the store can
+ * create them for any key.
+ */
 async function keyOf(db: Database, actor: Context['actor'], wanted: string | undefined, now: number): Promise<Key> {
   if (actor.console_session !== undefined) {
     throw forbidden("A console session can't create sign-in links. Use the API key itself.")
@@ -71,7 +74,7 @@ async function keyOf(db: Database, actor: Context['actor'], wanted: string | und
   return key
 }
 
-/** Only a hash of the token is stored. */
+/** Stores a link with only the hash of its token. */
 async function insertLink(db: Database, { id: key_id, hash: key_hash }: Key, now: number) {
   const token = newSecret()
   const expires_at = now + LINK_MS

@@ -44,7 +44,7 @@ async function keyOf(db: Database, session: ConsoleSession | undefined): Promise
   return session && keys.find(db, session.key_id ?? '')
 }
 
-/** The session of a person may be ended where the person has a role: in the actor's project, or in all. */
+/** A person's session can be ended wherever the person has a role: in the actor's project, or in all projects. */
 async function roleHere(
   db: Database,
   session: ConsoleSession | undefined,

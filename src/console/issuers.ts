@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { OidcIssuer } from '../security/oidc/oidc-issuer.ts'
 
-/** The identity providers of the configuration. */
+/** The configured identity providers. */
 export class Issuers {
   readonly #byName: ReadonlyMap<string, OidcIssuer>
 
@@ -13,7 +13,7 @@ export class Issuers {
     return this.#byName.get(name)
   }
 
-  /** What the sign-in page offers. */
+  /** The providers that the sign-in page offers. */
   list(): { name: string; label: string }[] {
     return Array.from(this.#byName.values(), ({ settings: { name, label } }) => ({ name, label: label ?? name }))
   }

@@ -30,29 +30,29 @@ import * as sessions from './store.ts'
 type DeviceSignIn = [vouched: VerifiedIdentity, issuer: OidcIssuer, from: DeviceFrom]
 type PersonSignIn = [vouched: VerifiedIdentity, issuer: OidcIssuer, from: SignInFrom, invitation?: string]
 
-/** The request that a session came with. */
+/** The request with which a session was used. */
 type Origin = { request_id: string; address: string }
 
-/** A session with the key that it was opened with, or with the roles of its person. */
+/** A session, with the key that opened it or the roles of its person. */
 type CachedSession = { session: ConsoleSession; key: Key | undefined; roles: readonly Role[] }
 
-/** A session is dropped when it changes, when its key or its person does, and when the key's agent does. */
+/** A cached session is dropped when it changes, or when its key, its person or the key's agent changes. */
 function subjectsOf({ session: { id, key_id, person_id }, key }: CachedSession): string[] {
   return [id, key_id, person_id, key?.agent_id].filter((subject) => typeof subject === 'string')
 }
 
-/** Undefined if the person has no role any more. */
+/** Undefined if the person no longer has a role. */
 function actorOfSession({ session, key, roles }: CachedSession, now: number): Actor | undefined {
   if (key) return actorOfKey(key, session)
   const actor = actorOfPerson(roles.filter((role) => endOfRole(role, session.issuer ?? undefined) > now))
   return actor && withSession(actor, session)
 }
 
-/** `noteUse` counts a request of the console as a use of its key. */
+/** `noteUse` records that a request of the console has used its key. */
 type ConsoleParts = SignInParts &
   Pick<Parts, 'errands' | 'keyring' | 'log' | 'memo'> & { noteUse(key_id: string): void }
 
-/** Who is signed in to the console. Sessions in use are cached, like keys. */
+/** The sessions of the console. Sessions in use are cached, like keys. */
 export class OpenConsole {
   readonly #parts: ConsoleParts & { issuers: Issuers }
   readonly #idleTimeout: number
@@ -66,7 +66,7 @@ export class OpenConsole {
     return signIn(this.#parts, credential, from)
   }
 
-  /** The actor of a cookie's secret. `fresh` is the secret that the browser must get from now on. */
+  /** The actor for a cookie's secret. If `fresh` is set, the browser must get that secret from now on. */
   async use(
     secret: string,
     from: Origin & { secure: boolean },
@@ -79,10 +79,10 @@ export class OpenConsole {
     const time = now()
     const actor = actorOfSession(found, time)
     if (!actor || endOf(session, key, this.#idleTimeout) <= time) return undefined
-    // A secret that was once sent over TLS may have been intercepted if it arrives over plain HTTP.
+    // If a secret that was sent over TLS arrives over plain HTTP, it may have been intercepted.
     if (session.secure === 1 && !from.secure) return undefined
     if (!isSecretInForce(session, hash, time)) {
-      // Two browsers have the cookie, so one of them has stolen it.
+      // Two browsers have the cookie, so one of them stole it.
       await this.#end(actor, from, 'endStolenSession')
       return undefined
     }
@@ -94,7 +94,7 @@ export class OpenConsole {
     return { actor, fresh: isWritten ? fresh : undefined }
   }
 
-  /** What the console shows about its own session. */
+  /** What the console shows about its current session. */
   async describe(actor: Actor) {
     const { id, person_id = '', console_session = '' } = actor
     const { db } = this.#parts.storage
@@ -121,7 +121,7 @@ export class OpenConsole {
     }
   }
 
-  /** What the sign-in page offers besides keys and links. */
+  /** The identity providers that the sign-in page offers. */
   issuers(): { name: string; label: string }[] {
     return this.#parts.issuers.list()
   }
@@ -138,7 +138,9 @@ export class OpenConsole {
     return signInDevice(this.#parts, vouched, issuer, from)
   }
 
-  /** Takes back what the identity provider gave, if keys do not need it, and says where the browser signs out there too. */
+  /**
+   * Revokes the identity provider's tokens if no keys need them, and returns where the browser also signs out there.
+   */
   async #leaveIssuer(session: ConsoleSession | undefined, back: string): Promise<string | undefined> {
     const { keyring, log, issuers, storage } = this.#parts
     const issuer = issuers.find(session?.issuer ?? '')
@@ -152,7 +154,7 @@ export class OpenConsole {
     return (await issuer.signOutUrl(tokens, back).catch(warn)) ?? undefined
   }
 
-  /** Ends what a person has signed in to by the provider: one session of theirs there, or all. */
+  /** Ends a person's sessions that the provider opened: one of them, or all. */
   async endOfIssuer(issuer: string, whose: EndedThere, { request_id, address }: Origin): Promise<void> {
     const { storage, audit, now } = this.#parts
     const event = { audit, action: 'signOutByIssuer', request_id, address } as const
@@ -164,8 +166,8 @@ export class OpenConsole {
   }
 
   /**
-   * Asks the identity providers about sessions that are in use and about people with keys, so that streams and keys end too
-   * when a right ends there. What was asked is not due any more, and neither is what was not answered.
+   * Asks the identity providers about sessions in use and about people with keys, so that streams and keys also end
+   * when a right ends there. A session that was asked about is no longer due, whether the provider answered or not.
    */
   async confirmDue(): Promise<void> {
     const { storage, now } = this.#parts
@@ -178,7 +180,7 @@ export class OpenConsole {
     }
   }
 
-  /** When the actor's session ends if it is not used again. 0 if it has been ended. */
+  /** When the actor's session ends if it isn't used again. 0 if it has already ended. */
   async validUntil({ id, person_id = id, permissions, console_session = '' }: Actor): Promise<number> {
     const { memo, storage } = this.#parts
     const load = async () => {
@@ -187,21 +189,24 @@ export class OpenConsole {
     }
     const subjects = [console_session, id, person_id]
     const found = await memo('keys', `console session ${console_session} ${id}`, load, () => subjects)
-    // A role has no secret that could have changed. It must not have ended, nor allow less than before.
+    // A role has no secret that could change, but it must not have ended or allow less than before.
     if (!found || found.held.revoked_at !== null || !coversAll(found.held.permissions, permissions)) return 0
     const { held, session } = found
     if (session.person_id === null) return endOf(session, held, this.#idleTimeout)
     return Math.min(endOf(session, undefined, this.#idleTimeout), endOfRole(held, session.issuer ?? undefined))
   }
 
-  /** Returns where the browser signs out at the identity provider too. `back` is where it comes back to. */
+  /**
+   * Ends the session. Returns where the browser also signs out at the identity provider; `back` is where it then
+   * returns.
+   */
   async signOut(actor: Actor, from: Origin, back: string): Promise<string | undefined> {
     const session = await sessions.find(this.#parts.storage.db, actor.console_session ?? '')
     await this.#end(actor, from, 'signOut')
     return this.#leaveIssuer(session, back)
   }
 
-  /** Ends the session that a browser had when it went to a provider, by whom it came back as. */
+  /** Ends the session that a browser had before it went to a provider. `by` is the actor who came back. */
   async endEarlier(secret: string, by: Actor, from: Origin): Promise<void> {
     const session = await sessions.findByHash(this.#parts.storage.db, sha256(secret))
     if (session) await this.#end({ ...by, console_session: session.id }, from, 'signOut')
@@ -218,7 +223,7 @@ export class OpenConsole {
     return key && { session, key, roles: [] }
   }
 
-  /** The session of a secret. What its identity provider has to confirm by now is asked for first. */
+  /** The session of a secret. If its identity provider must confirm it first, the provider is asked. */
   async #findConfirmed(hash: string): Promise<CachedSession | undefined> {
     const { errands, memo, now } = this.#parts
     const find = () => memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
@@ -232,7 +237,7 @@ export class OpenConsole {
     }
     if (!isLate) return found
     const present = await find()
-    // The session continues when the provider answers again, so the browser must keep its cookie.
+    // The session continues when the provider responds again, so the browser must keep its cookie.
     if (present && isUnconfirmed(present.session, now())) {
       throw unavailable(
         "Your identity provider isn't responding, so your session can't be confirmed. Try again shortly.",
@@ -242,7 +247,7 @@ export class OpenConsole {
     return present
   }
 
-  /** What the console offers to choose from. */
+  /** The projects from which the console offers to choose. */
   async #projectsOf({ reach, permissions, roles }: Actor): Promise<{ id: string; name: string }[]> {
     if (roles) return projects.listToChoose(this.#parts.storage.db, [...roles.keys()])
     const maySee = reach === 'service' && covers(permissions, 'read')

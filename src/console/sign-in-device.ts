@@ -13,10 +13,12 @@ import { newSession, type SignInParts } from './sign-in.ts'
 import { toldBy } from './sign-in-person.ts'
 import * as sessions from './store.ts'
 
-/** A command line asks its person to sign in again after this time. */
+/** After this time, the command line asks its person to sign in again. */
 const KEY_LIFETIME_MS = 90 * 24 * 3_600_000
 
-/** `project` is the one of the key, null for a key of all. `projects` are those of which its person could choose it. */
+/**
+ * `project` is the key's project, or null for a key of all projects. `projects` are those that the person could choose.
+ */
 type DeviceKey = { actor: Actor; id: string; secret: string; project: string | null; projects: string[] }
 
 export type DeviceFrom = { request_id: string; address: string; name: string; project: string | undefined }
@@ -24,8 +26,8 @@ export type DeviceFrom = { request_id: string; address: string; name: string; pr
 type DeviceParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
 
 /**
- * Makes a personal key for a device whose person has signed in elsewhere. The key that the same device had before ends.
- * Says why not, if the person may do nothing here.
+ * Creates a personal key for a device whose person has signed in elsewhere. The key that the same device had before
+ * ends. Returns the reason if the person has no permissions here.
  */
 export async function signInDevice(
   parts: DeviceParts,
@@ -52,7 +54,8 @@ export async function signInDevice(
     const fields = project === undefined ? ['name'] : ['name', 'project']
     await audit.record(db, { ...event, action: 'signInDevice', target: id, fields, outcome: 'success' })
     if (vouched.tokens.refresh_token !== undefined) {
-      // No browser is signed in by it, so it has ended from the start. It tells whether the key still counts.
+      // This session signs in no browser, so it has ended from the start. It is used to ask whether the key is still
+      // valid.
       const { session } = newSession(parts, { request_id, address, browser: name, secure: true }, now)
       await sessions.insert(db, {
         ...session,

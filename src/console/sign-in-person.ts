@@ -10,7 +10,10 @@ import { keepSession, newSession, type OpenedSession, type SignInFrom, type Sign
 
 type PersonParts = SignInParts & Pick<Parts, 'keyring' | 'log'>
 
-/** Opens a session for the person for whom an identity provider vouches. Says why not, if they may do nothing here. */
+/**
+ * Opens a session for a person whom an identity provider vouches for. Returns the reason if the person has no
+ * permissions here.
+ */
 export async function signInPerson(
   parts: PersonParts,
   vouched: VerifiedIdentity,
@@ -38,7 +41,7 @@ export async function signInPerson(
   })
 }
 
-/** What a session keeps of its identity provider, to ask it again. */
+/** What a session stores so that its identity provider can be asked again. */
 export function toldBy(
   { settings }: OidcIssuer,
   { identity, tokens }: VerifiedIdentity,

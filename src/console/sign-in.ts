@@ -8,12 +8,12 @@ import type { Database } from '../storage/database.ts'
 import type { ConsoleSession } from './console-session.ts'
 import * as sessions from './store.ts'
 
-/** A key's secret, or the token of a link that was made for a key. */
+/** A key's secret, or the token of a link that was created for a key. */
 export type Credential = { key: string } | { link_token: string }
 
 export type SignInFrom = { request_id: string; address: string; browser: string; secure: boolean }
 
-/** How many browsers one key or one person can be signed in with. A further one ends the oldest. */
+/** How many browsers a key or a person can be signed in with. Another sign-in ends the oldest session. */
 const MOST_PER_HOLDER = 20
 const MAX_BROWSER_CHARACTERS = 200
 
@@ -26,7 +26,7 @@ export type SignInParts = Pick<Parts, 'audit' | 'config' | 'newId' | 'now' | 'st
 /** The secret is returned only here. */
 export type OpenedSession = { actor: Actor; secret: string }
 
-/** A session with its own ID and secret, whatever the browser had before. */
+/** A session with a new ID and secret, no matter what the browser had before. */
 export function newSession(
   { config, newId, now }: Pick<SignInParts, 'config' | 'newId' | 'now'>,
   from: SignInFrom,
@@ -62,7 +62,7 @@ export function newSession(
   return { session, secret }
 }
 
-/** Stores a new session, ends the oldest of the same key or person, and adds an entry to the audit log. */
+/** Stores a new session, ends the oldest ones of the same key or person, and adds an entry to the audit log. */
 export async function keepSession(
   db: Database,
   { audit }: Pick<SignInParts, 'audit'>,
@@ -84,14 +84,14 @@ export async function keepSession(
   })
 }
 
-/** Opens a session of a key. Undefined if the key or the link isn't valid. */
+/** Opens a session for a key. Undefined if the key or the link isn't valid. */
 export async function signIn(
   parts: SignInParts,
   credential: Credential,
   from: SignInFrom,
 ): Promise<OpenedSession | undefined> {
   const { storage, now } = parts
-  // There may be many guesses, and they must not wait for the only writer of a database, or make others wait.
+  // There may be many guesses. They must neither wait for a database's only writer nor make others wait.
   const isGuess = 'link_token' in credential && !(await sessions.hasLink(storage.db, sha256(credential.link_token)))
   if (isGuess) return undefined
   return storage.transaction(async (db) => {
@@ -111,7 +111,7 @@ export async function signIn(
   })
 }
 
-/** Who asks in the session of a key. */
+/** The actor in the session of a key. */
 export function actorOfKey(key: Key, { id: console_session, by_previous_secret_until }: ConsoleSession): Actor {
   const isOld = by_previous_secret_until !== null
   return { ...actorOf(key), console_session, ...(isOld && { by_previous_secret_until }) }
@@ -119,7 +119,7 @@ export function actorOfKey(key: Key, { id: console_session, by_previous_secret_u
 
 type SignedBy = { key: Key; by_previous_secret_until: number | null }
 
-/** With a secret in its grace period, the session ends when the secret does. */
+/** If the secret is in its grace period, the session ends with the secret. */
 async function ofKey(db: Database, secret: string, now: number): Promise<SignedBy | undefined> {
   const found = await keys.findBySecret(db, sha256(secret))
   if (!found || statusOf(found.key, now) !== 'active') return undefined

@@ -8,7 +8,7 @@ import type { ConsoleSession } from './console-session.ts'
 /** How many sign-ins are confirmed at the same time. */
 export const MOST_TO_CONFIRM = 100
 
-/** Finds a session by the hash of its present or previous secret. */
+/** Finds a session by the hash of its current or previous secret. */
 export async function findByHash(db: Database, hash: string): Promise<ConsoleSession | undefined> {
   return db
     .selectFrom('console_sessions')
@@ -30,7 +30,7 @@ export type ShownSession = ConsoleSession & {
 
 export type SessionFilter = {
   shown: ShownAgents
-  /** Only actors with access to all projects see sessions of keys with the same access. */
+  /** Only actors with access to all projects see the sessions of keys that also have it. */
   reach: 'project' | 'service'
   key_id?: string | undefined
   person_id?: string | undefined
@@ -74,9 +74,7 @@ export async function list(db: Database, query: PageQuery, filter: SessionFilter
   return page(db, select as never, query) as Promise<Page<ShownSession>>
 }
 
-/**
- * A session belongs to a key that still has the same secret, or to a person whose role in the project shows it there.
- */
+/** A session belongs to a key that still has the same secret, or to a person who has a role in the project. */
 function isHolder(project_id: string) {
   return sql<SqlBool>`(s.key_id = keys.id and s.key_hash = keys.hash)
     or keys.id = (
@@ -102,8 +100,8 @@ export async function update(db: Database, read: ConsoleSession, changes: Partia
 }
 
 /**
- * Ends a session. The row stays, without a secret, while keys of its person need it. Returns false if the session had
- * ended before.
+ * Ends a session. While keys of its person need it, the row stays without a secret. Returns false if the session had
+ * already ended.
  */
 export async function end(db: Database, id: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -123,8 +121,8 @@ export async function end(db: Database, id: string, now: number): Promise<boolea
 }
 
 /**
- * Whether keys count because a provider vouches for their person, and this is the last sign-in by which it can be asked.
- * Keys with a role that was given by hand need no provider.
+ * Whether keys are valid because a provider vouches for their person, and this is the last sign-in through which it can
+ * be asked. Keys with a role that was granted by hand need no provider.
  */
 function isNeededByKeys(now: number) {
   return sql<SqlBool>`(s.can_confirm = 1
@@ -143,7 +141,7 @@ export async function remove(db: Database, id: string): Promise<boolean> {
   return numDeletedRows > 0n
 }
 
-/** Whether the provider can be asked about the person by a sign-in that is kept. */
+/** Whether a stored sign-in allows asking the provider about the person. */
 export async function hasConfirmable(
   db: Database,
   { person_id, issuer }: Pick<ConsoleSession, 'person_id' | 'issuer'>,
@@ -153,7 +151,10 @@ export async function hasConfirmable(
   return found !== undefined
 }
 
-/** Takes the right to ask the identity provider about a session. False if another node asks, or has just asked. */
+/**
+ * Takes the right to ask the identity provider about a session. Returns false if another node is asking or has just
+ * asked.
+ */
 export async function lease(db: Database, read: ConsoleSession, now: number, until: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('console_sessions')
@@ -176,7 +177,9 @@ export async function updateIssuer(
   await announce(db, 'keys', id)
 }
 
-/** What an identity provider has to confirm before `before`: sessions in use, and sign-ins that keys need. */
+/**
+ * The sessions that an identity provider has to confirm before `before`: sessions in use, and sign-ins that keys need.
+ */
 export async function listToConfirm(
   db: Database,
   { before, used_since, now }: { before: number; used_since: number; now: number },
@@ -196,7 +199,7 @@ export async function listToConfirm(
     .execute()
 }
 
-/** The sessions in force that a person has by an identity provider: one of theirs there, or all. */
+/** The active sessions that a provider opened for a person: a certain one, or all. */
 export async function listOfIssuer(
   db: Database,
   issuer: string,
@@ -210,7 +213,7 @@ export async function listOfIssuer(
   return select.execute()
 }
 
-/** Ends all sessions of a key or a person except for the newest. */
+/** Ends all sessions of a key or a person except the newest ones. */
 export async function endOlder(
   db: Database,
   { key_id, person_id, created_at: now }: Pick<ConsoleSession, 'key_id' | 'person_id' | 'created_at'>,
@@ -249,7 +252,7 @@ export async function hasLink(db: Database, hash: string): Promise<boolean> {
   return link !== undefined
 }
 
-/** Removes the link and returns whose it was. Of two requests with the same link, one gets it. */
+/** Removes the link and returns its owner. If two requests use the same link, only one gets it. */
 export async function takeLink(
   db: Database,
   hash: string,

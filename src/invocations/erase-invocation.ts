@@ -29,7 +29,7 @@ export const eraseInvocation = operation({
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
     if (!isFinal(found)) throw conflict('The invocation is still running. Cancel it first.')
-    // The files are erased first, so an erased receipt never has files, no matter when the process dies.
+    // Files are erased first, so an erased receipt never has files, even if the process dies in between.
     const { failure } = await files.eraseFiles({ storage, bytes }, await files.listOfRequest(db, found.id))
     if (failure) throw failure
     await storage.transaction(async (held) => {

@@ -24,8 +24,8 @@ type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & {
 const ACTIVITIES = { asking: asksPeople, working: works }
 
 /**
- * Up to this many agents are searched one by one, so that other projects' invocations aren't read. A project with more
- * agents owns a large enough share of all rows to make reading them worthwhile.
+ * Up to this many agents are searched one by one, so other projects' invocations aren't read. A project with more
+ * agents owns so large a share of all rows that reading them all is worthwhile.
  */
 const MOST_PARTS = 100
 
@@ -44,7 +44,7 @@ export async function findInvocations(
     const some = activity ? all.where(ACTIVITIES[activity]) : all
     return given.reduce((found, column) => found.where(column, '=', filter[column] as string), some)
   }
-  // The condition of the index of invocations that haven't completed, which lists of many agents use.
+  // This is the condition of the index of uncompleted invocations, which lists of many agents use.
   const isRare = filter.status !== undefined && filter.status !== 'completed' && seqs.length > MOST_PARTS
   const isAmongThem = isOneOf(db, sql`agent_seq`, seqs)
   const ofThem = isRare ? sql<SqlBool>`${isAmongThem} and status <> 'completed'` : isAmongThem
@@ -59,7 +59,8 @@ export async function findInvocations(
 }
 
 /**
- * Counts each table with its own indexes, in one statement: a run is always in exactly one of them, even while it ends.
+ * Counts each table with its own indexes. One statement counts both, because a run is always in exactly one of them,
+ * even while it ends.
  */
 async function countMatching(db: Database, conditions: readonly RawBuilder<SqlBool>[]): Promise<number> {
   const [receipts, runs] = (['invocations', 'runs'] as const).map(
@@ -83,7 +84,7 @@ export async function isBusy(db: Database, agent_seq: number, schedule_id: strin
 
 const RECEIPT_KEYS_READ = 500
 
-/** The next receipts of a user with an agent, after a known one, as many as one read returns. */
+/** The user's next receipts with an agent, after a known one, as many as one read returns. */
 export async function listOfUser(
   db: Database,
   { agent_seq, user_id }: { agent_seq: number; user_id: string },
@@ -101,13 +102,13 @@ export async function listOfUser(
   return listNextReceipts(db, next)
 }
 
-/** What the caller sent in addition to the message, which receipts don't show. */
+/** What the caller sent in addition to the message. Receipts don't show it. */
 export async function findGiven(db: Database, id: string): Promise<Given | null> {
   const row = await db.selectFrom('all_invocations').select('given').where('id', '=', id).executeTakeFirst()
   return row ? jsonOf('invocation', { ...row, id })('given') : null
 }
 
-/** The requests among these that belong to the user and to one of the agents. */
+/** The requests in this list that belong to the user and to one of the agents. */
 export async function listIdsOfUser(
   db: Database,
   user_id: string,
@@ -124,8 +125,9 @@ export async function listIdsOfUser(
 }
 
 /**
- * Removes the texts, the user and the callbacks from receipts of ended invocations, and the comments of their feedback. The
- * receipts and the scores stay for accounting. Files are removed elsewhere, because their bytes aren't in the database.
+ * Removes the texts, the user and the callbacks from receipts of ended invocations, and the comments of their feedback.
+ * The receipts and the scores are kept for accounting. Files are removed elsewhere, because their bytes aren't in the
+ * database.
  */
 export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
   const ids = ended.map(({ id }) => id)
@@ -151,11 +153,11 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
       .where('id', '=', id)
       .execute()
   }
-  // Feedback that is given at the same time locks the receipt first, so it is seen here or finds the receipt erased.
+  // Simultaneous feedback locks the receipt first, so either this statement sees it or it finds the receipt erased.
   await eraseFromFeedback(db, ids)
 }
 
-/** The status of a run, whatever its agent. */
+/** The status of a run of any agent. */
 export async function findAttempt(db: Database, id: string): Promise<{ status: string; attempt: number } | undefined> {
   return db.selectFrom('all_invocations').select(['status', 'attempt']).where('id', '=', id).executeTakeFirst()
 }

@@ -5,7 +5,7 @@ import type { Database } from '../storage/database.ts'
 import type { Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 
-/** The permission to see, cancel, or decide for invocations that another client started. */
+/** The permission to see, cancel or decide on invocations that another client started. */
 type InvocationAccess = 'read' | 'write' | 'approve'
 
 /**

@@ -20,8 +20,8 @@ import { NewCallback } from './callbacks/callback.ts'
 import type { ReceiptStep } from './steps/receipt-steps.ts'
 
 /**
- * queued → running → completed | failed | cancelled. The last three are final. A running one may become waiting, and is
- * queued again when it continues. Queued and waiting ones can be cancelled too.
+ * queued → running → completed | failed | cancelled. The last three are final. A running invocation may become waiting,
+ * and is queued again when it continues. Queued and waiting invocations can be cancelled too.
  */
 export const InvocationStatus = z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'])
 export type InvocationStatus = z.output<typeof InvocationStatus>
@@ -76,7 +76,7 @@ export const InvokeBody = z
 
 export const InvocationParams = z.strictObject({ agent_id: z.string(), request_id: z.string() })
 
-/** How an invocation failed, as clients see it. */
+/** Why an invocation failed, as clients see it. */
 export const ErrorSummary = z.object({
   code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]),
   message: z.string(),
@@ -92,7 +92,7 @@ export const ErrorSummary = z.object({
     ),
 })
 
-/** Why an attempt began: the run started, it had waited, or its node stopped or died. */
+/** Why an attempt began: the run started, its wait ended, or its node stopped or died. */
 export const AttemptCause = z.enum(['start', 'wait', 'lost'])
 
 export type RunAttempt = { number: number; began_at: number; after: z.output<typeof AttemptCause> }
@@ -103,9 +103,9 @@ export type Invocation = {
   agent_seq: number
   status: InvocationStatus
   door: Door
-  /** How many attempts it has had. */
+  /** The number of attempts so far. */
   attempt: number
-  /** The attempts after the first, which began at `started_at`. */
+  /** All attempts but the first, which began at `started_at`. */
   attempts: readonly RunAttempt[] | null
   background: boolean
   /** The request had an Idempotency-Key, so the run continues after a crash, like a background run. */
@@ -121,9 +121,9 @@ export type Invocation = {
   /** What its caller sent in addition to the message. */
   given: Given | null
   response: string | null
-  /** The response is JSON, as requested. */
+  /** Whether the client requested JSON, so the response is JSON. */
   structured: boolean
-  /** The model's answer, if it ended with calls of the caller's own tools. */
+  /** The model's answer, if it ended with calls to the caller's own tools. */
   rounds: readonly Round[] | null
   error: z.output<typeof ErrorSummary> | null
   input_tokens: number
@@ -132,21 +132,22 @@ export type Invocation = {
   cost_nano: Cost
   steps: ReceiptStep[]
   duration_ms: number | null
-  /** The schedule that started it, and for which tick. Null if a request started it. */
+  /** The schedule that started the run, and the tick. Null if a request started it. */
   schedule_id: string | null
-  /** The keys that made or changed that schedule, as JSON. */
+  /** The keys that created or changed that schedule, as JSON. */
   authors: string | null
   scheduled_at: number | null
-  /** The run that called its agent, and the key of that call. Null if a request or a schedule started it. */
+  /** The run that called this run's agent, and the key of that call. Null if a request or a schedule started it. */
   parent_request_id: string | null
   call_key: string | null
   tree: TreePlace | null
   /**
-   * When the time limit that it shares with its caller's runs ends. Null: each attempt has the agent's full time limit.
+   * When the time limit that this run shares with its caller's other runs ends. If null, each attempt has the agent's
+   * full time limit.
    */
   deadline_at: number | null
   created_by: string
-  /** The person who started it, with a role or with a personal key. */
+  /** The person who started the run, with a role or with a personal key. */
   person_id: string | null
   created_at: number
   started_at: number | null
@@ -154,20 +155,20 @@ export type Invocation = {
   erased_at: number | null
 }
 
-/** The run's place among runs that call each other. Set once it has called one, or was called. */
+/** The run's place in a tree of runs. Set once the run has called another or was called by one. */
 export type TreePlace = {
   /** How many runs are above this one. */
   depth: number
-  /** The agent whose memory it reads; null if none. It only ever writes into its own agent's memory. */
+  /** The agent whose memory the run reads, or null. The run only ever writes to its own agent's memory. */
   memory_of: string | null
-  /** The trace to which its attempts belong. */
+  /** The trace that the run's attempts belong to. */
   traceparent?: string | undefined
 }
 
-/** What a caller asks of an agent. */
+/** What a caller sends to an agent. */
 export type InvokeBody = z.output<typeof InvokeBody>
 
-/** Who starts it, and how. For a schedule, only the ID of its maker is known. */
+/** Who starts the invocation, and how. For a schedule, only its maker's ID is known. */
 type RunStart = Pick<Context, 'door' | 'mode' | 'now' | 'repeatable' | 'request_id'> & {
   actor: Pick<Actor, 'id'> & Partial<Actor>
 }
@@ -224,23 +225,23 @@ export function newInvocation(
   }
 }
 
-/** Without a user and a session, there is nothing to remember the invocation under. */
+/** Without a user or a session, the invocation can't be remembered. */
 export function isStateless({ user_id, session_id }: Invocation['context']): boolean {
   return user_id === undefined && session_id === undefined
 }
 
-/** Whether the run uses its own agent's memory. A run called by another agent may use that agent's, or none. */
+/** Whether the run uses its own agent's memory. A run that another agent calls may use that agent's memory, or none. */
 export function hasOwnMemory({ tree }: Invocation, { id }: Agent): boolean {
   return tree === null || tree.memory_of === id
 }
 
-/** Names the session in which the run takes its turn. Undefined if it waits for no other run. */
+/** The session in which the run takes its turn. Undefined if it waits for no other run. */
 export function turnOf(invocation: Invocation, { sessions }: Pick<Definition, 'sessions'>): string | undefined {
   if (invocation.context.session_id === undefined || sessions.while_busy === 'parallel') return undefined
   return sessionKey(invocation)
 }
 
-/** Names the session of a run that has one. */
+/** The key of the run's session. */
 export function sessionKey({ agent_seq, context: { user_id, session_id } }: Invocation): string {
   return sha256(JSON.stringify([agent_seq, user_id ?? null, session_id]))
 }
@@ -249,7 +250,7 @@ const AGEING_MS = 15 * 60_000
 
 const MOVED_BY: Record<Priority, number> = { interactive: -AGEING_MS, normal: 0, batch: AGEING_MS }
 
-/** Queued runs with lower ranks begin first. Waiting makes up for a lower priority, so that nothing starves. */
+/** Queued runs with lower ranks begin first. A rank is the arrival time shifted by the priority, so no run starves. */
 export function rankOf({ created_at }: Invocation, priority: Priority): number {
   return created_at + MOVED_BY[priority]
 }
@@ -274,5 +275,5 @@ export function endWith(
 
 export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled.' } as const
 
-/** No client requested this end, so the client may try again. */
+/** The client didn't ask for this end, so it may try again. */
 export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered.' } as const

@@ -103,7 +103,7 @@ export const invokeAgent = operation({
 /** Runs the first attempt and replies, unless the run is refused. */
 async function begin(agent_id: string, body: InvokeBody, context: InvokeNeeds) {
   const { emit, live, request_id } = context
-  // From here on a pause of the agent finds the run and stops it. Earlier pauses are checked below.
+  // From here on, a pause of the agent finds the run and stops it. Earlier pauses are checked below.
   const run = live.start(request_id, agent_id)
   context.onHangUp?.(() => run.cancel())
   let unfollow: (() => void) | undefined
@@ -122,7 +122,7 @@ async function begin(agent_id: string, body: InvokeBody, context: InvokeNeeds) {
   }
 }
 
-/** Has the run stored, or throws an error that says why it can't start. */
+/** Stores the run, or throws an error that says why it can't start. */
 async function admitted(
   run: LiveRun,
   agent_id: string,
@@ -147,13 +147,13 @@ async function admitted(
     return { invocation, agent, project, definition, run, owner: node, streaming: emit !== undefined, span, ...FIRST }
   } catch (error) {
     leave(run, context)
-    // These errors mean that nothing was stored. Any other error may come after the insert.
+    // An ApiError means that nothing was stored. Other errors may come after the insert.
     if (error instanceof ApiError) await removeAttachments(context)
     throw error
   }
 }
 
-/** The first attempt of a run. Only its row has been stored. */
+/** The first attempt of a run, of which only the row is stored. */
 const FIRST: Pick<StartedRun, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
 
 /** Commits how the run ended, and replies to the client. */
@@ -161,7 +161,7 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
   const { agent, run } = started
   if (end.kind === 'stopped' || end.kind === 'moved') {
     await finish(end, started, async () => undefined, context)
-    // A run that couldn't be stored can't continue anywhere.
+    // If the run couldn't be stored, no other node can continue it.
     await run.stored
     throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
   }
@@ -192,7 +192,9 @@ function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
   return { attempt, ...told }
 }
 
-/** Another node continues the stored run if the request can be repeated, and marks any other as failed. */
+/**
+ * Another node continues the stored run if the request can be repeated. Otherwise, that node marks the run as failed.
+ */
 function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): unknown {
   if (repeatable) return new StillRunning(ELSEWHERE, cause)
   const isLost = cause === undefined || cause instanceof StepNotKept
@@ -200,7 +202,7 @@ function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): u
 }
 
 /**
- * The run that the same request started before its process died: it continues by itself. Undefined if nothing was
+ * The run that the same request started before its process died. It continues by itself. Undefined if nothing was
  * stored; then the request starts over.
  */
 async function findEarlier(
@@ -211,7 +213,7 @@ async function findEarlier(
   if (id === undefined) return undefined
   const agent = await agents.find(db, agent_id)
   const invocation = agent && (await invocations.find(db, agent.seq, id))
-  // A run that failed frees its key. A client that waits for the answer is notified of the failure first.
+  // A failed run frees its key, but a client that waits for the answer is told about the failure first.
   const isFree = mode === 'background' && invocation && isFinal(invocation) && invocation.status !== 'completed'
   if (agent && invocation && !isFree) return { agent, invocation }
   if (await repeatable?.beginAnew()) return undefined
@@ -225,7 +227,7 @@ function answerOf(done: EndedInvocation | WaitingInvocation, agent: Agent, waits
 
 type NewRunNeeds = KeepNeeds & Needs<'door' | 'given' | 'repeatable'>
 
-/** The requested invocation. */
+/** The invocation that the client requested. */
 async function newRun(asked: InvokeBody, agent: Agent, served: ServedAgent, context: NewRunNeeds): Promise<Invocation> {
   const user_id = requireUser(context.actor, asked.context.user_id)
   const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
@@ -241,7 +243,7 @@ async function newRun(asked: InvokeBody, agent: Agent, served: ServedAgent, cont
   return { ...invocation, ...(await takeGiven({ ...kept.given, ...invocation.given }, invocation, context)) }
 }
 
-/** Whether the message, or an earlier one that the caller sends, can have files. */
+/** Whether the message, or an earlier message that the caller sends, can have files. */
 function bringsFiles({ body, given }: IncomingFiles): boolean {
   return body.attachments !== undefined || given?.history !== undefined
 }

@@ -108,7 +108,7 @@ export const Receipt = z
 
 type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'rounds'>
 
-/** The receipt. Fields that aren't in its shape are for other channels. */
+/** The receipt. Fields that its shape lacks are for other channels. */
 export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
   const {
     id,
@@ -141,18 +141,18 @@ function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation
   return { ...parts, input_tokens, output_tokens, total_tokens: tokens_used }
 }
 
-/** The calls left to the caller, which are in the last answer. */
+/** The calls left to the caller. They are in the last answer. */
 export function handedCalls({ rounds }: Pick<Invocation, 'rounds'>): (ShownCall & { index: number })[] {
   const calls = rounds?.at(-1)?.calls ?? []
   return calls.flatMap((call, index) => (call.handed ? [{ ...shownCall(call), index }] : []))
 }
 
-/** The value of an answer requested as JSON. Its text is the response, which is gone when the receipt is erased. */
+/** The value of an answer that was requested as JSON. It is parsed from the response, which an erasure removes. */
 export function outputOf({ structured, response }: Pick<Invocation, 'structured' | 'response'>): { output?: unknown } {
   return structured && response ? { output: JSON.parse(response) } : {}
 }
 
-/** What clients of our API get, and the receipt for other channels, which report more. */
+/** What clients of our API get, and the receipt for channels that report more. */
 type Result = z.input<typeof InvocationResult> & { receipt(): PresentInvocation }
 
 export function resultOf(invocation: Invocation, agent_id: string): Result {
@@ -185,12 +185,12 @@ export function failureOf({ id, error, steps }: Invocation): RunFailure {
   return new RunFailure(id, code, message, { retry_after: wait, details, headers })
 }
 
-/** Most clients wait less than this before they retry. */
+/** Most clients are willing to wait this long before they retry. */
 const SOON_SECONDS = 60
 
 /**
- * Another try would call the tools again, or would be paid for again and most likely end the same way. The SDK and the
- * clients of OpenAI and Anthropic retry unless the reply says not to.
+ * A retry would call the tools again, or would be paid for again and most likely end the same way. The SDK and the
+ * clients of OpenAI and Anthropic retry unless the reply tells them not to.
  */
 const NOT_AGAIN = { 'X-Should-Retry': 'false' }
 

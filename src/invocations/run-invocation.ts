@@ -41,8 +41,8 @@ export type RunParts = Pick<
   SnapshotParts
 
 /**
- * Runs the invocation. Its effects are returned, not written, because they must commit together with the reply. However
- * the work ends, the run is stored by then; if it couldn't be, this node doesn't own it.
+ * Runs the invocation. Its effects are returned, not written, because they must commit together with the reply. When
+ * this resolves, the run is stored. If it couldn't be stored, this node doesn't own it.
  */
 export async function runInvocation(started: StartedRun, parts: RunParts): Promise<RunEnd> {
   const meter = parts.spending.meter(runSpender(started), started.project)
@@ -76,7 +76,7 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
   const span = parts.tracer && beginRunSpan(started, parts.tracer)
   const keep = (steps: readonly Step[]) => stored.keep(steps)
   const waitsForBudgets = started.invocation.on_budget === 'wait'
-  // A run that a client waits for has earlier attempts if it has waited for runs that it called.
+  // A run that a client waits for has earlier attempts only if it has waited for runs that it called.
   const isKept = background || keyed || attempt > 1
 
   let outcome: RunOutcome
@@ -94,7 +94,7 @@ async function runStored(started: StartedRun, stored: StoredRun, meter: RunMeter
       const step = names && { kind: 'recall' as const, ...times, logs: [], ...names }
       return { ...found, history: history ?? found.history, recall: step }
     }
-    // A run that is cancelled while it waits for room ends like any cancelled run.
+    // A run that is cancelled while it waits for memory ends like any cancelled run.
     const hasNoRoom = !taken && !cancellation.cancelled
     outcome = hasNoRoom
       ? noRoom(kept)
@@ -161,7 +161,8 @@ async function leaveWaiting(
   const invocation = {
     ...before,
     status: 'waiting' as const,
-    // A client waits for the answer while runs work on it, and for nothing else.
+    // A client goes on waiting only while called runs work on the answer. For any other wait, the run becomes a
+    // background run.
     background: before.background || !waitsForRuns,
     duration_ms,
     tree: waitsForRuns ? tree : before.tree,
@@ -182,7 +183,7 @@ type RunExit = {
   traceparent: string | undefined
 }
 
-/** Whether it is one of several runs that call each other, or may become one. */
+/** Whether the run belongs to a tree of runs, or may become the root of one. */
 function isInTree({ invocation, definition }: StartedRun): boolean {
   if (invocation.parent_request_id !== null || invocation.tree !== null) return true
   return definition.tools.some(({ type }) => type === 'agent')
@@ -209,7 +210,7 @@ type ResolvedGiven = { value: Given | undefined; release: (() => void) | undefin
 
 const NOTHING_GIVEN: ResolvedGiven = { value: undefined, release: undefined }
 
-/** There is no room for the conversation now; the client can retry. The work of earlier attempts stays. */
+/** The service has no memory free for the conversation, and the client can retry. Earlier attempts' work is kept. */
 function noRoom(kept: readonly Step[]): RunOutcome {
   const message = 'Too many long conversations are in progress. Try again shortly.'
   return { status: 'failed', reason: 'no room', message, ...leftBy(kept), logs: logsOf(kept) }
@@ -219,7 +220,7 @@ type ForRun = Pick<RunInput, 'history' | 'recalled' | 'summary'> & Pick<RecallRe
 
 const NOTHING: ForRun = { history: [], recalled: [] }
 
-/** The session so far, and the memories recalled for this user. Later attempts get what the first one found. */
+/** The session so far, and the memories recalled for this user. Later attempts reuse what the first one found. */
 async function remember(
   { agent, definition, kept, invocation: { context, message, tree } }: StartedRun,
   meter: Meter,
@@ -253,7 +254,7 @@ function endedBy(
     ...invocation,
     ...end,
     status,
-    // A run that didn't complete keeps what it has said, if anything.
+    // A run that didn't complete keeps the text that it has produced, if any.
     response: status === 'completed' ? response : response || null,
     structured: output !== undefined,
     attachments: attachments ?? invocation.attachments,
@@ -272,7 +273,7 @@ function errorOf(
   now: number,
 ): Invocation['error'] {
   if (outcome.status === 'waiting') return null
-  // A cancellation, a disconnected client or a pause of its agent ended the run. Otherwise the service stops.
+  // The run was ended by a cancellation, a disconnected client or a pause of its agent. Otherwise, the service stops.
   if (outcome.status === 'cancelled') return cancellation.cancelled ? CANCELLED : STOPPED
   const { reason, message } = outcome
   if (reason === 'over budget') {

@@ -31,9 +31,9 @@ import { type AdmitParts, admitInSession, type PutInLine } from './turns/admit-i
 import { announceDue, join } from './turns/turn-store.ts'
 
 /*
- * The contract of a durable run: what can be done with it, and what is guaranteed if the process dies. An active run is a
- * row of `runs`, and a running one is leased to one node. Only the node that holds the lease decides; each of its writes
- * has the condition that it holds the lease, in the same statement. docs/internals/runs.md explains the verbs:
+ * The contract of a durable run: what can be done with it, and what is guaranteed if the process dies. An active run is
+ * a row of `runs`, and a running one is leased to one node. Only the node that holds the lease decides; each of its
+ * writes has the condition that it holds the lease, in the same statement. docs/internals/runs.md explains the verbs:
  *
  *   admit ─► keep ─► … ─► finish       (ended: the run is deleted and its receipt inserted)
  *   enqueue ─► take ─► keep ─► finish  (waiting: it is kept without a lease, and taken again when its wait is over)
@@ -47,10 +47,10 @@ type AdmissionRequest = { invocation: Invocation; agent: Agent; definition: Defi
 
 /**
  * Admits a run that a client waits for. If its agent or its project limits its runs, the statement that stores the run
- * counts them on all nodes, and the run starts when it is stored. So does a run of a session, which may have to wait for
- * its turn. Otherwise only losing the database could refuse it, so it starts immediately: its model is called while it is
- * being stored (`run.stored`). If it can't be stored, it is stopped. An admitted run has a place in the journal, so its
- * entries are always accepted.
+ * counts them on all nodes, and the run starts once it is stored. The same is true of a run in a session, which may
+ * have to wait for its turn. Any other run could be refused only if the database is lost, so it starts immediately, and
+ * its model is called while the run is being stored (`run.stored`). If it can't be stored, it is stopped. An admitted
+ * run has a place in the journal, so its entries are always accepted.
  *
  * Dies before: nothing is stored, and the client can retry. Dies after: the run is on disk, leased to this node; every
  * node shows, follows and cancels it, and `takeUp` finds it.
@@ -121,8 +121,8 @@ export function notAdmittedError(refusal: AdmissionRefusal, { name }: Agent, { l
 type Enqueued = { invocation: Invocation; agent: Agent; definition: Definition; priority: Priority }
 
 /**
- * Queues a run in the caller's transaction. All nodes are notified when it commits. Returns false if its session is busy
- * and the agent rejects runs then.
+ * Queues a run in the caller's transaction. All nodes are notified when it commits. Returns false if the session is
+ * busy and the agent then rejects runs.
  */
 export async function enqueueRun(
   db: Database,
@@ -145,7 +145,9 @@ export async function enqueueRun(
   return true
 }
 
-/** An agent's runs move with it. Other budgets may apply to it then, so runs that wait for one continue. */
+/**
+ * Moves an agent's runs with the agent. Other budgets may apply afterwards, so runs that wait for a budget continue.
+ */
 export async function moveRuns(db: Database, agent: Agent): Promise<void> {
   await db.updateTable('runs').set({ project_id: agent.project_id }).where('agent_seq', '=', agent.seq).execute()
   await queueWaitingForBudgets(db, agent.seq)
@@ -157,8 +159,8 @@ export async function announceQueued(db: Database, { project_id, seq: agent_seq 
 }
 
 /**
- * Takes an agent's queued runs, oldest first, as many as its limits allow on all nodes. One statement marks them as
- * running and leases them to this node, so no other node has them.
+ * Takes an agent's queued runs in the order of their rank, as many as its limits allow on all nodes. One statement
+ * marks them as running and leases them to this node, so no other node can take them.
  *
  * Dies before: they stay in the queue. Dies after: they are leased to a dead node, and `takeUp` queues them again.
  */
@@ -185,11 +187,11 @@ export async function keep(
 
 /** How a node's work on a run ends. */
 export type WorkEnd =
-  /** It has completed, failed or was cancelled. */
+  /** The run has completed, failed or been cancelled. */
   | { kind: 'ended'; invocation: EndedInvocation; entry: JournalEntry }
   /**
-   * It continues when people have decided what it `asked`, when the runs that it called have ended, or at a certain
-   * time.
+   * The run continues when people have decided what it `asked`, when the runs that it called have ended, or at a
+   * certain time.
    */
   | {
       kind: 'waiting'
@@ -200,10 +202,10 @@ export type WorkEnd =
     }
   /** The service stops. The run returns to the queue. */
   | { kind: 'stopped' }
-  /** This node can't continue it: another node has it, or takes it when the lease ends. */
+  /** This node can't continue the run: another node has it, or will take it when the lease ends. */
   | { kind: 'moved'; cause: unknown }
 
-/** The same, with what stores the run's usage if its entry is not written. */
+/** A `WorkEnd` with the function that stores the run's usage if the entry isn't written. */
 export type RunEnd = WorkEnd & { storeSpending(): Promise<void> }
 
 type FinishedRun = { run: LiveRun; agent: Agent; definition: Definition; invocation: Invocation }
@@ -211,11 +213,11 @@ type FinishedRun = { run: LiveRun; agent: Agent; definition: Definition; invocat
 /**
  * Ends this node's work on a run. `write` commits the entry and resolves with nothing if the lease was lost. An ended
  * run is deleted, and its receipt, log entries, metrics, memories, events and ledger lines are inserted in one commit.
- * A waiting run keeps its row, without a lease. Returns what `write` has written. In any case the run gives back its
+ * A waiting run keeps its row, without a lease. Returns what `write` returned. In any case, the run gives back its
  * place.
  *
  * Dies before: the run is leased to a dead node, and `takeUp` finds it with the stored steps. Dies after: all of it is
- * on disk; `takeUp` cancels the runs that it called.
+ * on disk, and `takeUp` cancels the runs that it called.
  */
 export async function finish<Written>(
   end: RunEnd,
@@ -231,11 +233,11 @@ export async function finish<Written>(
       if (run.lease) await queueAgain(run.lease, parts)
     }
     if (end.kind === 'ended' || end.kind === 'waiting') {
-      // As soon as this is on disk, it may be woken and taken again, also by this node.
+      // Once this is on disk, the run may be woken and taken again, even by this node.
       if (end.kind === 'waiting') run.abandon()
       const keepsTurn = end.kind === 'waiting' && end.waitsForRuns
       const passesTurn = session?.isAwaited && !keepsTurn
-      // Set again if more come into line while this is written.
+      // It becomes true again if more runs get in line during the write.
       if (passesTurn) session.isAwaited = false
       written = await write(passesTurn ? passing(end.entry, session.key) : end.entry)
       if (passesTurn) session[written ? 'isPassed' : 'isAwaited'] = true
@@ -247,18 +249,18 @@ export async function finish<Written>(
     }
     return written
   } finally {
-    // The database may be unavailable for a long time, and the client waits.
+    // The client waits, and the database may be unavailable for a long time, so this isn't awaited.
     if (!written && end.kind !== 'stopped') void end.storeSpending()
     leave(run, parts)
   }
 }
 
-/** The turn of the session goes to the first in line with the same commit. */
+/** Adds to the entry that the session's turn goes to the first run in line in the same commit. */
 function passing(entry: JournalEntry, session_key: string): JournalEntry {
   return { ...entry, endings: entry.endings?.map((ending) => rows.passingTurn(ending, session_key)) ?? [] }
 }
 
-/** A run gives back its place, whether it was admitted or not. Followers on this node are notified of its end. */
+/** Makes a run give back its place, whether it was admitted or not. Followers on this node learn that it has ended. */
 export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
   if (run.hasPlace) journal.release()
   run.hasPlace = false
@@ -284,8 +286,8 @@ async function cancelCalled(
 }
 
 /**
- * Queues the runs of dead nodes again, if they are background runs or have an Idempotency-Key, and returns their IDs.
- * One statement checks that the lease has ended, so no run is taken from a live node. The others have failed: see
- * `tend-runs.ts`.
+ * Queues the runs of dead nodes again if they are background runs or have an Idempotency-Key, and returns their IDs.
+ * The same statement checks that the lease has ended, so no run is taken from a live node. `tend-runs.ts` marks the
+ * other runs as failed.
  */
 export const takeUp: (db: Database, now: number) => Promise<string[]> = requeueLapsed

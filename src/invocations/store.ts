@@ -20,14 +20,14 @@ import { readRuns } from './rows/read-runs.ts'
 import { countKept, removeKept } from './steps/step-store.ts'
 
 /**
- * How an invocation that no node runs ends, and what it writes besides its row. `was` is how it was found, and `kept`
- * how many steps it had then.
+ * How an invocation that no node runs ends, and what it writes besides its row. `was` is the invocation as it was
+ * found, and `kept` the number of steps that it had then.
  */
 export type UnownedRunEnd = { was: Invocation; kept: number; invocation: EndedInvocation; effects: Write[] }
 
 /**
  * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false and writes nothing
- * if a node runs it after all, or if it has stored a step in the meantime, which its receipt would lack.
+ * if a node runs it after all, or if it has stored another step in the meantime, which the receipt would lack.
  */
 export async function endUnowned(
   db: Database,
@@ -35,7 +35,7 @@ export async function endUnowned(
   now: number,
 ): Promise<boolean> {
   const { id } = invocation
-  // A decision about what it asks adds a step under the same lock.
+  // A decision on its approvals adds a step under the same lock.
   await lock(db, found.agent_seq, id)
   if ((await countKept(db, id)) !== kept) return false
   const { numDeletedRows } = await db
@@ -50,7 +50,7 @@ export async function endUnowned(
   await removeKept(db, [id])
   await writeRows(db, [receiptWrite(invocation), ...effects])
   await cancelBelow(db, id, now)
-  // The run that called it may continue.
+  // This may allow the run that called it to continue.
   if (invocation.parent_request_id !== null) await announce(db, 'queue')
   return true
 }
@@ -99,7 +99,7 @@ export async function get(db: Database, agent_seq: number, id: string): Promise<
   return invocation
 }
 
-/** The user for whom it runs, and who made the schedule that started it, if one did. */
+/** The user that the run is for, and who made the schedule if a schedule started it. */
 export async function getBeginning(
   db: Database,
   agent_seq: number,
@@ -115,7 +115,7 @@ export async function getBeginning(
   return { user_id: row.user_id, authors: jsonOf('invocation', { ...row, id })<string[] | null>('authors') ?? [] }
 }
 
-/** The runs among these that have ended, were deleted, or wait for runs that may wait for people. */
+/** Which of these runs have ended, were deleted, or wait for runs that may wait for people. */
 export async function listEnded(db: Database, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return []
   const unfinished = await db
@@ -129,14 +129,14 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
 }
 
 /**
- * What retention removes: runs that ended before this time and that no other run waits for. Whatever ended before it
- * also started before it, and IDs contain the start time, so no index on times is needed.
+ * Selects what retention removes: runs that ended before this time and that no other run waits for. A run that ended
+ * before this time also started before it, and IDs contain the start time, so no index on times is needed.
  */
 function isOutlived(before: number): RawBuilder<SqlBool> {
   return sql<SqlBool>`id < ${firstIdAt('req', before)} and finished_at < ${before} and not ${isAwaited('invocations')}`
 }
 
-/** For retention, a batch at a time. */
+/** Removes one batch of the receipts that are past retention. */
 export function remove(db: Database, before: number, limit: number): Promise<number> {
   return removeRows(db, 'invocations', { which: isOutlived(before), limit })
 }
@@ -146,7 +146,7 @@ export function removeOfProjects(db: Database, now: number, limit: number): Prom
   return removeAged(db, 'invocations', { now, limit, isOlder: isOutlived })
 }
 
-/** Removes invocations of deleted agents, and replies about them. The runs that they called are cancelled. */
+/** Removes deleted agents' invocations and the replies about them, and cancels the runs that they called. */
 export async function removeOfMissingAgents(db: Database, limit: number, now: number): Promise<number> {
   return (await removeOfMissing(db, 'runs', limit, now)) || removeOfMissing(db, 'invocations', limit, now)
 }
@@ -163,13 +163,13 @@ async function removeOfMissing(
   const ids = left.map(({ id }) => id)
   if (table === 'runs') for (const id of ids) await cancelBelow(db, id, now)
   await removeKept(db, ids)
-  // They contain users' words, and when the runs are gone, nothing says which users.
+  // Replies contain users' words, and once the runs are gone, nothing says which users they belong to.
   await eraseRepliesAbout(db, ids)
   const { numDeletedRows } = await db.deleteFrom(table).where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
 }
 
-/** Adds to receipts of ended runs what their calls cost, in total and per step. */
+/** Adds the calls' costs to the receipts of ended runs, in total and for each step. */
 export async function updateCosts(
   db: Database,
   costs: readonly { request_id: string; step: number; cost_nano: Cost }[],
@@ -179,7 +179,7 @@ export async function updateCosts(
       .selectFrom('invocations')
       .select(['id', 'steps'])
       .where('id', '=', id)
-      // This must not undo a simultaneous erasure by writing back the steps that it read.
+      // The lock prevents writing back steps that a simultaneous erasure has just removed.
       .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
       .executeTakeFirst()
     if (!row) continue

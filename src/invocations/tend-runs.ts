@@ -21,7 +21,7 @@ export function keepRuns(parts: LeaseParts): () => void {
   return keepLeases(LEASED_RUNS, keeping(parts))
 }
 
-/** A run whose lease was lost is stopped: another node has ended it, runs it, or may soon do so. */
+/** Stops a run whose lease was lost, because another node has ended it, runs it, or may soon do so. */
 function keeping({ live, log, now, storage }: LeaseParts): LeaseUpkeep {
   return {
     db: storage.db,
@@ -35,11 +35,11 @@ function keeping({ live, log, now, storage }: LeaseParts): LeaseUpkeep {
 
 /**
  * Takes care of dead nodes' runs. Background runs, and runs with an Idempotency-Key, are queued again and continue
- * after their last step; the others have failed. Active runs below ended ones are cancelled. Callbacks that were
- * created while their run ended are notified.
+ * after their last step; the others fail. Active runs below ended ones are cancelled. Callbacks that were created while
+ * their run ended are notified.
  */
 export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'telemetry'>): Promise<void> {
-  // This process may have slept until its own leases ended. Its own runs must not be mistaken for a dead node's.
+  // If this process was suspended until its own leases ended, its runs must not be mistaken for a dead node's.
   await renewHeld(LEASED_RUNS, keeping(parts))
   const { storage, now, log, telemetry } = parts
   const tell = (request_id: string, fate: string) => {
@@ -62,15 +62,15 @@ function goesOn({ background, keyed }: Invocation): boolean {
 
 type FailParts = Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>
 
-/** Returns false if another node was faster. */
+/** Returns false if another node has already ended the run. */
 async function fail(interrupted: Invocation, parts: FailParts): Promise<boolean> {
   const agent = await agents.findBySeq(parts.storage.db, interrupted.agent_seq)
   return endUnownedRun(interrupted, { agent, status: 'failed', error: INTERRUPTED }, parts)
 }
 
 /**
- * A node may die after a run has ended and before it has cancelled the runs that this one called. It does no harm if
- * several nodes do this at once, or if the node that ended the run is about to.
+ * Cancels the runs that ended runs have called, in case a node died between ending a run and cancelling them. Several
+ * nodes can safely do this at once, even while the node that ended the run does it too.
  */
 async function cancelUnwanted({ now, storage }: Pick<Parts, 'now' | 'storage'>): Promise<void> {
   for (const id of await listEndedCallers(storage.db, PER_SEARCH)) {
@@ -92,7 +92,7 @@ export async function stopUnwanted(
   }
 }
 
-/** Without an ID, looks up which runs clients want to cancel. */
+/** Stops runs that clients want to cancel. Without an ID, it looks up which ones. */
 export async function stopCancelled(
   { live, node, storage }: Pick<Parts, 'live' | 'node' | 'storage'>,
   wanted: string | undefined,

@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache'
 
-/** A value that is in memory, or the promise of one that is loaded. */
+/** A value in memory, or the promise of a value that is being loaded. */
 export type Lookup<T> = T | undefined | Promise<T | undefined>
 
 export type Cache<T> = {
-  /** `subjectsOf` names what a value is about. Without it, the value is forgotten with every change. */
+  /** `subjectsOf` returns the IDs of what a value is about. Without it, every change drops the value. */
   get(key: string, load: (key: string) => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>): Lookup<T>
-  /** Whether this value is still remembered: nothing that it is about has changed since it was loaded. */
+  /** Whether this value is still cached, so nothing that it is about has changed since it was loaded. */
   holds(value: T & object): boolean
-  /** Forgets the values about this subject. Without one, it forgets everything. */
+  /** Drops the values about this subject. Without a subject, drops everything. */
   forget(subject?: string): void
 }
 
@@ -19,20 +19,20 @@ type Entry<T> = { value: T; subjects: readonly string[] }
 /** What has changed while a value was being loaded. */
 type ChangesDuringLoad = { everything: boolean; changed: string[] }
 
-/** The subject of values that name none. They are forgotten with every change. */
+/** The subject of values that name none. Every change drops them. */
 const ANY = ''
 const OF_ANY = [ANY]
 
 /**
- * Remembers loaded values until they are forgotten. A value that changed while it was loaded is returned but not
- * remembered, because the load may have read the old one. Undefined is never remembered. While `isTold` returns false,
- * changes may go unnoticed, so nothing is remembered.
+ * Caches loaded values until they are dropped. A value that changed while it was loaded is returned but not cached,
+ * because the load may have read the old value. Undefined is never cached. While `isTold` returns false, changes may go
+ * unnoticed, so nothing is cached.
  */
 export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cache<T> {
   const keysOf = new Map<string, Set<string>>()
   const present = new WeakSet<object>()
   const found = new LRUCache<string, Entry<T>>({
-    // With `max` the memory for all of them would be taken now.
+    // With `max`, the memory for all entries would be allocated now.
     maxSize: size,
     sizeCalculation: () => 1,
     dispose({ value, subjects }, key) {
@@ -45,7 +45,7 @@ export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cac
     },
   })
   const loads = new Set<ChangesDuringLoad>()
-  /** Loads that began after the last change. Whoever asks for the same key waits for them. */
+  /** Loads that began after the last change. Callers that need the same key wait for them. */
   const shared = new Map<string, Promise<T | undefined>>()
 
   const remember = (key: string, entry: Entry<T>) => {

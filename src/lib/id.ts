@@ -28,12 +28,16 @@ export type IdPrefix =
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10
 const RANDOM_CHARACTERS = 13
-/** Three characters. After MAX_SERIAL ids in one millisecond, further ids do not sort in order any more. */
+/**
+ * The largest number with three characters. After this many IDs in one millisecond, further IDs no longer sort in
+ * order.
+ */
 const MAX_SERIAL = 32 ** 3 - 1
 
 /**
- * Makes ids: `prefix_` and a ULID, which is ten characters of time, three of a counter within the millisecond, and
- * thirteen of randomness. Ids therefore sort in the order in which they were made. Random bytes are drawn in bulk.
+ * Makes IDs: `prefix_` and a ULID, which consists of ten characters for the time, three for a counter within the
+ * millisecond, and thirteen random ones. So IDs sort in the order in which they were made. Random bytes are generated
+ * in bulk.
  */
 export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
   const bytes = Buffer.alloc(RANDOM_CHARACTERS * 256)
@@ -55,7 +59,7 @@ export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
       lastTime = time
       lastTimePart = encodeTime(time)
     }
-    // With an earlier time the counter only continues, so that ids of the latest time stay in order.
+    // If the clock was set back, only the counter continues, so that IDs stay in order.
     serial = time > latest ? 0 : Math.min(serial + 1, MAX_SERIAL)
     if (time > latest) latest = time
     const from = used
@@ -65,12 +69,12 @@ export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
   }
 }
 
-/** The smallest id of this kind that could be made at or after `time`. */
+/** The smallest ID of this kind that can be made at or after `time`. */
 export function firstIdAt(prefix: IdPrefix, time: number): string {
   return `${prefix}_${encodeTime(Math.max(0, time))}`
 }
 
-/** The time at which an id was made. */
+/** The time at which an ID was made. */
 export function timeOf(id: string): number {
   const start = id.indexOf('_') + 1
   let time = 0

@@ -1,8 +1,8 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
 /**
- * The value of a text that should be JSON. Undefined if it is not: the parser's own error quotes the text, which may hold
- * secrets.
+ * Parses a text that should be JSON. Returns undefined if it isn't, because the parser's own error quotes the text,
+ * which may contain secrets.
  */
 export function parseIfJson(text: string): unknown {
   try {
@@ -12,7 +12,7 @@ export function parseIfJson(text: string): unknown {
   }
 }
 
-/** Whether it is an object, and no list. */
+/** Whether the value is an object but not a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -23,7 +23,7 @@ export function isDeeper(value: unknown, most: number): boolean {
   return most <= 0 || Object.values(value).some((inner) => isDeeper(inner, most - 1))
 }
 
-/** The same text for equal values, whatever the order of their keys. */
+/** JSON that is the same for equal values, no matter how their keys are ordered. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {
     if (!isObject(inner)) return inner

@@ -4,29 +4,32 @@ import { setImmediate as nextPass } from 'node:timers/promises'
 const load = createRequire(import.meta.url)
 
 /**
- * A package that is loaded when it is first used. It is for packages that most services never need: each has dozens of
- * files, which would delay every start and stay in memory.
+ * A package that is loaded when it is first used. This is for packages that most services never need: each has dozens
+ * of files, which would delay every start and stay in memory.
  */
 export function lazily<Package extends object>(name: string): () => Package {
   // Node would search for the package again each time, which takes as long as a small query.
   return firstFound(() => load(name) as Package)
 }
 
-/** Finds something when it is first requested, and caches it. Only for what never changes while the process runs. */
+/**
+ * Finds something when it is first needed, and caches it. Use it only for things that never change while the process
+ * runs.
+ */
 export function firstFound<T extends object>(find: () => T): () => T {
   let found: T | undefined
   return () => (found ??= find())
 }
 
 /**
- * The same for a package that is so large that loading it at once would hold the event loop for longer than other requests
- * may have to wait. Its files, or packages that it uses, are loaded first, one after the other. The last name is its own.
+ * The same for a package that is so large that loading it in one go would delay other requests for too long. Parts of
+ * it, or packages that it uses, are loaded first, one after the other. The last name is the package itself.
  */
 export function lazilyInTurn<Package extends object>(...names: readonly string[]): () => Promise<Package> {
   let loading: Promise<Package> | undefined
   const loadAll = async () => {
     for (const part of names.slice(0, -1)) {
-      // A part that is not found alone comes with the package.
+      // A part that can't be loaded by itself is loaded with the package.
       await import(part).catch(() => {})
       await nextPass()
     }
@@ -46,7 +49,7 @@ export const PARTS_OF_UNDICI = [
   'undici/lib/mock/mock-agent.js',
 ] as const
 
-/** What the client and the server of MCP use. */
+/** The parts that the MCP client and server use. */
 export const PARTS_OF_MCP = [
   'zod/v4/locales/en.js',
   'zod/v4/locales',

@@ -2,7 +2,7 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { prettyStream } from './pretty-log.ts'
 
-/** From the least severe. */
+/** Least severe first. */
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 type Level = (typeof LEVELS)[number]
 const WARN = LEVELS.indexOf('warn')
@@ -11,7 +11,7 @@ type LogOptions = { level: Level | 'silent'; format: 'auto' | 'json' | 'pretty';
 
 type Destination = { write(line: string, level: Level): unknown }
 
-/** A message, or fields and a message. An error is in the field `err`. */
+/** A message, or fields and a message. An error goes into the field `err`. */
 type LogArguments = [message: string] | [fields: LogFields, message: string]
 
 /** The service's own log: one line of JSON per message. */
@@ -27,7 +27,7 @@ export class Logger {
     this.#from = level === 'silent' ? LEVELS.length : LEVELS.indexOf(level)
   }
 
-  /** The same log without the lines whose fields are logged elsewhere. */
+  /** The same log, without the lines whose fields are logged elsewhere. */
   except(isToldElsewhere: (fields: LogFields) => boolean): Logger {
     const log = new Logger(LEVELS[this.#from] ?? 'silent', this.#destination)
     log.#isToldElsewhere = isToldElsewhere
@@ -72,7 +72,7 @@ export class Logger {
 export function createLog(options: LogOptions, destination?: Destination): Logger {
   const { level } = options
   if (destination) return new Logger(level, destination)
-  // Logs do not go to stdout, which has only the output that was asked for.
+  // Logs don't go to stdout, which contains only requested output.
   const sink = new LogSink()
   const log = new Logger(level, isPretty(options) ? prettyLines(sink, options) : sink)
   sink.onCaughtUp = (dropped) => log.warn({ dropped }, 'dropped log lines, because stdout was read too slowly')
@@ -83,7 +83,7 @@ function isPretty({ format }: LogOptions): boolean {
   return format === 'pretty' || (format === 'auto' && isatty(2))
 }
 
-/** A person wants to see each line at once. */
+/** A person wants to see each line immediately. */
 function prettyLines(sink: LogSink, { color = true }: LogOptions): Destination {
   const write = (text: string) => {
     sink.write(text, 'info')
@@ -96,11 +96,11 @@ function prettyLines(sink: LogSink, { color = true }: LogOptions): Destination {
 
 type LogFields = Readonly<Record<string, unknown>>
 
-/** A second line of defence: no caller should log these fields. */
+/** A second line of defense, because no caller should log these fields. */
 const SECRET_NAMES = new Set(['authorization', 'secret', 'password'])
 const REDACTED = '"[redacted]"'
 
-/** One line of JSON. Every request writes one, so plain values take a faster way than JSON.stringify. */
+/** One line of JSON. Every request writes one, so plain values are written faster than by JSON.stringify. */
 function logLine(level: string, time: string, fields: LogFields | undefined, message: string): string {
   let line = `{"level":"${level}","time":"${time}"`
   for (const name in fields) {
@@ -110,7 +110,7 @@ function logLine(level: string, time: string, fields: LogFields | undefined, mes
   return `${line},"msg":${JSON.stringify(message)}}\n`
 }
 
-/** A value that cannot become JSON must not fail its caller. */
+/** Converts a value to JSON. A value that can't be converted must not make the caller fail. */
 function jsonOf(value: unknown): string | undefined {
   if (typeof value === 'string') return JSON.stringify(value)
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'null'
@@ -126,38 +126,38 @@ function plain(name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
   if (!(value instanceof Error)) return value
   const { name: type, message, stack, cause } = value
-  // The client of Redis puts the command into its errors, and with it the password or the text that was sent.
+  // The Redis client puts the command into its errors, and with it the password or the text that was sent.
   return Object.assign({ type, message, stack, cause }, value, { command: undefined })
 }
 
-/** Lines are gathered up to this size, because a write can take long while the disk is busy. */
+/** Lines are collected up to this size, because a write can take long while the disk is busy. */
 const GATHERED_CHARACTERS = 65_536
 const SHOWN_WITHIN_MS = 1_000
 const RETRY_MS = 100
 /** How much may wait for a reader that is too slow. Further lines are dropped and counted. */
 const MAX_WAITING_CHARACTERS = 1_048_576
-/** How long the process waits for such a reader when it ends. */
+/** How long the process waits for such a reader when it exits. */
 const LAST_TRY_MS = 300
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Writes to standard error without depending on the reader. A reader that does not read (a full pipe, a stopped
- * terminal) or is gone loses lines of the log. It delays neither the process nor its end.
+ * Writes to standard error without depending on the reader. If the reader doesn't read (a full pipe, a stopped
+ * terminal) or is gone, log lines are lost, but neither the process nor its exit is delayed.
  */
 class LogSink {
   /** Called with the number of dropped lines once lines are read again. */
   onCaughtUp: (dropped: number) => void = () => {}
   #fd: number | undefined
   #gathered = ''
-  /** Bytes that the reader has not taken yet. */
+  /** Bytes that the reader hasn't accepted yet. */
   #late: Buffer = NOTHING
   #dropped = 0
   #timer: NodeJS.Timeout | undefined
   readonly #atExit = () => this.#finish()
 
   /**
-   * Collects lines, so that no request waits for a write. A line waits for at most a second. An error is written
+   * Collects lines, so no request waits for a write. A line waits for at most a second. An error is written
    * immediately, because it may be the last line of this process.
    */
   write(line: string, level: Level): void {
@@ -170,7 +170,7 @@ class LogSink {
     else if (!this.#timer) this.#flushWithin(SHOWN_WITHIN_MS)
   }
 
-  /** Writes the gathered lines now, unless a slow reader gets a moment first. */
+  /** Writes the collected lines now, unless a slow reader is given a moment first. */
   flush(): void {
     if (this.#late.length === 0) this.#flush()
   }
@@ -191,7 +191,7 @@ class LogSink {
     process.off('exit', this.#atExit).on('exit', this.#atExit)
   }
 
-  /** Returns what could not be written yet. */
+  /** Returns the bytes that couldn't be written yet. */
   #writeOut(bytes: Buffer): Buffer {
     let rest = bytes
     this.#fd ??= openWithoutBlocking()
@@ -223,11 +223,11 @@ class LogSink {
 
 /**
  * Opens standard error so that a write fails instead of waiting. Pipes and terminals are opened a second time, because
- * the mode belongs to the opening: other processes that share standard error keep theirs.
+ * the mode belongs to the open file: other processes that share standard error keep their mode.
  */
 function openWithoutBlocking(): number {
   try {
-    // A write to a file does not wait for a reader. If the file were opened again, it would have a second write
+    // A write to a file doesn't wait for a reader. If the file were opened again, it would have a second write
     // position.
     if (fstatSync(2).isFile()) return 2
     return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)

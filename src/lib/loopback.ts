@@ -1,6 +1,6 @@
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 
-/** Whether a host of a URL is this machine, which is never reached through a proxy. */
+/** Whether a URL's host is this machine, which is never reached through a proxy. */
 export function isLoopback(hostname: string): boolean {
   return LOOPBACK.test(hostname)
 }

@@ -10,8 +10,8 @@ const LEVEL_STYLES: Record<string, Parameters<typeof styleText>[0]> = {
 }
 
 /**
- * Lines for a person, coloured if `color` is set and the terminal supports it. Text from strangers can neither control
- * the terminal nor imitate a line of ours.
+ * Log lines for a person, in color if `color` is set and the terminal supports it. Text from strangers can neither
+ * control the terminal nor imitate one of our lines.
  */
 export function prettyStream(
   terminal: Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>,

@@ -1,6 +1,6 @@
 /**
- * Packages that few services need are not installed with the service. If one is asked for and missing, the service does
- * not start; otherwise it would fail later.
+ * Checks packages that aren't installed with the service because few services need them. If a needed one is missing,
+ * the service doesn't start, instead of failing later.
  */
 export function requireInstalled(setting: string, packages: Record<string, string>): void {
   try {

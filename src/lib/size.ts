@@ -2,7 +2,7 @@ const BYTES = { B: 1, kB: 1000, MB: 1000 ** 2, GB: 1000 ** 3, KiB: 1024, MiB: 10
 
 export const SIZE_PATTERN = /^(0|[1-9]\d{0,9})(B|kB|MB|GB|KiB|MiB|GiB)?$/
 
-/** `1MiB`, `500kB`, `1024`: bytes if there is no unit. */
+/** Parses `1MiB`, `500kB` or `1024`. Without a unit, the number is bytes. */
 export function parseSize(text: string): number {
   const [, count, unit = 'B'] = SIZE_PATTERN.exec(text) ?? []
   if (count === undefined) throw new RangeError('a size is a whole number and an optional unit, such as 1MiB')

@@ -1,14 +1,15 @@
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
 /**
- * The years that four digits can write. With an offset, a time beyond them can be read, but it could not be written
- * again.
+ * The years that four digits can express. A time with an offset can be read even if it is slightly outside of them, but
+ * couldn't be written again.
  */
 const YEAR_0 = -62_167_219_200_000
 const YEAR_10000 = 253_402_300_800_000
 
 /**
- * Epoch milliseconds of a strict RFC 3339 timestamp with an offset, or undefined. `new Date` would accept 30 February.
+ * Parses a strict RFC 3339 timestamp with an offset into epoch milliseconds. Returns undefined if it isn't one. `new
+ * Date` would accept 30 February.
  */
 export function parseTime(text: string): number | undefined {
   const match = RFC_3339.exec(text)
@@ -42,7 +43,7 @@ function isLeapYear(year: number): boolean {
   return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
 }
 
-/** The nearest time that four digits can write: what is rounded may lie a little beyond them. */
+/** The nearest time that four digits can express. Rounded times may be slightly outside. */
 export function writableTime(time: number): number {
   return Math.min(Math.max(time, YEAR_0), YEAR_10000 - 1)
 }

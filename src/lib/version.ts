@@ -3,15 +3,15 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import project from '../../package.json' with { type: 'json' }
 
-/** Which Moorage this is. The commit is null where neither the build nor git knows it. */
+/** The version of this program. The commit is null if neither the build nor git knows it. */
 export type ProgramVersion = { version: string; commit: string | null }
 
 export const { version } = project
 
-/** Above the sources as well as above what is built of them. */
+/** Contains both the sources and the build. */
 const ROOT = new URL('../../', import.meta.url)
 
-/** A clone asks git, because its commit changes without a build. A package and an image have the commit in a file. */
+/** A clone asks git, because its commit changes without a build. A package or an image has the commit in a file. */
 export function findVersion(root = ROOT): ProgramVersion {
   return { version, commit: existsSync(new URL('.git', root)) ? askGit(root) : readBuilt(root) }
 }
@@ -26,7 +26,7 @@ export function compareVersions(one: string, other: string): number {
   return otherPre === undefined ? -1 : pre.localeCompare(otherPre, 'en', { numeric: true })
 }
 
-/** As a person reads it: `0.1.0 (97680915ab12)`. */
+/** A version for people: `0.1.0 (97680915ab12)`. */
 export function versionText(shown: ProgramVersion): string {
   return shown.commit === null ? shown.version : `${shown.version} (${shown.commit.slice(0, 12)})`
 }
@@ -36,7 +36,7 @@ function askGit(root: URL): string | null {
     const cwd = fileURLToPath(root)
     return execFileSync('git', ['rev-parse', 'HEAD'], { cwd, encoding: 'utf8', stdio: 'pipe' }).trim()
   } catch {
-    // There is no git, or it refuses a clone that belongs to another user.
+    // Git isn't installed, or refuses a clone that belongs to another user.
     return null
   }
 }

@@ -3,9 +3,8 @@ import { readdirSync, statSync } from 'node:fs'
 const INTERVAL_MS = 500
 
 /**
- * Calls back after a change of any of the files, or of a file directly in one of the folders. It looks twice a second.
- * Unlike notifications of the system, that works on every file system and through the symbolic links of mounted
- * secrets.
+ * Calls back after a change to any of the files, or to a file directly in one of the folders. It checks twice a second.
+ * Unlike the system's notifications, that works on every file system and through the symbolic links of mounted secrets.
  */
 export function watchFiles(paths: readonly string[], onChange: () => void): () => void {
   if (paths.length === 0) return () => {}

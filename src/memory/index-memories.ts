@@ -4,10 +4,10 @@ import type { Storage } from '../storage/open-storage.ts'
 import { indexWaiting } from './full-text/fts5.ts'
 
 const EVERY_MS = 600_000
-/** An agent with more memories than this is likely to be searched by the index. */
+/** Agents with more memories than this are likely to be searched with the index. */
 const LARGE = 100_000
 
-/** Recurring. Keeps the index of SQLite up to date for large agents, so that a search need not wait for much of it. */
+/** A recurring job that keeps SQLite's index up to date for large agents, so that searches needn't index much first. */
 export function indexMemories({ storage }: { storage: Storage }): JobHandler {
   return {
     every_ms: EVERY_MS,

@@ -3,15 +3,17 @@ import type { Conversation, MemoryScope } from '../operation/recall.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 
 /**
- * What a run may see: all memories of its user, or without a user those of its session. Undefined if it has neither:
- * it sees nothing. Everything that shows memories to a run gets its scope here.
+ * The memories that a run may see: all memories of its user, or without a user those of its session. Undefined if it
+ * has neither; it then sees nothing. Everything that shows memories to a run must get its scope here.
  */
 export function scopeOfRun({ agent_seq, user_id, session_id }: Conversation): MemoryScope | undefined {
   if (user_id !== null) return { agent_seq, user_id }
   return session_id === null ? undefined : { agent_seq, user_id, session_id }
 }
 
-/** The condition for the memories of a scope. Every query that reads memories has it, even if an index found them. */
+/**
+ * The condition for the memories of a scope. Every query that reads memories includes it, even if an index found them.
+ */
 export function inMemoryScope({ agent_seq, user_id, session_id }: MemoryScope): RawBuilder<SqlBool> {
   const conditions = [sql`memories.agent_seq = ${agent_seq}`]
   if (user_id !== undefined) conditions.push(sql`memories.user_id = ${user_id ?? ''}`)

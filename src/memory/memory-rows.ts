@@ -2,7 +2,7 @@ import { jsonOf } from '../storage/damaged-rows.ts'
 import { type StoredTerms, storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 
-/** The columns that a memory is shown with. */
+/** The columns from which a memory is shown. */
 export const SHOWN = [
   'memories.id',
   'memories.kind',
@@ -19,12 +19,12 @@ export const SHOWN = [
 
 type TermSource = { kind: string; content: string; superseded_by: string | null }
 
-/** A superseded memory is kept, but it has no terms, so no search finds it. */
+/** A superseded memory is kept, but it has no terms, so searches don't find it. */
 function termColumns({ kind, content, superseded_by }: TermSource): StoredTerms {
   return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
 }
 
-/** A memory to write. `indexed` are its terms, if they were found already. */
+/** A memory to write. `indexed` are its terms, if they were already determined. */
 export type NewMemory = Memory & { indexed?: StoredTerms | undefined }
 
 export function toRow(agent_seq: number, memory: NewMemory) {
@@ -48,7 +48,7 @@ export function toRow(agent_seq: number, memory: NewMemory) {
   }
 }
 
-/** A row of the table of memories. */
+/** A row of the table `memories`. */
 export type StoredMemory = {
   id: string
   kind: string

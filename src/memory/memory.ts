@@ -39,7 +39,7 @@ export const WriteMemoryBody = z
   .strictObject({ items: z.array(Item).min(1).max(MAX_ITEMS) })
   .meta({ id: 'WriteMemory' })
 
-/** The user cannot be changed: what one user said never becomes another user's. */
+/** The user can't be changed, because what one user said must never become another user's memory. */
 export const UpdateMemoryBody = z
   .strictObject({
     content: Text(MAX_CONTENT),
@@ -91,7 +91,7 @@ export const FoundMemory = z
 
 export type Memory = z.input<typeof MemoryReply>
 
-/** A memory of what one side said, as a turn of its session. */
+/** A memory of what one side said, as a turn of the session. */
 export function turnOf({ role, content, metadata }: Pick<Memory, 'role' | 'content' | 'metadata'>): RememberedTurn {
   const turn = { role, content } as Turn
   const attachments = metadata['attachments']

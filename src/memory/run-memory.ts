@@ -9,7 +9,7 @@ import { sha256 } from '../security/digest.ts'
 import { scopeOfRun } from './memory-filter.ts'
 import * as memories from './store.ts'
 
-/** The memories that remote agents search and write while they run. */
+/** The memories that remote agents search and write during their runs. */
 export function openRunMemory(
   { storage, now }: Pick<Parts, 'storage' | 'now'>,
   recall: () => Parts['recall'],
@@ -37,7 +37,7 @@ export function openRunMemory(
   }
 }
 
-/** The same note under the same key, so that a step that is taken again writes it once. */
+/** The same key always gives the same ID, so a step that is repeated writes its note only once. */
 function idOf({ agent_id }: MemoryOwner, key: string): string {
   return `mem_${sha256(`${agent_id} ${key}`).slice(0, 26)}`
 }

@@ -16,10 +16,10 @@ import { fromRow, type NewMemory, SHOWN, type StoredMemory, toRow } from './memo
 import { forgetSummaries } from './summaries/forget-summaries.ts'
 import { countRows, lockCounts, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
 
-/** The counts are locked first: the memories of an agent are committed in the order of their `seq`. */
+/** The counts are locked first, so an agent's memories are committed in the order of their `seq`. */
 const MEMORIES = bulkTable('memories', { after: SCOPE_COUNTS })
 
-/** What answered in the run that writes a memory. */
+/** The version and deployment that the run used which writes a memory. */
 export type WrittenBy = Pick<StoredMemory, 'version' | 'deployment_id'>
 
 type AnsweredMessage = Conversation & {
@@ -68,7 +68,7 @@ function countsOf(row: ReturnType<typeof toRow>): Row[] {
   return countRows({ ...row, turns, notes, turn_terms: turns * row.length, note_terms: notes * row.length })
 }
 
-/** One memory and its seq in the store. */
+/** A memory and its seq in the store. */
 export type MemoryRecord = { seq: number; memory: Memory }
 
 export async function get(db: Database, scope: MemoryScope, id: string): Promise<MemoryRecord> {
@@ -101,17 +101,17 @@ export async function listAfter(
   return readable(db, rows, (row) => ({ seq: row.seq, memory: fromRow(row) }))
 }
 
-/** Those of the ids that belong to one of the agents. */
+/** Which of the IDs belong to one of the agents. */
 export async function listIdsOfAgents(db: Database, agent_seqs: ReadonlySet<number>, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return []
   const rows = await db.selectFrom('memories').select(['id', 'agent_seq']).where('id', 'in', ids).execute()
   return rows.filter(({ agent_seq }) => agent_seqs.has(agent_seq)).map(({ id }) => id)
 }
 
-/** Those of the memories that still exist and belong to the scope. */
+/** Which of the memories still exist and belong to the scope. */
 export async function findMany(db: Database, scope: MemoryScope, seqs: number[]): Promise<Map<number, Memory>> {
   if (seqs.length === 0) return new Map()
-  // A cross join makes SQLite begin with the few given memories.
+  // A cross join makes SQLite start with the few given memories.
   const rows = await db
     .selectFrom(listed(db, seqs).as('given'))
     .crossJoin('memories')
@@ -122,13 +122,13 @@ export async function findMany(db: Database, scope: MemoryScope, seqs: number[])
   return new Map(readable(db, rows, (row) => [row.seq, fromRow(row)]))
 }
 
-/** Those of them that a run of the conversation may see. */
+/** Which of the memories a run of the conversation may see. */
 export async function findForRun(db: Database, run: Conversation, seqs: number[]): Promise<Map<number, Memory>> {
   const scope = scopeOfRun(run)
   return scope ? findMany(db, scope, seqs) : new Map()
 }
 
-/** The turns of one request: it wrote them all at the same moment, and they name it. */
+/** The turns of one request. They all have the same time, and they contain the request's ID. */
 export async function listOfRequest(
   db: Database,
   scope: MemoryScope,
@@ -145,8 +145,8 @@ export async function listOfRequest(
 }
 
 /**
- * Call this in a transaction, after `lock`. No scope may ever have had this `generation`: it tells every node that
- * holds the scope in memory to read it again.
+ * Updates a memory. Call this in a transaction, after `lock`. No scope may ever have had this `generation`, because it
+ * tells every node that keeps the scope in memory to read it again.
  */
 export async function update(
   db: Database,
@@ -155,25 +155,25 @@ export async function update(
   generation: string,
 ): Promise<void> {
   const row = toRow(agent_seq, memory)
-  // The new row is counted before the old one is subtracted. Otherwise a scope could fall to zero and start again with
-  // an old generation.
+  // The new row is counted before the old one is subtracted. Otherwise, a scope's count could fall to zero and the
+  // scope could start again with an old generation.
   await insertMany(db, SCOPE_COUNTS, countsOf(row))
   await subtractCounts(db, [seq], generation)
   await forgetSummaries(db, [seq])
   await db.updateTable('memories').set(row).where('seq', '=', seq).execute()
   await indexAnew(db, [seq])
-  // The vector now belongs to no model. It is not compared with queries any more, and the memory will get a new one.
+  // The vector now belongs to no model. It is no longer compared with queries, and the memory will get a new one.
   await db.updateTable('memory_vectors').set({ model: '' }).where('memory_seq', '=', seq).execute()
 }
 
-/** Returns the memory when no other transaction is changing or removing memories of its agent. */
+/** Locks the memory and returns it once no other transaction is changing or removing memories of its agent. */
 export async function lock(db: Database, scope: MemoryScope, id: string): Promise<MemoryRecord> {
   const { seq } = await get(db, scope, id)
   await lockCounts(db, [seq])
   return get(db, scope, id)
 }
 
-/** The latest turns of the conversation, the latest first. */
+/** The conversation's latest turns, latest first. */
 export async function listLatestTurns(db: Database, conversation: Conversation, limit: number): Promise<number[]> {
   const rows = await db
     .selectFrom('memories')
@@ -187,7 +187,7 @@ export async function listLatestTurns(db: Database, conversation: Conversation, 
   return rows.map(({ seq }) => seq)
 }
 
-/** The newest seq of all memories, or 0. Memories that are written from now on come after it. */
+/** The newest seq of all memories, or 0. Memories that are written later have higher seqs. */
 async function newestSeq(db: Database): Promise<number> {
   const newest = await db
     .selectFrom('memories')
@@ -205,7 +205,10 @@ export async function listSeqs(db: Database, { scope, before, through }: Which, 
   return rows.map(({ seq }) => seq)
 }
 
-/** Removes from the index first, so that the next removal finds a memory that was only half removed. */
+/**
+ * Removes memories, first from the index. If this is interrupted outside of a transaction, the next removal still finds
+ * the memories.
+ */
 export async function remove(db: Database, seqs: number[]): Promise<number> {
   if (seqs.length === 0) return 0
   await lockCounts(db, seqs)
@@ -216,10 +219,13 @@ export async function remove(db: Database, seqs: number[]): Promise<number> {
   return Number(numDeletedRows)
 }
 
-/** Between two batches others can write. */
+/** The size of a batch. Others can write between two batches. */
 const BATCH_SIZE = 500
 
-/** Removes what a scope has by now, or what of it is older than `before`. Returns how many memories. */
+/**
+ * Removes what a scope contains now, or the part of it that is older than `before`. Returns how many memories it
+ * removed.
+ */
 export async function clear(
   { db, transaction }: Pick<Storage, 'db' | 'transaction'>,
   scope: MemoryScope,

@@ -8,7 +8,7 @@ import { listSeqs, remove } from './store.ts'
 
 const DAY_MS = 86_400_000
 
-/** Removes up to `limit` memories that are older than their agents keep them. */
+/** Removes up to `limit` memories that are past their agent's retention. */
 export async function removeExpired(db: Database, now: number, limit: number): Promise<number> {
   for (const { seq, memory } of await agents.listWithMemory(db, (agent) => agent.memory.retention_days !== null)) {
     const before = now - (memory.retention_days ?? 0) * DAY_MS
@@ -19,7 +19,7 @@ export async function removeExpired(db: Database, now: number, limit: number): P
   return 0
 }
 
-/** Removes up to `limit` memories that their project keeps no longer. */
+/** Removes up to `limit` memories that are past their project's retention. */
 export async function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
   const aged = await findAged(db, { table: 'agents', key: 'seq' }, now, (agent_seq, before) =>
     anyOf(sql`memories where agent_seq = ${agent_seq} and created_at < ${before}`),
@@ -50,8 +50,8 @@ export async function countOfDeployment(db: Database, deployment_id: string): Pr
 }
 
 /**
- * Removes up to `limit` memories that runs of the deployment have written. Facts that they replaced are current again.
- * Call this in a transaction.
+ * Removes up to `limit` memories that the deployment's runs have written. Facts that they replaced become current
+ * again. Call this in a transaction.
  */
 export async function removeOfDeployment(
   db: Database,

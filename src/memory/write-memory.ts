@@ -12,7 +12,10 @@ import * as memories from './store.ts'
 
 const CHARACTERS_AT_ONCE = 10_000
 
-/** The terms of the items of each request. They are found before the transaction begins, because other writers wait for it. */
+/**
+ * The terms of each request's items. They are determined before the transaction begins, because other writers wait for
+ * it.
+ */
 const termsOfItems = new WeakMap<object, StoredTerms>()
 
 export const writeMemory = operation({

@@ -15,7 +15,7 @@ export class Cancellation {
     this.#controller.abort()
   }
 
-  /** Stops the work here only; it continues elsewhere. */
+  /** Stops the work on this node only. It continues elsewhere. */
   giveUp(): void {
     this.#isGivenUp = true
     this.cancel()
@@ -31,7 +31,7 @@ export type PauseSource = {
   watch(project_id: string): Promise<WatchedPause>
 }
 
-/** `paused` is cancelled as soon as the project or the whole service is paused, immediately if it already is. */
+/** `paused` is cancelled as soon as the project or the service is paused, or immediately if it already is. */
 export type WatchedPause = { paused: Cancellation; release(): void }
 
 /** How long a run can continue: until its time limit, its first cancellation, or a pause. */
@@ -60,7 +60,7 @@ export class Deadline {
     for (const { signal } of cancellations) signal.addEventListener('abort', this.#abort, { once: true })
     paused?.signal.addEventListener('abort', this.#pause, { once: true })
     this.#timer = setTimeout(() => {
-      // A paused run that is still calling a tool isn't waiting yet.
+      // A paused run that is still calling a tool isn't waiting yet, so it can time out.
       this.#timedOut = !this.isOver
       this.#abort()
     }, timeout_ms)
@@ -71,7 +71,7 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** For calls that a pause doesn't end. */
+  /** A signal for calls that a pause must not interrupt. */
   get lasting(): AbortSignal {
     return this.#lasting.signal
   }
@@ -82,7 +82,7 @@ export class Deadline {
     return this.#paused?.cancelled ? 'paused' : undefined
   }
 
-  /** The run has ended. A paused run has not: it continues later. */
+  /** Whether the run has ended. A paused run has not, because it continues later. */
   get isOver(): boolean {
     return this.stopped !== undefined && this.stopped !== 'paused'
   }

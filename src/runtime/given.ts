@@ -12,23 +12,25 @@ export type Given<Attached = Attachment> = {
   history?: GivenTurn<Attached>[]
   /** Added after the agent's own instructions. It never replaces them. */
   instructions?: string
-  /** What the model has already answered to the message, with the results of the tools that it called. */
+  /** The model's earlier answers to the message, with the results of the tools that they called. */
   rounds?: GivenRound[]
-  /** Tools that the caller runs itself: a call of one ends the answer. */
+  /** Tools that the caller runs itself. A call to one of them ends the answer. */
   tools?: ToolDefinition[]
   tool_choice?: ToolChoice
   sampling?: Sampling
-  /** The form of the answer, whatever the agent's definition says. */
+  /** The form of the answer. It overrides the agent's definition. */
   output?: WantedOutput
   /** The invocation whose conversation this one continues. */
   previous?: string
-  /** The message is that of `previous`, whose calls `rounds` answers. */
+  /** Whether the message is the message of `previous`, whose calls are answered by `rounds`. */
   goes_on?: boolean
-  /** What the caller wants to read back. The service doesn't use it. */
+  /** Data that the caller wants to read back. The service doesn't use it. */
   noted?: Record<string, unknown>
 }
 
-/** The assistant's turn may have called tools before its text. With `of`, the turn is what that invocation answered. */
+/**
+ * One turn. An assistant's turn may have called tools before its text. With `of`, the turn is that invocation's answer.
+ */
 export type GivenTurn<Attached = Attachment> = Turn & {
   rounds?: GivenRound[]
   of?: string
@@ -37,7 +39,7 @@ export type GivenTurn<Attached = Attachment> = Turn & {
   images?: readonly Attachment[]
 }
 
-/** The form in which the caller sends it, before its attachments are files. */
+/** What the caller sends, before its attachments are stored as files. */
 export type GivenInput = Given<AttachmentInput>
 
 /** A call that an earlier invocation handed to its caller, and its position among that answer's calls. */
@@ -58,7 +60,7 @@ export type Sampling = {
   frequency_penalty?: number
   /** Whether one answer can call several tools. */
   parallel_tool_calls?: boolean
-  /** How much the model thinks, and how much it says. Providers that don't support this don't receive it. */
+  /** How much the model thinks and how much it writes. Providers that don't support this don't receive it. */
   reasoning_effort?: string
   verbosity?: string
 }

@@ -9,20 +9,20 @@ import { parseArguments } from './tools/arguments.ts'
 export type PendingCall = {
   call: ToolCall
   index: number
-  /** Its number among all steps of the run, the same in every attempt. */
+  /** The call's number among all answers and calls of the run. It is the same in every attempt. */
   number: number
-  /** Followers were told about this call in an earlier attempt. */
+  /** Whether followers were told about this call in an earlier attempt. */
   isTold: boolean
-  /** An earlier attempt may have made this call, and its result is unknown. */
+  /** Whether an earlier attempt may have made this call. Its result is unknown. */
   isInDoubt: boolean
-  /** People's decisions about it, if they were asked. */
+  /** People's decision about the call, if they were asked. */
   decided: Ruling | undefined
   /** How many times in a row the run has requested this call, including now. */
   repeats: number
 }
 
 export type NextStep =
-  /** Ask the model, and show it the rounds so far. */
+  /** Ask the model, showing it the rounds so far. */
   | { kind: 'model'; rounds: RoundRecord[]; asksOutput: boolean }
   /** Call these tools in parallel. The calls in `handed` are left to the caller. */
   | { kind: 'tools'; calls: readonly PendingCall[]; handed?: readonly PendingCall[] }
@@ -30,7 +30,7 @@ export type NextStep =
   | { kind: 'wait'; until: number; waits_for?: string }
   /** The model has finished its answer, or the caller has to provide the results of the remaining calls. */
   | { kind: 'answer'; finish: ModelAnswer['finish']; handed?: readonly PendingCall[] }
-  /** No answer fits, and the model is not asked again. */
+  /** No answer fits, and the model isn't asked again. */
   | { kind: 'unfit'; unfit: Unfit; answers: number }
   /** The run can't continue. */
   | { kind: 'over'; limit: RunLimit }
@@ -42,15 +42,15 @@ export type RunLimit =
   | { name: 'max_cost_per_run'; most: number; cost: Cost }
   | { name: 'repeats'; tool: string; most: number }
 
-/** From this repetition on, the same call isn't made, and the model is told so. */
+/** From this repetition on, the call isn't made, and the model is told so. */
 export const MOST_REPEATS = 3
-/** At this repetition, the run ends. */
+/** The run ends at this repetition. */
 const END_AT_REPEATS = 5
 
 type Situation = StepLimits & {
   attempt: number
   now: number
-  /** A program requests the calls, and may mean the same one again and again. */
+  /** Set if a program requests the calls, because it may intend to make the same call again and again. */
   mayRepeat?: boolean | undefined
   /** Present if the answer must be JSON. */
   output?: { retries: number; isAtOnce: boolean } | undefined
@@ -64,7 +64,7 @@ type StepLimits = {
   max_cost_per_run?: number | null
 }
 
-/** The next step of a run depends only on the steps so far and the time. */
+/** Determines a run's next step, which depends only on the steps so far and the time. */
 export function nextStep(steps: readonly Step[], { attempt, now, mayRepeat, output, ...limits }: Situation): NextStep {
   const latest = steps.findLast(({ kind }) => kind !== 'recall')
   // A later attempt started because the wait was over.
@@ -99,7 +99,7 @@ export function nextStep(steps: readonly Step[], { attempt, now, mayRepeat, outp
   return { kind: 'tools', calls: calls.filter(({ call }) => !call.handed), handed }
 }
 
-/** The model is asked for JSON, as many times as allowed. */
+/** Asks the model for JSON again, as many times as allowed. */
 function afterUnfit(
   unfit: Unfit,
   rounds: RoundRecord[],
@@ -180,22 +180,23 @@ export function roundsForCaller(steps: readonly Step[], before: readonly Round[]
 }
 
 /**
- * A call can be made from the attempt after the one that asked people about it, or otherwise from the one that
- * answered. An attempt that ended with a wait hasn't made any call without a result.
+ * Whether a call may already have been made, and what was decided about it. A call can be made from the attempt that
+ * answered, or if people were asked about it, from the attempt after that. An attempt that ended with a wait has made
+ * no call that has no result.
  */
 function standingOf({ attempt: answered, approvals, waited }: RoundRecord, index: number, attempt: number) {
   const approval = approvals?.[index]
   const mayHaveMade = (first: number) => attempt - first > (waited?.filter((one) => one >= first).length ?? 0)
   if (!approval) return { isInDoubt: mayHaveMade(answered), decided: undefined }
   const { decided } = approval
-  // Otherwise it is never made.
+  // A call that wasn't approved, or a question, is never made.
   const isToBeMade = decided.decision === 'approved' && decided.kind !== 'question'
   return { isInDoubt: isToBeMade && mayHaveMade(approval.attempt + 1), decided }
 }
 
 /**
- * A round, the attempt that asked the model, people's decisions about its calls, the attempts that have ended with a
- * wait since, and what is wrong with the answer if it doesn't fit.
+ * A round, with the attempt that asked the model, people's decisions about the calls, the attempts that have ended with
+ * a wait since then, and what is wrong with the answer if it doesn't fit.
  */
 export type RoundRecord = Round & { attempt: number; approvals?: ApprovalStep[]; waited?: number[]; unfit?: Unfit }
 

@@ -3,12 +3,15 @@ import type { Attachment } from './attachments/attachment.ts'
 /** What one side said in a session. */
 export type Turn = { role: 'user' | 'assistant'; content: string }
 
-/** `handed` is present if the tool is the caller's own: the position of the call in its answer. */
+/**
+ * Something that a run tells its followers. `handed` is set if the tool is the caller's own: the call's position in its
+ * answer.
+ */
 export type RunEvent =
   | { type: 'delta'; text: string }
   /**
-   * A piece of an unchecked answer: the position of the piece, and which answer of the run it belongs to. If an answer
-   * doesn't fit, another one follows. The one that fits is then sent as `delta`.
+   * A piece of an answer that isn't checked yet: its position, and which answer of the run it belongs to. If the answer
+   * doesn't fit, another one follows. The answer that fits is then sent as `delta`.
    */
   | { type: 'output.delta'; text: string; answer: number; at: number }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown; handed?: number }
@@ -17,10 +20,13 @@ export type RunEvent =
 /** One tool call and its result. */
 export type ToolStep = { id: string; name: string; arguments: unknown; duration_ms: number } & ToolResult
 export type ToolResult = ToolAnswer | { error: string; child?: ChildName }
-/** `files` are the tool's results besides text. The text names them. `child` is present if an agent has answered. */
+/**
+ * A tool's answer. `files` are its results besides text, and the text names them. `child` is present if another agent
+ * answered.
+ */
 export type ToolAnswer = { result: string; files?: readonly Attachment[]; child?: ChildName }
 
-/** Another agent's run that a call started. */
+/** The run of another agent that a call started. */
 export type ChildName = { request_id: string; agent_id: string; agent: string }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'

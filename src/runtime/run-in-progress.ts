@@ -23,10 +23,10 @@ export type RunInProgress = {
   /** Finds a model of the agent by its name. */
   getModel(name: string): Promise<Model>
   meter: Meter
-  /** Until this resolves, only the model may be asked: see `RunRequest`. */
+  /** Until this resolves, only the model may be called. See `RunRequest`. */
   stored: Promise<void> | undefined
   windows: ModelWindows
-  /** The attachments of messages and of tools' results. */
+  /** The attachments of messages, and the files in tools' results. */
   readonly files: RunFiles
   toolbox: Toolbox
   deadline: Deadline
@@ -46,27 +46,27 @@ export type RunInProgress = {
   left_out: Omissions | undefined
   /** What the current step has cost so far. */
   step_cost: Cost
-  /** Set if the answer must be JSON that fits a schema. */
+  /** Present if the answer must be JSON that fits a schema. */
   output: RunOutput | undefined
-  /** The same for a single model call without tools. */
+  /** The same for a single model call, which has no tools. */
   outputFor(wanted: WantedOutput): RunOutput
   left: RunRecord
 }
 
 export type RunOutput = {
   wanted: WantedOutput
-  /** There are no tools, so the model is asked for JSON from the start. */
+  /** Whether the model is asked for JSON from the start, because there are no tools. */
   isAtOnce: boolean
   support: Refusals
   check(answer: string): ReturnType<typeof checkOutput>
-  /** The answer that is being written. It isn't said until it is known to fit. */
+  /** The answer that is being written. It isn't part of the response until it is known to fit. */
   draft: string
 }
 
 /** The record of a run, filled while the run is active. */
 export type RunRecord = {
   response: string
-  /** Present if the answer was requested as JSON, and fits. */
+  /** Present if the answer was requested as JSON and fits. */
   output?: { value: unknown }
   /** Present if a model was shown attachments of the message. */
   attachments?: ShownAttachment[]
@@ -75,7 +75,7 @@ export type RunRecord = {
   steps: Step[]
 }
 
-/** The results of the run's earlier attempts. */
+/** A record that contains what the run's earlier attempts did. */
 export function leftBy(kept: readonly Step[]): RunRecord {
   const left: RunRecord = { response: '', usage: NO_USAGE, cost_nano: 0, steps: [...kept] }
   for (const step of kept) {
@@ -91,14 +91,14 @@ export function addSpent(left: RunRecord, { usage, cost_nano }: ModelSpend): voi
 }
 
 /**
- * A paused run drops the answer that its model was writing, and asks for it again when it continues. What that answer
- * has cost so far is counted.
+ * When a run is paused, the answer that its model was writing is dropped. The run asks for it again when it continues,
+ * and this step counts what it has cost so far.
  */
 export function pausedStep(left: RunSpending, { attempt, logs, now }: StepEnd): WaitStep {
   return brokenOffStep(PAUSED, left, { attempt, logs, now })
 }
 
-/** The same if the service stops. Undefined if nothing was spent that no other step has. */
+/** The same for a service that stops. Undefined if the other steps contain everything that was spent. */
 export function interruptedStep(left: RunSpending, end: StepEnd): WaitStep | undefined {
   const step = brokenOffStep(INTERRUPTED, left, end)
   const isCounted = step.usage.input_tokens + step.usage.output_tokens > 0 || step.cost_nano !== 0
@@ -122,8 +122,8 @@ function brokenOffStep(reason: string, left: RunSpending, { attempt, logs, now }
 export class RunStopped extends Error {}
 
 /**
- * Thrown to leave a run that continues later: at a certain time, or earlier when people have decided what it asks, or
- * when the budget that it waits for changes.
+ * Thrown to leave a run that continues later: at a certain time, or earlier if people have decided what it asks or the
+ * budget that it waits for changes.
  */
 export class Waits extends Error {
   readonly until: number

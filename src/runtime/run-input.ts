@@ -2,7 +2,7 @@ import type { Attachment, MessageFiles, ShownFiles } from './attachments/attachm
 import type { Given, GivenTurn } from './given.ts'
 import type { AgentSpec } from './spec.ts'
 
-/** A memory found for this user, best first. */
+/** A memory that was found for this user. The best one comes first. */
 export type RecalledMemory = { content: string; role: 'user' | 'assistant' | null; created_at: number }
 
 type InvocationContext = {
@@ -19,7 +19,7 @@ export type RunInput = {
   attachments?: readonly Attachment[] | undefined
   context: InvocationContext
   history: readonly GivenTurn[]
-  /** What the session was about so far, including turns that are no longer in the history. */
+  /** A summary of the session so far, including turns that are no longer in the history. */
   summary?: string | undefined
   recalled: readonly RecalledMemory[]
   given?: Given | undefined
@@ -27,7 +27,7 @@ export type RunInput = {
 
 /** The input of a run whose agent has a model. */
 export type ModelInput = RunInput & {
-  /** How the model is shown files, by their IDs, and what comes with the message. */
+  /** How the model is shown files, by their IDs. */
   files?: ShownFiles
   shown?: MessageFiles
 }

@@ -7,8 +7,8 @@ export type RunnerOptions = EquipmentOptions & {
 }
 
 /**
- * The runners by kind of agent, and what they share. Each gets only agents of its own kind. For another kind, add a
- * line here, a folder beside `model-agent/`, and its shape in `spec.ts` and `agents/definition.ts`.
+ * The runners by kind of agent, and what they share. Each runner gets only agents of its own kind. To add a kind, add a
+ * line here, a folder beside `model-agent/`, and the kind's shape in `spec.ts` and `agents/definition.ts`.
  */
 export function openRunners(options: RunnerOptions) {
   const equipment = new Equipment(options)

@@ -35,14 +35,14 @@ export type RuntimeOptions = Omit<RunnerOptions, 'schemaCheck'> & {
 
 type Trial = Pick<RunRequest, 'project_id' | 'agent_id' | 'cancellation'> & { key: string }
 
-/** The provider requires a key, or another one. */
+/** Whether the provider requires a key, or a different one. */
 function isForKey({ detail }: ModelFailure): boolean {
   return detail['status'] === 401 || detail['status'] === 403
 }
 
 type ProvenKey = 'accepted' | 'untested' | 'none'
 
-/** Runs agents: a message goes in, an outcome comes out. */
+/** Runs agents: takes a message and returns an outcome. */
 export class Runtime {
   readonly #options: RuntimeOptions
   readonly #runners: ReturnType<typeof openRunners>
@@ -56,15 +56,15 @@ export class Runtime {
     this.#runners = openRunners({ ...options, schemaCheck: this.#schemaCheck })
   }
 
-  /** The models that a provider lists; undefined if there is no such provider. Throws ModelFailure. */
+  /** The models that a provider lists. Undefined if there is no such provider. Throws ModelFailure. */
   async listModels(project_id: string, name: string): Promise<string[] | undefined> {
     const provider = await this.#findProvider(project_id, name)
     return provider && listModels(provider, this.#options)
   }
 
   /**
-   * Whether the provider's reply proves that its key works. A model's answer does. A list of models does if the same
-   * request without the key is refused for that reason; any other failure of that request proves nothing.
+   * Whether the provider's reply proves that its key works. A model's answer proves it. A list of models proves it only
+   * if the same request is refused without the key because the key is missing.
    */
   async provenKey(project_id: string, name: string, given: 'list' | 'answer' | 'nothing'): Promise<ProvenKey> {
     const provider = await this.#findProvider(project_id, name)
@@ -81,8 +81,8 @@ export class Runtime {
   }
 
   /**
-   * Tries one tool outside of any run. `key` names the call to its server. If the client disconnects, the call is
-   * cancelled.
+   * Tries one tool outside of any run. `key` identifies the call to the tool's server. If the client disconnects, the
+   * call is cancelled.
    */
   async tryTool(
     tool: Tool,
@@ -118,7 +118,7 @@ export class Runtime {
     }
   }
 
-  /** Checks an agent that runs elsewhere, point by point. Points that there was no time for are left out. */
+  /** Checks a remote agent point by point. Points for which there was no time are left out. */
   async checkRemote(
     agent: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
     { cancellation, ...trial }: { message: string; timeout_ms: number; cancellation: Cancellation },
@@ -167,9 +167,9 @@ export class Runtime {
   }
 
   /**
-   * `recall` runs within the run's time limit, and its signal aborts when the run ends. Rejects with its error, with
-   * StepNotKept, or if the database is unavailable, but not for anything that an agent, a model or a tool does. Settles
-   * when all of them have stopped.
+   * Runs an agent. `recall` runs within the run's time limit, and its signal aborts when the run ends. Rejects with the
+   * error of `recall`, with StepNotKept, or if the database is unavailable, but not because of anything that an agent,
+   * a model or a tool does. Settles only when all of them have stopped.
    */
   async run(asked: RunRequest, recall?: RecallForRun): Promise<RunOutcome> {
     const { agent, attempt, cancellation, keeper, project_id } = asked
@@ -224,25 +224,25 @@ export class Runtime {
     }
   }
 
-  /** Cancels the runs in progress and waits for them. */
+  /** Cancels the runs in progress and waits until they have ended. */
   async close(): Promise<void> {
     this.#closing.cancel()
     if (this.#active > 0) await this.#idle.promise
     await Promise.all([this.#runners.equipment.close(), this.#schemaCheck.close()])
   }
 
-  /** A remote agent requests steps. Undefined if this attempt of its run isn't active here. */
+  /** Passes on the steps that a remote agent requests. Undefined if this attempt isn't active on this node. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     return this.#runners.remote.takeSteps(request_id, attempt, steps)
   }
 
-  /** Whether this attempt is active here. */
+  /** Whether this attempt is active on this node. */
   isTakingSteps(run: { request_id: string; attempt: number }): boolean {
     return this.#runners.remote.isTaking(run)
   }
 }
 
-/** A check takes at most as long as a run can. */
+/** A check can take as long as a run. */
 const LONGEST_CHECK_MS = 600_000
 /** The longest detail of one point, in characters. */
 const MAX_DETAIL = 1_000
@@ -267,7 +267,7 @@ function ending(error: unknown, deadline: Deadline, { log, redact, late }: { log
     return { ...failed, reason: 'timeout' as const, message: late }
   }
   if (error instanceof AgentFailure) {
-    // The message says which budget has no room and how much was used, and is returned when the run ends.
+    // The error's message is returned when the run ends. It names the budget and the amount, so it isn't logged here.
     if (!(error instanceof SpendingRefused)) log('error', error.message, error.detail)
     if (error instanceof ModelFailure && error.detail['status'] === TOO_MANY_REQUESTS) {
       const after_ms = error.retry?.after_ms

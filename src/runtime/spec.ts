@@ -5,7 +5,7 @@ import type { ModelNames } from './models/model.ts'
 import type { WantedOutput } from './output/wanted-output.ts'
 import { AgentTool, ToolLabel } from './tools/called-agent.ts'
 
-/** Headers with which a tool could pretend to be another host, or break the framing of its request. */
+/** Headers that would let a tool pretend to be another host, or break the framing of its request. */
 const RESERVED_HEADERS = new Set([
   'accept-encoding',
   'connection',
@@ -202,7 +202,7 @@ const RemoteCall = {
     .default(null),
 }
 
-/** Where an agent that runs elsewhere is, and how it is called: by our own contract, or over A2A. */
+/** Where a remote agent is, and how it is called: by our own contract, or over A2A. */
 export const RemoteSettings = z.union(
   [
     z.strictObject({
@@ -237,11 +237,11 @@ const Match = z
 
 export const ScriptRule = z
   .strictObject({
-    /** If absent, the rule matches every message. */
+    /** If absent, the rule applies to every message. */
     match: Match.optional(),
     call: z.strictObject({ tool: ToolName, arguments: z.record(z.string(), z.unknown()).default({}) }).optional(),
     reply: Text.optional(),
-    /** The value that it answers with, as JSON. */
+    /** The value of the answer, as JSON. */
     output: z.unknown().optional(),
     fail: z.string().min(1).max(1_000).optional(),
     delay_ms: z.int().min(0).max(600_000).optional(),
@@ -263,30 +263,31 @@ export type Script = z.infer<typeof Script>
  */
 export type AgentSpec = {
   /**
-   * `model`: a model answers. `remote`: it runs elsewhere, and receives its instructions and its model with each call.
+   * `model`: a model answers. `remote`: the agent runs elsewhere, and receives its instructions and its model with each
+   * call.
    */
   kind: 'model' | 'remote'
   remote?: RemoteSettings | null
-  /** If there are several, the next one is asked if the previous one can't answer now. */
+  /** If there are several models, the next one is asked if the one before it can't answer now. */
   model: ModelNames
   temperature: number | null
   instructions: string | null
   tools: readonly Tool[]
   script: Script | null
-  /** Null: it answers in words. */
+  /** If null, the agent answers in words. */
   output: WantedOutput | null
   memory: Pick<MemoryPolicy, 'history' | 'recall'>
   limits: Omit<Limits, 'max_concurrency'>
   approvals: Pick<ApprovalRules, 'expires_after_seconds'>
 }
 
-/** Parameters can be part of path and query only: a model must never choose the host. */
+/** Allows parameters only in the path and the query, because a model must never choose the host. */
 function urlProblem(url: string): string | undefined {
   if (!/^https?:\/\//i.test(url)) return 'must start with https:// or http://'
   if (/[\s\\]/.test(url)) return 'must not have spaces or backslashes'
   if (url.includes('#')) return 'must not have a fragment'
   const origin = /^https?:\/\/([^/?]*)/i.exec(url)?.[1] ?? ''
-  // The URL parser skips extra slashes, so in https:///{x} the parameter would be the host.
+  // The URL parser skips extra slashes, so in https:///{x} the parameter would become the host.
   if (origin === '') return 'must be a URL'
   if (/[{}]/.test(origin)) return 'must not have a parameter in the host'
   if (origin.includes('@')) return 'must not contain a user name or password'

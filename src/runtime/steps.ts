@@ -11,11 +11,13 @@ type StepTimes = { attempt: number; started_at: number; finished_at: number; log
 /** The usage and cost of model calls, including failed ones. */
 export type ModelSpend = { usage: TokenCount; cost_nano: Cost }
 
-/** Memory was searched before the model was asked. The step names what was found and has no texts: memory has them. */
+/**
+ * Memory was searched before the model was asked. The step only names what was found, because the texts are in memory.
+ */
 export type RecallStep = StepTimes & { kind: 'recall' } & RecalledNames
 
 export type RecalledNames = {
-  /** The session's turns that are its history, by their seqs in memory, oldest first. */
+  /** The turns of the session that form the history, by their seqs in memory, oldest first. */
   turns: readonly number[]
   /** What was recalled, best first. */
   memories: readonly { seq: number; score: number }[]
@@ -23,12 +25,12 @@ export type RecalledNames = {
   summarized_at: number | null
 }
 
-/** A model that was asked before the one that answered, and why it didn't answer. */
+/** A model that was asked before the one that answered, and why it couldn't answer. */
 export type PassedOver = { model: string; error: string }
 
 /**
- * The model was asked. `text` is what it added to the response. `left_out` is present if the prompt would have been too
- * long.
+ * The model was asked. `text` is what it added to the response. `left_out` is present if the whole prompt would have
+ * been too long.
  */
 export type ModelStep = StepTimes &
   ModelSpend & {
@@ -46,16 +48,16 @@ export type ModelStep = StepTimes &
 export type Unfit = {
   text: string
   problems: readonly SchemaProblem[]
-  /** The model was asked for JSON. Otherwise it has answered in words, after calling the tools that it needed. */
+  /** Whether the model was asked for JSON. If not, it answered in words after calling the tools that it needed. */
   asked: boolean
-  /** Asking again would be useless. */
+  /** Set if asking again would be useless. */
   isFinal?: true
 }
 
 /**
- * A tool was called. `index` is the position of the call in the answer that requested it. Its usage is present if it
- * asked a model. `below` is the usage of another agent's run and the runs that it called: they have their own receipts,
- * and here it is only counted for the run's limits.
+ * A tool was called. `index` is the position of the call in the answer that requested it. Its usage is present if the
+ * tool asked a model. `below` is the usage of another agent's run and the runs that it called. Those runs have their
+ * own receipts; it is counted here only for this run's limits.
  */
 export type ToolCallStep = StepTimes &
   Partial<ModelSpend> & { kind: 'tool'; index: number; call: ToolStep; below?: ModelSpend }
@@ -66,10 +68,12 @@ export type ToolCallStep = StepTimes &
  */
 export type WaitStep = StepTimes & ModelSpend & { kind: 'wait'; reason: string; waits_for?: string }
 
-/** The reason of a wait that a resume ended. */
+/** The reason of a wait that ends when the project is resumed. */
 export const PAUSED = 'Paused'
 
-/** The reason of a wait for another node or the next start. Tools were perhaps called, and their results are missing. */
+/**
+ * The reason of a wait for another node or the next start. Tools may have been called, and their results are missing.
+ */
 export const INTERRUPTED = 'The service stopped'
 
 /** A person was asked about a call, and has decided. `attempt` is the attempt that asked. */
@@ -79,25 +83,24 @@ export type ApprovalStep = StepTimes & { kind: 'approval'; index: number; decide
 export type Step = RecallStep | ModelStep | ToolCallStep | WaitStep | ApprovalStep
 
 /**
- * Stores what a run has done, so that another process can continue after it. Without it, a run ends when its process
- * dies. It is the interface for whatever executes runs durably: it provides the steps of earlier attempts, and stores
- * new ones.
+ * Stores what a run has done, so that another process can continue after it. Without a keeper, a run ends when its
+ * process dies. Whatever executes durable runs implements this interface.
  */
 export type StepKeeper = {
   readonly kept: readonly Step[]
   /** Whether the run can leave its process and continue later, because no client waits for its answer. */
   readonly mayWait: boolean
-  /** Whether it waits for budgets that have no room, instead of failing. */
+  /** Whether the run waits if a budget has no room, instead of failing. */
   readonly waitsForBudgets: boolean
   /**
-   * Receives all steps of the run so far, including those of earlier attempts. Resolves once they are on disk, in this
-   * order, and in the order of the calls. Rejects with StepNotKept.
+   * Receives all steps of the run so far, including those of earlier attempts. Resolves when they are on disk, in this
+   * order and in the order of the calls. Rejects with StepNotKept.
    */
   keep(steps: readonly Step[]): Promise<void>
 }
 
 /**
- * The run can't continue here, because a step couldn't be stored or another process has the run. That isn't the agent's
- * failure.
+ * The run can't continue in this process, because a step couldn't be stored or another process has the run. The agent
+ * didn't fail.
  */
 export class StepNotKept extends Error {}

@@ -5,7 +5,7 @@ import type { RunEvent } from './outcome.ts'
 import type { Step } from './steps.ts'
 import { argumentsOf } from './tools/arguments.ts'
 
-/** A tool call as clients see it: with its parsed arguments, or with the model's text instead. */
+/** A tool call as clients see it: with its parsed arguments, or with the model's text if they can't be parsed. */
 export function shownCall(call: ToolCall): ShownCall {
   const { id, name } = call
   const args = argumentsOf(call)
@@ -40,7 +40,7 @@ function partOf(step: Step): StreamedPart {
   return { attempt: step.attempt, characters: step.text.length, tools: step.answer.calls.length }
 }
 
-/** How many stored steps each attempt had. Later attempts continue from there, with the same text. */
+/** The position after the stored steps of each attempt. Later attempts continue from there with the same text. */
 export function milestonesOf(steps: readonly Step[]): Position[] {
   return milestonesOfParts(steps.map(partOf))
 }
@@ -57,7 +57,7 @@ export function milestonesOfParts(parts: readonly StreamedPart[]): Position[] {
   return milestones
 }
 
-/** Whether an attempt continues what a client has read of an earlier one. */
+/** Whether an attempt continues from what a client has read of an earlier one. */
 export function goesOn(told: Position, milestones: readonly Position[]): boolean {
   const kept = milestones.findLast(({ attempt }) => attempt <= told.attempt) ?? { characters: 0, tools: 0 }
   return told.characters <= kept.characters && told.tools <= kept.tools

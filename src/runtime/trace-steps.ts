@@ -8,7 +8,7 @@ import type { RunInProgress } from './run-in-progress.ts'
 import type { ModelInput } from './run-input.ts'
 import type { ToolArguments } from './tools/arguments.ts'
 
-/** Names from OpenTelemetry's conventions for generative AI. */
+/** Begins the span of a model call, with names from OpenTelemetry's conventions for generative AI. */
 export function beginChat(
   span: Span,
   { agent }: ModelInput,
@@ -26,7 +26,7 @@ export function beginChat(
   })
 }
 
-/** The trace's header for the provider, and the reply's attributes for the trace. */
+/** Connects a model call to its trace: a header for the provider, and attributes from its reply. */
 export function callTrace(span: Span): CallTrace {
   const asked = performance.now()
   return {

@@ -8,13 +8,13 @@ const CLIENT_AUTHENTICATION = '1.3.6.1.5.5.7.3.2'
 
 /**
  * Accepts certificates that one of these authorities (PEM, one or several) has signed directly. An intermediate
- * authority counts only if it is in the list; those that a client sends do not count. Throws when the text has no
+ * authority counts only if it is in the list; those that a client sends are ignored. Throws if the text contains no
  * authority.
  */
 export function certificateCheck(pem: string): CertificateCheck {
   const authorities = readCertificates(pem).filter(({ ca }) => ca)
   if (authorities.length === 0) throw new Error('contains no CA certificate')
-  // A connection sends many requests with one certificate, so its signature is checked once.
+  // A connection sends many requests with the same certificate, so its signature is checked only once.
   const issuers = new WeakMap<X509Certificate, X509Certificate | null>()
 
   const issuerOf = (certificate: X509Certificate): X509Certificate | null => {
@@ -31,7 +31,7 @@ export function certificateCheck(pem: string): CertificateCheck {
   }
 }
 
-/** Throws when the text has something that is not a certificate. */
+/** Throws if the text contains anything that isn't a certificate. */
 function readCertificates(pem: string): X509Certificate[] {
   return (pem.match(PEM_CERTIFICATE) ?? []).map((block) => new X509Certificate(block))
 }
@@ -40,7 +40,7 @@ function isInForce({ validFromDate, validToDate }: X509Certificate, time: number
   return validFromDate.getTime() <= time && time < validToDate.getTime()
 }
 
-/** A certificate without extended key usage may be used for anything. */
+/** A certificate without extended key usage can be used for anything. */
 function mayBeClient({ keyUsage }: X509Certificate): boolean {
   const usages = keyUsage as string[] | undefined
   return usages === undefined || usages.includes(CLIENT_AUTHENTICATION)

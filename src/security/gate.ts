@@ -5,7 +5,7 @@ import type { Rate } from './limits/rate-limiter.ts'
 import type { SecuritySettings } from './security-settings.ts'
 
 /**
- * A `security` block, computed once. The service has one, and every agent can have its own. An undefined field requires
+ * A `security` block, parsed once. The service has one, and every agent can have its own. An undefined field requires
  * nothing.
  */
 export type Gate = {
@@ -17,7 +17,7 @@ export type Gate = {
   mfa: ReadonlySet<string> | undefined
   /** Seconds. */
   hsts: number | undefined
-  /** If undefined, the service's setting applies, or none. */
+  /** If undefined, the service's setting applies, if there is one. */
   cors: Cors | undefined
 }
 
@@ -27,10 +27,10 @@ export type ConnectionRules = {
   certificate: CertificateCheck | undefined
 }
 
-/** The origins of pages that may read replies. `maxAge` is how many seconds a browser may remember that. */
+/** The origins of pages that may read replies. A browser may remember this for `maxAge` seconds. */
 export type Cors = { origins: ReadonlySet<string>; maxAge: number }
 
-/** `readAuthority` turns `caCert` into PEM. */
+/** `readAuthority` converts `caCert` to PEM. */
 export function gateOf(settings: SecuritySettings, readAuthority: (caCert: string) => string): Gate {
   const { ipWhitelist, mtls, enforceHttps, hsts, rateLimit, mfa, cors } = settings
   const connection = {

@@ -21,8 +21,8 @@ export function ipList(addresses: readonly string[]): IpList {
 
 /**
  * The IP address that a request really comes from. `X-Forwarded-For` is read from the right, as long as the hop that
- * wrote an entry is trusted. The entries further left are only claims of the client. Returns undefined if an entry that
- * must be trusted isn't an address; then the request must be refused.
+ * wrote an entry is trusted. Entries further left are only claims by the client. Returns undefined if an entry that
+ * must be trusted isn't an address. The request must then be refused.
  */
 export function clientAddress(
   socketAddress: string,
@@ -39,7 +39,7 @@ export function clientAddress(
   return client
 }
 
-/** The key for limits per IP address. One IPv6 customer has a whole /64, so that is treated as one. */
+/** The key for limits per IP address. An IPv6 customer has a whole /64, so that counts as one address. */
 export function addressBucket(text: string): string {
   const address = parseAddress(text)
   if (address === undefined) return 'unknown'

@@ -14,12 +14,12 @@ export function newKey(random: (size: number) => Uint8Array): string {
   return body + checksum(body)
 }
 
-/** Detects a mistyped or truncated key without asking the store. It does not say whether the key exists. */
+/** Detects a mistyped or truncated key without asking the store. It doesn't say whether the key exists. */
 export function isWellFormedKey(text: string): boolean {
   return FORM.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_CHARACTERS)))
 }
 
-/** Uses plain numbers, because it is computed for every request. */
+/** Uses plain numbers because it is computed for every request. */
 function checksum(body: string): string {
   let text = ''
   for (let rest = crc32(body); rest > 0; rest = Math.floor(rest / 62)) text = ALPHABET.charAt(rest % 62) + text

@@ -31,15 +31,15 @@ const X25519_PKCS8 = Buffer.from('302e020100300506032b656e04220420', 'hex')
 export type Keyring = {
   encrypt(plain: string, purpose: string): string
   decrypt(sealed: string, purpose: string): string
-  /** The same text for the same value, which reveals nothing about it: 96 bits. */
+  /** A text that is the same for the same value and reveals nothing about it (96 bits). */
   digest(plain: string, purpose: string): string
-  /** A private key (X25519) for this purpose. Its public half can be given to others. */
+  /** A private key (X25519) for this purpose. Its public half can be shared. */
   privateKey(purpose: string): KeyObject
 }
 
 /**
- * Sealed text is `v1.` + base64url(nonce, tag, ciphertext). The purpose selects the subkey and is authenticated, so
- * that a value copied to another place cannot be opened there.
+ * Encrypts and decrypts values. A sealed text is `v1.` + base64url(nonce, tag, ciphertext). The purpose selects the
+ * subkey and is authenticated, so a value that was copied to another place can't be opened there.
  */
 export function keyring(masterKey: Buffer): Keyring {
   requireKeyLength(masterKey)
@@ -83,7 +83,7 @@ export function keyring(masterKey: Buffer): Keyring {
 }
 
 /**
- * Identifies the master key without revealing it. It is stored with the data, so that a start with another key can be
+ * Identifies the master key without revealing it. It is stored with the data, so a start with another key can be
  * refused.
  */
 export function masterKeyFingerprint(masterKey: Buffer): string {
@@ -91,7 +91,7 @@ export function masterKeyFingerprint(masterKey: Buffer): string {
   return derive(masterKey, 'fingerprint', 4).toString('hex')
 }
 
-/** A checksum that only those can make who have the master key. */
+/** A checksum that can only be made with the master key. */
 export function keyedChecksum(masterKey: Buffer, purpose: string, text: string): string {
   requireKeyLength(masterKey)
   return createHmac('sha256', derive(masterKey, `checksum:${purpose}`, KEY_BYTES))
@@ -100,14 +100,14 @@ export function keyedChecksum(masterKey: Buffer, purpose: string, text: string):
 }
 
 /**
- * Returns the configured key, or the key in the file `master.key` of the data directory. The first start makes that
- * file. Nodes that share a database must share the key too. The database stores the fingerprint of the key, and the app
+ * Returns the configured key, or the key in the file `master.key` in the data directory. The first start creates that
+ * file. Nodes that share a database must also share the key. The database contains the key's fingerprint, and the app
  * refuses another key.
  */
 export function loadMasterKey(options: {
   masterKey?: string | undefined
   dataDir: string
-  /** False when something is already sealed. Then no new key is made. */
+  /** False if something is already encrypted. Then no new key is created. */
   isNew?: boolean
 }): Buffer {
   if (options.masterKey !== undefined) return parseMasterKey(options.masterKey, 'the configured master key')
@@ -154,8 +154,8 @@ function readKeyFile(path: string): Buffer | undefined {
 }
 
 /**
- * The key is written and synced under another name and then linked. A process that sees `master.key` therefore sees all
- * of it, and the first process wins.
+ * Writes and syncs the key under another name and then links it. So a process that sees `master.key` sees all of it,
+ * and the first process wins.
  */
 function createKeyFile(dataDir: string, path: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })

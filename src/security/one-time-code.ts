@@ -1,7 +1,7 @@
 import { HOTP, Secret, TOTP } from 'otpauth'
 import { constantTimeEqual } from './digest.ts'
 
-/** What is stored besides the sealed secret. Times are epoch milliseconds, steps are units of 30 s. */
+/** What is stored in addition to the encrypted secret. Times are epoch milliseconds, steps are units of 30 s. */
 export type FactorState = {
   last_step: number | null
   wrong_codes: number
@@ -20,7 +20,10 @@ const DIGITS = 6
 const MAX_WRONG_CODES = 5
 const LOCK_MS = 5 * 60_000
 
-/** `secret` is in base32, for people who type it; `uri` is for the QR code. SHA-1 and six digits work in every app. */
+/**
+ * Makes a new factor. `secret` is in base32 for typing, and `uri` is for the QR code. SHA-1 and six digits work in
+ * every app.
+ */
 export function newFactor(options: { label: string; random: (bytes: number) => Uint8Array }): {
   secret: string
   uri: string
@@ -43,8 +46,8 @@ export function codeAt(options: { secret: string; step: number; digits?: number 
 }
 
 /**
- * Accepts the code of this step and of the steps directly before and after, because clocks differ. The step must be
- * later than the last accepted one, so that each code works once and older ones do not work.
+ * Accepts the code of this step and of the steps directly before and after it, because clocks differ. The step must be
+ * later than the last accepted one, so each code works only once and older codes don't work.
  */
 export function verifyCode(options: {
   secret: string
@@ -62,10 +65,10 @@ export function verifyCode(options: {
 }
 
 /**
- * Tries a code once. Returns the answer and the state to store. A used code does not count towards the lock, and the
- * answer tells a guesser nothing. While the factor is locked, codes are not checked, so that they can neither succeed
- * nor prolong the lock. The store must write the new state only if the old one has not changed, or two requests could
- * spend one code.
+ * Tries a code. Returns the answer and the state to store. A used code doesn't count towards the lock, and the answer
+ * tells a guesser nothing. While the factor is locked, codes aren't checked, so they can neither succeed nor prolong
+ * the lock. The store must write the new state only if the old one has not changed, because otherwise two requests
+ * could use the same code.
  */
 export function attemptCode(options: { secret: string; state: FactorState; code: string; now: number }): {
   result: AttemptResult

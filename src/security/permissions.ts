@@ -13,12 +13,12 @@ export const defaultRoles = {
   approver: ['read', 'approve'],
 } as const satisfies Roles
 
-/** An unknown role has no permissions. Only own properties count, so that `constructor` is not a role. */
+/** A role's permissions. An unknown role has none. Only own properties count, so `constructor` isn't a role. */
 export function permissionsOf(role: string, roles: Roles = defaultRoles): readonly Permission[] {
   return Object.hasOwn(roles, role) ? (roles[role] ?? []) : []
 }
 
-/** `write` includes `invoke`. No other permission includes another: `manage` alone may not read. */
+/** `write` includes `invoke`. No other permission includes another: `manage` alone doesn't allow reading. */
 export function covers(held: readonly Permission[], wanted: Permission): boolean {
   return held.includes(wanted) || (wanted === 'invoke' && held.includes('write'))
 }

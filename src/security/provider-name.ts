@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The first part of a model, as in `name/model`. The same rules apply to the configuration and to the API. */
+/** The first part of a model's name, as in `name/model`. The same rules apply to the configuration and the API. */
 export const PROVIDER_NAME = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lowercase letters, digits and hyphens')
@@ -11,7 +11,7 @@ export const ProviderType = z.enum(['openai-compatible', 'openai', 'anthropic'])
 
 const MOST_MODELS = 100
 
-/** Whether models of a provider take images: all of them, none, or by the provider's own name of the model. */
+/** Whether a provider's models accept images: all of them, none, or by the provider's own name of the model. */
 export const Vision = z.union([
   z.boolean(),
   z

@@ -8,9 +8,9 @@ export type TokenRun = {
   agent_id: string
   request_id: string
   attempt: number
-  /** When the time of the attempt is over, and with it that of the token. */
+  /** When the attempt's time is over. The token then ends too. */
   until: number
-  /** The files that do not come along with the call, and that the agent may read. */
+  /** The files that aren't included in the call and that the agent may read. */
   file_ids: readonly string[]
 }
 
@@ -19,8 +19,9 @@ const PURPOSE = 'run token'
 const KNOWN_TOKENS = 1_000
 
 /**
- * What a remote agent sends when it requests steps of this attempt or reads its files. It is useless for anything else.
- * It is signed, not encrypted, because the agent knows its content, and each step is checked against it.
+ * The token that a remote agent sends when it requests steps of this attempt or reads its files. It can't be used for
+ * anything else. It is signed but not encrypted, because the agent knows its content, and each step is checked against
+ * it.
  */
 export function runToken(run: TokenRun, keyring: Keyring): string {
   const { project_id, agent_id, request_id, attempt, until, file_ids } = run
@@ -29,7 +30,7 @@ export function runToken(run: TokenRun, keyring: Keyring): string {
   return `${RUN_TOKEN_PREFIX}${said}.${keyring.digest(said, PURPOSE)}`
 }
 
-/** Returns undefined for a token that is none of ours. A remote agent shows the same one with each step. */
+/** Returns undefined for a token that isn't ours. A remote agent sends the same one with each step. */
 export function runTokenReader(keyring: Keyring): (token: string) => TokenRun | undefined {
   const known = new LRUCache<string, TokenRun>({ max: KNOWN_TOKENS })
   return (token) => {

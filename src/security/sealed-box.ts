@@ -19,23 +19,23 @@ const TAG_BYTES = 16
 /** The prefix of the 32 bytes of a public key in its standard encoding (RFC 8410). */
 const X25519_SPKI = Buffer.from('302a300506032b656e032100', 'hex')
 
-/** What the sealed values of one file have in common: for whom they are, and the other half of the agreed key. */
+/** What the sealed values in a file have in common: the recipient, and the sender's half of the agreed key. */
 export type Envelope = { recipient: string; sender: string }
 
-/** Seals a text for a place. It can't be opened as the text of another place. */
+/** Seals a text for a place, so it can't be opened as the text of another place. */
 export type SealText = (plain: string, place: string) => string
 
-/** The name under which others seal secrets for the service with this master key. It is not a secret. */
+/** The name under which others can seal secrets for the service with this master key. It isn't secret. */
 export function recipientOf(keyring: Keyring): string {
   return nameOf(rawOf(createPublicKey(keyring.privateKey(PURPOSE))))
 }
 
-/** Whether the text is the name of a recipient, without a typing error. */
+/** Whether the text is the name of a recipient without a typing error. */
 export function isRecipient(name: string): boolean {
   return readRecipient(name) !== undefined
 }
 
-/** Each call agrees on a new key, so two files have nothing in common. */
+/** Agrees on a new key for each call, so two files have nothing in common. */
 export function sealFor(recipient: string): { envelope: Envelope; seal: SealText } {
   const theirs = readRecipient(recipient)
   if (!theirs) throw new Error(`${recipient} is not a recipient`)

@@ -4,8 +4,7 @@ import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 import { parseRange } from './outgoing/ip-address.ts'
 import { Permission } from './permissions.ts'
 
-// The service and agents share these shapes, and agents answer with what they were given, so nothing here is
-// transformed.
+// The service and agents share these shapes, and agents are returned as they were sent, so nothing here is transformed.
 
 export const AddressRange = z
   .string()
@@ -15,9 +14,9 @@ export const WebAddress = z.string().refine(isWebAddress, 'must be an http(s) UR
 
 export const SecretText = z.string().min(1).meta({ writeOnly: true })
 
-/** A name that another party chose. It is compared exactly. */
+/** A name that another party has chosen. It is compared exactly. */
 const Name = z.string().min(1).regex(ONE_LINE, NOT_ONE_LINE)
-/** A file of the client. The service never opens it and stores no key. */
+/** A file on the client's side. The service never opens it and stores no key. */
 const FileName = z.string().min(1).max(4096).regex(ONE_LINE, "must be a file name, not the file's content")
 /** A file, or its text. */
 const Pem = z.string().min(1).max(65_536)
@@ -106,7 +105,7 @@ export const SecuritySettings = z.strictObject({
 })
 export type SecuritySettings = z.output<typeof SecuritySettings>
 
-/** The settings of an agent: those of the service, and what only an agent has. */
+/** An agent's settings: the same as the service's, and those that only agents have. */
 export const AgentSecurity = SecuritySettings.extend({
   publicCard: z.boolean().default(false).describe("Show the agent's A2A card to everybody, without a key"),
   callers: z
@@ -119,7 +118,7 @@ export const AgentSecurity = SecuritySettings.extend({
 })
 export type AgentSecurity = z.output<typeof AgentSecurity>
 
-/** Whether another agent may call this one as a tool. A call by an agent has no connection that could pass the gate. */
+/** Whether another agent can call this one as a tool. A call by an agent has no connection that could pass the gate. */
 export function admitsCaller(own: AgentSecurity, caller: { id: string; name: string }): boolean {
   const { callers, ipWhitelist, mtls, enforceHttps, mfa } = own
   if (callers) return callers.includes(caller.id) || callers.includes(caller.name)
@@ -173,7 +172,7 @@ function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && !text.includes('*') && URL.parse(text)?.origin === text
 }
 
-/** The pattern reports texts that are not durations. */
+/** Texts that aren't durations are reported by the pattern. */
 function isWindow(text: string): boolean {
   if (!DURATION_PATTERN.test(text)) return true
   const length = parseDuration(text)

@@ -3,9 +3,10 @@ import { SecretText } from './security-settings.ts'
 
 export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 
-/** A secret that tools use as `{{secret.NAME}}`. The same rules apply to the configuration and to the API. */
+/** A secret that tools use as `{{secret.NAME}}`. The same rules apply to the configuration and the API. */
 export const ToolSecret = z.strictObject({
-  // The value is sent in a header. What a header cannot carry is refused now, and not when a tool is called.
+  // The value is sent in a header. Anything that a header can't contain is refused now, instead of when a tool is
+  // called.
   value: SecretText.regex(
     /^[\x20-\x7e\xa0-\xff]*$/,
     'must be a valid HTTP header value: Latin letters, no line breaks',

@@ -1,21 +1,21 @@
 import type { CompiledQuery } from 'kysely'
 
-/** A vector of unit length for comparing stored vectors, and which results are needed. */
+/** A vector of unit length to compare with stored vectors, and the results that are needed. */
 export type Comparison = {
   vector: Float32Array
   /** How many of the nearest memories are needed. */
   nearest: number
-  /** Memories whose results are always needed. */
+  /** Memories whose similarity is always returned. */
   given: readonly number[]
 }
 
 /** The cosine of a memory's vector, from -1 to 1. */
 export type Similar = { seq: number; similarity: number }
 
-/** The requested results, and the lowest seq of everything that was compared. */
+/** The requested results, and the lowest seq among all compared memories. */
 export type ComparisonResult = { similar: Similar[]; oldest: number }
 
-/** Compares the vectors that a select of `seq` and `vector` finds. The vectors stay in the thread that reads them. */
+/** Compares the vectors that a query of `seq` and `vector` finds. The vectors stay in the thread that reads them. */
 export type Compare = (select: CompiledQuery, comparison: Comparison) => Promise<ComparisonResult>
 
 /** Compares vectors one by one, in the thread that reads them. */
@@ -50,7 +50,7 @@ export function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8
 }
 
 function floatsOf(bytes: Uint8Array): Float32Array {
-  // A buffer from Node's pool may not be aligned for floats. Then it is copied.
+  // A buffer from Node's pool may not be aligned for floats, so it is copied.
   const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes)
   return new Float32Array(buffer as ArrayBuffer, byteOffset, byteLength / 4)
 }

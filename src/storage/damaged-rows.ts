@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { parseIfJson } from '../lib/json.ts'
 import { type Database, engineOf } from './database.ts'
 
-/** The JSON in a column of a row is broken. The message names the row and reveals nothing of its content. */
+/** The JSON in a column of a row is broken. The message names the row and reveals none of its content. */
 export class DamagedRowError extends Error {
   readonly id: string
 
@@ -13,7 +13,9 @@ export class DamagedRowError extends Error {
   }
 }
 
-/** Reads the JSON in a row's columns. `thing` is what clients call it. Null stays null. */
+/**
+ * Returns a function that reads the JSON in a row's columns. `thing` is the clients' word for the row. Null stays null.
+ */
 export function jsonOf<Row extends { id: string | number }>(thing: string, row: Row) {
   return <Value>(column: string & keyof Row): Value => {
     const text = row[column] as string | null
@@ -23,10 +25,10 @@ export function jsonOf<Row extends { id: string | number }>(thing: string, row: 
   }
 }
 
-/** Is notified of the rows that a database's lists leave out. */
+/** The listeners that are told about rows that a database's lists leave out. */
 const tellers = new WeakMap<object, (row: string, message: string) => void>()
 
-/** Lists and background work find the same row again and again, so it is logged once in this time. */
+/** Lists and background work find the same row again and again, so it is logged only once within this time. */
 const TOLD_AGAIN_MS = 60_000
 const MOST_TOLD = 1_000
 
@@ -39,12 +41,12 @@ export function tellLeftOut(db: Database, warn: (message: string) => void): void
   })
 }
 
-/** The row was read, but doesn't fit the shape of the list. */
+/** Reports a row that was read but doesn't fit the shape of the list. */
 export function tellMisshapen(db: Database, id: string, problem: string): void {
   tellers.get(db.getExecutor().adapter)?.(id, `The stored item ${id} is damaged: ${problem}`)
 }
 
-/** The rows of a list as objects. A damaged row is left out and reported: it must not hide all others. */
+/** The rows of a list as objects. A damaged row is left out and reported, because it must not hide all others. */
 export function readable<Row, Thing>(db: Database, rows: readonly Row[], read: (row: Row) => Thing): Thing[] {
   return rows.flatMap((row) => {
     try {
@@ -57,7 +59,7 @@ export function readable<Row, Thing>(db: Database, rows: readonly Row[], read: (
   })
 }
 
-/** A JSON column for the database's JSON functions, which fail on broken JSON: broken JSON becomes null. */
+/** A JSON column for the database's JSON functions. They fail on broken JSON, so it becomes null. */
 export function intactJson(db: Database, column: RawBuilder<unknown>): RawBuilder<unknown> {
   return engineOf(db) === 'postgres'
     ? sql`intact_json(${column})`

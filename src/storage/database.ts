@@ -2,7 +2,7 @@ import { type Kysely, PostgresAdapter, type RawBuilder, sql } from 'kysely'
 import { notifyChannel } from './postgres/change-listener.ts'
 import type { Tables } from './tables.ts'
 
-/** The whole database or one transaction of it. The functions of a store take either. */
+/** The whole database, or one of its transactions. Store functions accept either. */
 export type Database = Kysely<Tables>
 
 export type Engine = 'sqlite' | 'postgres'
@@ -12,8 +12,8 @@ export function engineOf(db: Database): Engine {
 }
 
 /**
- * Goes after the `select` of a query that most requests need. No other query may have the same name. PostgreSQL then
- * plans it only once per connection: planning can take several times longer than the query itself.
+ * Put this after the `select` of a query that most requests need, with a name that no other query has. PostgreSQL then
+ * plans the query only once per connection. Planning can take several times longer than the query itself.
  */
 export function plannedOnce(name: string): RawBuilder<never> {
   return sql.raw(`/* planned once: ${name} */`)
@@ -53,7 +53,7 @@ export const CHANGES = [
 export type Change = (typeof CHANGES)[number]
 
 /**
- * A kind of change and, after a space, the id of what has changed. Without an id, anything of that kind may have
+ * A kind of change and, after a space, the ID of what has changed. Without an ID, anything of that kind may have
  * changed.
  */
 export type Announcement = Change | `${Change} ${string}`
@@ -66,7 +66,7 @@ export function collectAnnouncements(transaction: Database, announcements: Set<A
   announced.set(transaction, announcements)
 }
 
-/** Makes every node drop what it caches for this ID, or for the whole kind, once the transaction commits. */
+/** When the transaction commits, makes every node drop what it caches for this ID, or for the whole kind. */
 export async function announce(db: Database, change: Change, id?: string): Promise<void> {
   const announcements = announced.get(db)
   if (!announcements) throw new Error(`announce(${change}) needs a transaction`)
@@ -77,7 +77,7 @@ export async function announce(db: Database, change: Change, id?: string): Promi
 }
 
 /**
- * Notifies the other nodes once the transaction commits. A service on SQLite checks itself whether its file has
+ * Notifies the other nodes when the transaction commits. A service on SQLite checks by itself whether its file has
  * changed.
  */
 export async function notifyNodes(db: Database, announcement: Announcement): Promise<void> {

@@ -9,7 +9,7 @@ const SQLITE_CANTOPEN = 14
 const SQLITE_PASSING = new Set([SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN])
 const POSTGRES_PASSING = /^(08...|53...|57P..|25006|40...|55P03)$/
 const SOCKET_PASSING = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/
-/** The driver's own messages. These errors have no code. */
+/** The driver's own error messages. These errors have no code. */
 const CONNECTION_PASSING =
   /Connection terminated|is not queryable|timeout exceeded when trying to connect|the database is closed/
 
@@ -28,7 +28,10 @@ export function isPassing(error: unknown): boolean {
   return CONNECTION_PASSING.test(error.message)
 }
 
-/** Whether the database is unavailable. Other unavailable services fail with the same socket codes. */
+/**
+ * Whether the database is unavailable. Socket errors of the driver are marked with `from`, because other services fail
+ * with the same codes.
+ */
 export function isAway(error: unknown): boolean {
   if (!isPassing(error)) return false
   const { code, from } = error as Error & { code?: unknown; from?: unknown }

@@ -3,18 +3,18 @@ import { pathToFileURL } from 'node:url'
 import { connectAlone } from './postgres/postgres.ts'
 import { isUnreleased, UNRELEASED } from './schema/released-migrations.ts'
 
-/** What can be read from a store without opening it for use: nothing is migrated or created. */
+/** What can be read from a store without opening it for use. Nothing is migrated or created. */
 export type StoreFacts = {
   engine: string
-  /** How many migrations it has had. Undefined if Moorage hasn't used the database yet. */
+  /** The number of migrations. Undefined if Moorage hasn't used the database yet. */
   schema_version: number | undefined
-  /** The fingerprint of the master key that encrypts its secrets. */
+  /** The fingerprint of the master key that encrypts the store's secrets. */
   master_key: string | undefined
 }
 
 class DamagedStoreError extends Error {}
 
-/** Reads every page of the file, which takes a while if it is large, unless `isWhole` is known. */
+/** Inspects a store. Unless `isWhole` is set, reads every page of the file, which takes a while for a large file. */
 export function inspectSqlite(path: string, { isWhole = false } = {}): StoreFacts {
   const connection = new DatabaseSync(path, { readOnly: true, timeout: 10_000 })
   try {

@@ -2,10 +2,10 @@ import { type Cache, cache, type Lookup, type SubjectsOf } from '../lib/cache.ts
 import type { Change } from './database.ts'
 import type { Storage } from './open-storage.ts'
 
-/** What is cached of one kind of data, or of everything that a request needs to know together. */
+/** The kinds of cached data. A snapshot is everything that a request needs to know together. */
 export type MemoKind = Change | 'snapshots'
 
-/** A change of any of these kinds drops a snapshot. They are announced with the ID of its agent or its project. */
+/** The kinds of changes that drop a snapshot. They are announced with the ID of its agent or its project. */
 const IN_SNAPSHOTS: ReadonlySet<Change> = new Set([
   'agents',
   'budgets',
@@ -18,9 +18,9 @@ const IN_SNAPSHOTS: ReadonlySet<Change> = new Set([
 ])
 
 /**
- * Answers from memory until this node or another announces a change of one of the IDs that `subjectsOf` names. Without
- * `subjectsOf`, any change of that kind matters. Undefined isn't cached. While announcements don't arrive, every call
- * loads the value again.
+ * Answers from memory until this node or another one announces a change of one of the IDs that `subjectsOf` returns.
+ * Without `subjectsOf`, any change of that kind counts. Undefined isn't cached. While announcements don't arrive, every
+ * call loads the value again.
  */
 export type Memo = {
   <T>(kind: MemoKind, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>): Lookup<T>
@@ -28,7 +28,7 @@ export type Memo = {
   holds(kind: MemoKind, value: object): boolean
 }
 
-/** How often the answer was in memory, and how often not. */
+/** How often a value was found in memory, and how often it wasn't. */
 export type Lookups = { hits: { count: number }; misses: { count: number } }
 
 export function openMemo(

@@ -36,40 +36,40 @@ export type Storage = {
   engine: Engine
   db: Database
   /**
-   * Commits everything that `work` does, or nothing. Inside, make no network call and don't use the outer `db`: on
-   * SQLite every other writer waits meanwhile.
+   * Commits everything that `work` does, or nothing. Make no network call inside and don't use the outer `db`, because
+   * on SQLite every other writer waits until this ends.
    */
   transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
   /**
-   * Commits an entry, together with others that wait. Returns false if one of its leases was lost; then nothing is
+   * Commits an entry, together with others that wait. Returns false if one of its leases was lost. Then nothing is
    * written.
    */
   write(entry: JournalEntry): Promise<boolean>
   compare: Compare
   /**
-   * Afterwards SQLite's files contain nothing that was erased before. Returns false if active reads prevented it.
+   * Removes everything from SQLite's files that was erased before. Returns false if reads in progress prevented it.
    * PostgreSQL manages its own files.
    */
   emptyLog(): Promise<boolean>
   /**
-   * The listener is called after the commit of a transaction that announced the change, on any node. Without an ID,
-   * anything of that kind may have changed.
+   * Calls the listener when a transaction that announced a change has committed on any node. Without an ID, anything of
+   * that kind may have changed.
    */
   onChange(listener: OnChange): void
   /** Carries messages between nodes. Undefined on SQLite, whose store has one service. */
   wire: { publish(message: string): Promise<void>; onMessage(listener: (message: string) => void): void } | undefined
-  /** Add this to this node's clock to get the database's clock, which all nodes use. 0 on SQLite. */
+  /** What to add to this node's clock to get the database's clock, which all nodes use. 0 on SQLite. */
   skew(): number
-  /** Whether changes made on other nodes arrive here. While they don't, nothing may be answered from memory. */
+  /** Whether changes that other nodes make are announced here. Otherwise, nothing may be answered from memory. */
   hears(): boolean
   /**
-   * The connections to PostgreSQL, or the threads that read SQLite: how many work, how many are free, and how many
-   * requests wait for one.
+   * The state of the connections to PostgreSQL, or of SQLite's reading threads: how many are busy, how many are idle,
+   * and how many requests wait for one.
    */
   pool(): PoolState
-  /** Why this store can't serve any request any more: its file is damaged, or its schema is too new. */
+  /** Why this store can't serve requests any more: its file is damaged, or its schema is too new. */
   unusable(): string | undefined
-  /** Resolves when the store is unusable and only a new process can help. */
+  /** Resolves when the store has become unusable and only a new process can help. */
   lost: Promise<Error>
   close(): Promise<void>
 }
@@ -82,12 +82,12 @@ export type StorageOptions = {
   data: string
   database: {
     url?: string | undefined
-    /** PostgreSQL's own URL, if `url` is that of a pooler that gives each transaction another connection. */
+    /** PostgreSQL's own URL, if `url` belongs to a pooler that assigns a connection to each transaction. */
     listenUrl?: string | undefined
     poolSize: number
     /** How long a single read may take. */
     readTimeout?: number
-    /** How long an open transaction, or a connection to PostgreSQL, can be silent before it is closed. */
+    /** How long an open transaction, or a connection to PostgreSQL, can be idle before it is closed. */
     silentMs?: number
     /** How often the connection that listens to PostgreSQL is pinged. */
     pingMs?: number
@@ -96,8 +96,8 @@ export type StorageOptions = {
   migrations?: readonly Migration[] | undefined
   watch?: MigrationWatch | undefined
   /**
-   * If a migration would break older nodes, a service waits. The command line fails instead, because it would end a
-   * service that others use.
+   * Whether to wait if a migration would break older nodes, as a service does. The command line fails instead, because
+   * the migration would end a service that others use.
    */
   waitsForConsent?: boolean
   warn?(message: string): void
@@ -191,7 +191,7 @@ export async function openStorage({
         unusable = stranger.message
         lost.resolve(stranger)
       },
-      // A database that is unavailable or still empty hasn't changed.
+      // An unavailable or empty database has not changed.
       () => {},
     )
   })
@@ -220,7 +220,7 @@ type OpenEngine = {
   compare: Compare
   emptyLog(): Promise<boolean>
   pool(): PoolState
-  /** Runs a transaction when there is a slot for it. */
+  /** Runs a transaction when a place for it is free. */
   begin?: <T>(run: () => Promise<T>) => Promise<T>
   close?: () => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** A single read took too long. It was ended, so that others don't have to wait for it. */
+/** A single read took too long. It was ended so that others don't have to wait for it. */
 export class ReadTimeoutError extends Error {
   constructor(limitMs: number) {
     super(`a read took longer than ${limitMs} ms (database.readTimeout) and was cancelled`)

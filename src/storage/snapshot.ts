@@ -6,12 +6,12 @@ import type { Database } from './database.ts'
 import type { Storage } from './open-storage.ts'
 import type { Tables } from './tables.ts'
 
-/** The store as it was at one moment, however long reading it takes. */
+/** The store as it was at one moment, no matter how long reading it takes. */
 export type StoreSnapshot = {
   db: Database
   /**
-   * The rows of a query, some at a time. The database sorts them, on its disk if there are many: for an order that no index
-   * has. One query at a time.
+   * Yields the rows of a query in batches. If no index has their order, the database sorts them, on its disk if there
+   * are many. Only one query can run at a time.
    */
   stream<Row>(query: RawBuilder<Row>): AsyncGenerator<Row[]>
   close(): Promise<void>
@@ -20,8 +20,8 @@ export type StoreSnapshot = {
 const ROWS_AT_ONCE = 500
 
 /**
- * Opens a snapshot of a store that others keep writing to. It keeps PostgreSQL from vacuuming and SQLite from
- * truncating its write-ahead log, so close it soon. On SQLite, this process is blocked while it reads.
+ * Opens a snapshot of a store that others keep writing to. Close it soon, because it prevents PostgreSQL from vacuuming
+ * and SQLite from truncating its write-ahead log. On SQLite, reading it blocks this process.
  */
 export async function openSnapshot(
   { engine, db }: Pick<Storage, 'engine' | 'db'>,

@@ -4,10 +4,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { BY_RESTORE, SERVICE_PAUSE } from './queries/paused-projects.ts'
 import { isDamaged } from './sqlite/sqlite-thread.ts'
 
-/** A SQLite result code. An extended code has it in its last byte. */
+/** A SQLite result code. The last byte of an extended code contains it. */
 const BUSY = 5
 
-/** Files beside a store that SQLite would treat as its unfinished work. */
+/** The suffixes of files beside a store that SQLite would treat as unfinished work. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 
 /** Makes a compact copy of the store as it is at one moment, and syncs it to disk. The service can keep working. */
@@ -23,14 +23,14 @@ export function copySqlite(from: string, to: string): void {
 }
 
 /**
- * Replaces the store with `draft` and keeps the old store as `kept`. If the process dies at any moment, one complete
- * store is there. Throws StoreInUseError while another process has the store open.
+ * Replaces the store with `draft` and keeps the old store as `kept`. If the process dies at any point, one complete
+ * store is still in place. Throws StoreInUseError while another process has the store open.
  */
 export function replaceSqlite(path: string, draft: string, kept: string): void {
   sync(draft)
   leaveWal(path)
   if (existsSync(path)) linkSync(path, kept)
-  // These files belong to a damaged or deleted store. SQLite would apply them to the draft and ruin it.
+  // These files belong to a damaged or deleted store. SQLite would apply them to the draft and damage it.
   for (const suffix of COMPANIONS) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix)
   renameSync(draft, path)
   sync(dirname(path))
@@ -52,8 +52,8 @@ export function pauseSqlite(path: string, reason: string, now: number): void {
 export class StoreInUseError extends Error {}
 
 /**
- * Moves the content of the write-ahead log into the file. SQLite allows that only while no other process has the store
- * open; otherwise it throws StoreInUseError. A damaged store is left unchanged.
+ * Moves the content of the write-ahead log into the file. SQLite allows this only while no other process has the store
+ * open; otherwise, this throws StoreInUseError. A damaged store is left unchanged.
  */
 export function leaveWal(path: string): void {
   if (!existsSync(path)) return
@@ -69,7 +69,7 @@ export function leaveWal(path: string): void {
   }
 }
 
-/** Ensures that a file's content, or a folder's list of names, survives a power failure. */
+/** Makes sure that a file's content, or a folder's list of names, survives a power failure. */
 function sync(path: string): void {
   const file = openSync(path, 'r')
   try {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Database } from './database.ts'
 
 /**
- * Writes a setting only if it has no value yet. Returns `value` if this call was first, and otherwise the stored value.
+ * Writes a setting only if it has no value yet. Returns `value` if this call was the first, and otherwise the stored
+ * value.
  */
 export async function writeOnce(db: Database, name: string, value: string): Promise<{ value: string; first: boolean }> {
   const inserted = await db
@@ -20,7 +21,7 @@ export async function findSetting(db: Database, name: string): Promise<string | 
   return (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value
 }
 
-/** Writes a setting, whatever its value was. */
+/** Writes a setting, replacing any earlier value. */
 export async function touch(db: Database, name: string, value: string): Promise<void> {
   await db
     .insertInto('settings')
@@ -29,7 +30,7 @@ export async function touch(db: Database, name: string, value: string): Promise<
     .execute()
 }
 
-/** The name of this installation in Redis, which several may share. */
+/** This installation's name in Redis, which several installations may share. */
 export async function nameInRedis(db: Database): Promise<string> {
   return (await writeOnce(db, 'redis_name', randomUUID())).value
 }

@@ -15,8 +15,8 @@ import { usageTables } from './tables/usage-tables.ts'
 import { webhookTables } from './tables/webhook-tables.ts'
 
 /**
- * The schema that this version requires, the same on both engines. Each table is described once, in `tables/`. A table
- * comes after those that it refers to.
+ * The schema that this version requires, which is the same on both engines. Each table is described in one place, in
+ * `tables/`. A table comes after the tables that it refers to.
  */
 export const TABLES = {
   ...projectTables,
@@ -33,20 +33,22 @@ export const TABLES = {
   ...fileTables,
 }
 
-/** The rows of all tables, as queries read and write them. `migrate` makes the table `migrations` before all others. */
+/**
+ * The rows of all tables, as queries read and write them. `migrate` creates the table `migrations` before all others.
+ */
 export type Tables = RowsOf<typeof TABLES & typeof invocationView> & { migrations: MigrationRow }
 
-/** A migration that this store has had. `breaks`: versions that don't know it can't use the store. */
+/** A migration that was applied to this store. If `breaks` is 1, versions that don't know it can't use the store. */
 type MigrationRow = { name: string; breaks: number; migrated_at: number }
 
-/** A row as the code sees it: JSON is parsed, and a column with few values has their type. */
+/** A row as the code sees it. JSON is parsed, and a column with few values has the type of these values. */
 export type RowWith<Row, Read extends { [Key in keyof Row]?: unknown }> = Omit<Selectable<Row>, keyof Read> & Read
 
 export type TableName = keyof typeof TABLES
 export type ColumnOf<Name extends TableName> = keyof (typeof TABLES)[Name]['columns'] & string
 
 /**
- * The columns of a table in order, without some of them. Columns that only the database writes are left out: generated
+ * The columns of a table in order, except those in `without` and those that only the database writes: generated
  * numbers, and columns of only one engine.
  */
 export function columnsOf<Name extends TableName, Without extends ColumnOf<Name> = never>(

@@ -7,45 +7,55 @@ import { keyOf, TABLES, type TableName } from '../storage/tables.ts'
 import { SECRET_PURPOSE } from '../webhooks/webhook.ts'
 import type { TransferPart } from './transfer-parts.ts'
 
-/** A value of a row as a file has it. */
+/** A value of a row as it appears in a file. */
 export type FileValue = string | number | null
 
 export type FileRecord = Readonly<Record<string, FileValue>>
 
-/** Rows that a column names, by their id. */
+/** Tables whose rows a column refers to by ID. */
 type Named = 'agents' | 'keys' | 'budgets' | 'schedules'
 
-/** Rows that a column names and that may be gone. If they exist, they must be of the same project. */
+/**
+ * Tables whose rows a column refers to even if they no longer exist. If they exist, they must belong to the same
+ * project.
+ */
 export type Mentioned = 'agents' | 'runs' | 'files' | 'schedules' | 'memories'
 
-/** A table whose rows go with their project. A column is carried unless it says otherwise here. */
+/** A table whose rows are exported with their project. All its columns are, unless something else is defined here. */
 export type CarriedTable = {
   /**
-   * How its rows are found and in which order: `project`, by `project_id`; `agent`, agent by agent; `sequence`, by ranges
-   * of a column that only grows, among the rows of the project's agents; or by a condition on other tables.
+   * How its rows are found and in which order. `project`: by `project_id`. `agent`: agent by agent. `sequence`: by
+   * ranges of a column that only grows, among the rows of the project's agents. Otherwise, by a condition on other
+   * tables.
    */
   by: 'project' | 'agent' | 'sequence' | ((project_id: string) => RawBuilder<SqlBool>)
-  /** In this order, of one agent or of the project. Default: the columns of the key. */
+  /** The order of the rows of an agent or of the project. Default: by the columns of the key. */
   order?: readonly string[]
   part?: TransferPart
-  /** Rows for which this isn't true stay. */
+  /** Only rows for which this is true are exported. */
   where?: RawBuilder<SqlBool>
-  /** Columns that aren't in the file, with what they are in the target. */
+  /** Columns that aren't in the file, with their values in the target. */
   fixed?: Readonly<Record<string, FileValue>>
-  /** Secrets, and what each was sealed for in its store. `null` in the file stands for none. */
+  /** Secrets, and the purpose for which each was encrypted in its store. `null` in the file stands for no secret. */
   sealed?: Readonly<Record<string, (row: FileRecord, project_id: string) => string>>
-  /** Numbers of memories, which are others in each store: the file has the id of the last one up to that number. */
+  /**
+   * Columns with the number of a memory. The numbers differ between stores, so the file contains the ID of the last
+   * memory up to that number.
+   */
   memories?: readonly string[]
-  /** Columns with ids of receipts, which must be in the same file. There may be millions, so they are looked up in the target. */
+  /**
+   * Columns with IDs of receipts, which must be in the same file. There may be millions, so they are looked up in the
+   * target.
+   */
   receipts?: readonly string[]
-  /** Columns with ids of rows that must be in the same file. */
+  /** Columns with IDs of rows that must be in the same file. */
   names?: Readonly<Record<string, Named>>
   mentions?: Readonly<Record<string, Mentioned>>
-  /** Columns that the use of a row changes at any time, so they say nothing about whether two rows are equal. */
+  /** Columns that change when a row is used, so they don't show whether two rows are equal. */
   used?: readonly string[]
 }
 
-/** A table whose rows stay, and why. */
+/** A table whose rows aren't exported, and why. */
 type LeftOutTable = { stays: string }
 
 const ofProject = (table: Named, column: string) => (project_id: string) =>
@@ -57,18 +67,19 @@ const OF_SERVICE_KEYS = sql<SqlBool>`person_id is null and role_source is null`
 const ofServiceKeys = (project_id: string) => sql<SqlBool>`
   key_id in (select id from keys where project_id = ${project_id} and ${OF_SERVICE_KEYS})`
 
-/** The receipt of the run is in the export too. */
+/** The receipt of the run is exported too. */
 const HAS_ENDED = sql<SqlBool>`exists (select 1 from invocations where invocations.id = request_id)`
 
 /**
- * What becomes of each table when a project leaves its store, in the order in which a file has the tables. The compiler
- * refuses a table that isn't named here.
+ * What happens to each table when a project is exported, in the order in which a file contains the tables. Every table
+ * must be named here, or this doesn't compile.
  */
 export const TRANSFER = {
   agents: { by: 'project', order: ['seq'], sealed: { auth: () => AUTH_PURPOSE } },
   versions: { by: 'agent', order: ['version'], names: { agent_id: 'agents' } },
   deployments: { by: 'agent', order: ['id'], names: { agent_id: 'agents' } },
-  // What a project pays for: see `paid_by` and `set_by`. In another service nothing is paid for by the operator.
+  // The project pays for these (see `paid_by` and `set_by`). In another service, the operator doesn't pay for the
+  // project.
   providers: { by: 'project', fixed: { paid_by: 'project' }, sealed: { api_key: purposeOfNamed(purposeOfProvider) } },
   prices: { by: 'project', fixed: { set_by: 'project' } },
   secrets: { by: 'project', sealed: { value: purposeOfNamed(purposeOfSecret) } },
@@ -79,7 +90,7 @@ export const TRANSFER = {
     fixed: { reserved: 0 },
     names: { budget_id: 'budgets' },
   },
-  /** The bytes go with it. The target stores them as another blob. */
+  /** The bytes are exported too. The target stores them as another blob. */
   files: {
     by: 'project',
     order: ['sha256', 'id'],
@@ -131,7 +142,7 @@ export const TRANSFER = {
     sealed: { secret: () => SECRET_PURPOSE, earlier_secrets: () => SECRET_PURPOSE },
     names: { agent_id: 'agents' },
   },
-  /** Keys open the project, so they come last. */
+  /** Keys give access to the project, so they come last. */
   keys: {
     by: 'project',
     where: OF_SERVICE_KEYS,
@@ -176,7 +187,7 @@ export type CarriedName = {
   [Name in TableName]: (typeof TRANSFER)[Name] extends LeftOutTable ? never : Name
 }[TableName]
 
-/** The tables that a file has with these parts, in their order. */
+/** The tables that a file with these parts contains, in order. */
 export function carriedNames(parts: readonly TransferPart[]): CarriedName[] {
   return (Object.keys(TRANSFER) as TableName[]).filter((name): name is CarriedName => {
     const way: CarriedTable | LeftOutTable = TRANSFER[name]
@@ -192,7 +203,7 @@ export function isCarried(name: string): name is CarriedName {
   return Object.hasOwn(TRANSFER, name) && !('stays' in TRANSFER[name as TableName])
 }
 
-/** The columns of a row in a file, in the order of the table. */
+/** The columns of a row in a file, in the table's order. */
 export function cellColumns(name: CarriedName): string[] {
   const { fixed = {} } = carriedTable(name)
   return Object.entries(factsOf(name))
@@ -208,13 +219,13 @@ export function factsOf(name: CarriedName) {
   return Object.fromEntries(Object.entries(columns).map(([column, { facts }]) => [column, facts]))
 }
 
-/** The columns by which a table is read in order, without the agent or the project. */
+/** The columns by which a table is read in order, apart from the agent or the project. */
 export function orderOf(name: CarriedName): readonly string[] {
   const { order } = carriedTable(name)
   return order ?? keyOf(name).filter((column) => column !== 'agent_seq' && column !== 'project_id')
 }
 
-/** What names a row among those of its table, without the project. A sealed value can't be opened in another row. */
+/** Identifies a row within its table, without the project. A sealed value can't be opened in another row. */
 export function placeOf(name: CarriedName, column: string, row: FileRecord): string {
   const key = keyOf(name).filter((part) => part !== 'project_id')
   const id = Object.hasOwn(row, 'id') ? [row['id']] : key.map((part) => row[part])

@@ -18,8 +18,8 @@ const AT_ONCE = 500
 type DiscardNeeds = Pick<Parts, 'audit' | 'newId' | 'now' | 'storage'>
 
 /**
- * Removes a project whose import is not complete; the default project is emptied. It can be repeated after a crash. What
- * agents have left is swept up in the background, as after the deletion of a project.
+ * Removes a project whose import isn't complete. If it is the default project, it is emptied. This can be repeated
+ * after a crash. A background job removes what agents leave behind, as after the deletion of a project.
  */
 export async function discardImport(parts: DiscardNeeds, ref: string): Promise<{ id: string; name: string }> {
   const { audit, newId, now, storage } = parts
@@ -47,7 +47,10 @@ export async function discardImport(parts: DiscardNeeds, ref: string): Promise<{
   return { id, name }
 }
 
-/** What remains of imports whose projects were deleted before they were complete. Returns how many rows it removed. */
+/**
+ * Removes what is left of imports whose projects were deleted before they were complete. Returns how many rows it
+ * removed.
+ */
 export async function removeAbandoned(db: Database, limit: number): Promise<number> {
   for (const state of await listUnfinished(db)) {
     if ((await projects.find(db, state.project_id)) !== undefined) continue
@@ -59,7 +62,7 @@ export async function removeAbandoned(db: Database, limit: number): Promise<numb
   return 0
 }
 
-/** Everything that an import can have brought. The rows of agents go with them. */
+/** Removes everything that an import can have added. The rows of agents are deleted with them. */
 async function emptyDefault(db: Database): Promise<void> {
   for (const table of carriedNames(PARTS).toReversed()) {
     const { by, where = sql`1 = 1` } = carriedTable(table)
@@ -70,14 +73,14 @@ async function emptyDefault(db: Database): Promise<void> {
   await announceAll(db, DEFAULT_PROJECT)
 }
 
-/** Every node forgets what it knew of the project. */
+/** Makes every node drop what it cached about the project. */
 export async function announceAll(db: Database, project_id: string): Promise<void> {
   for (const change of ['projects', 'secrets', 'providers', 'prices', 'budgets'] as const)
     await announce(db, change, project_id)
   for (const change of ['agents', 'keys', 'deployments', 'webhooks', 'schedules'] as const) await announce(db, change)
 }
 
-/** Removes a number of rows at a time, until there are none. */
+/** Removes rows in batches until none are left. */
 export async function removeAll(
   { now, storage }: Pick<Parts, 'now' | 'storage'>,
   remove: (db: Database, limit: number, now: number) => Promise<number>,

@@ -30,9 +30,9 @@ import type { TransferPart } from './transfer-parts.ts'
 export type ExportWishes = {
   project: string
   with: readonly TransferPart[]
-  /** For whom secrets are sealed. Without it they are left out. */
+  /** The recipient for whom secrets are sealed. Without it, they are left out. */
   recipient?: string | undefined
-  /** Files whose bytes are missing are left out. */
+  /** Whether to leave out files whose bytes are missing, instead of failing. */
   allowMissing?: boolean | undefined
 }
 
@@ -40,7 +40,7 @@ export type ExportReport = {
   project: { id: string; name: string; paused: boolean }
   tables: TableDigest[]
   left_out: LeftBehind[]
-  /** Schedules that will run with the rights of the operator who imports them, because their key stays. */
+  /** Schedules that will run with the rights of the operator who imports them, because their key isn't exported. */
   heirs: NamedList
   sha256: string
 }
@@ -59,13 +59,13 @@ type Exporting = {
   wishes: ExportWishes
   seal: SealText | undefined
   agentIds: ReadonlyMap<number, string>
-  /** Schedules that will run with the rights of the operator of the target. */
+  /** Schedules that will run with the rights of the target's operator. */
   heirs: NamedList
   tell: TellProgress
   now: number
 }
 
-/** Writes a project as it is at this moment, and says what it has written. `write` is given the text, line by line. */
+/** Writes a project as it is at this moment, and returns what was written. `write` receives the text line by line. */
 export async function exportProject(
   parts: ExportNeeds,
   wishes: ExportWishes,
@@ -157,19 +157,22 @@ export function rowOf(table: CarriedName, stored: StoredRow, agentIds: ReadonlyM
   return Object.fromEntries(cellColumns(table).map((column) => [column, cellOf(table, column, stored, agentIds)]))
 }
 
-/** A row as digests see it: `true` stands for a secret, which is sealed differently each time, and may not be in the file. */
+/**
+ * A row as digests include it. `true` stands for a secret, which is sealed differently each time and may be missing in
+ * the file.
+ */
 export function shownRow(table: CarriedName, row: FileRecord): Record<string, FileValue | true> {
   const { sealed = {} } = carriedTable(table)
   return Object.fromEntries(
     Object.entries(row).map(([column, value]) => {
-      // The earlier secrets of a webhook are a list.
+      // A webhook's earlier secrets are a list.
       const isSecret = Object.hasOwn(sealed, column) && value !== null && value !== '[]'
       return [column, isSecret ? true : Object.hasOwn(sealed, column) ? null : value]
     }),
   )
 }
 
-/** The command line on the server, which has all rights. */
+/** The actor of the command line on the server, which has all permissions. */
 const LOCAL = 'local'
 
 function cellOf(table: CarriedName, column: string, row: StoredRow, agentIds: ReadonlyMap<number, string>): FileValue {
@@ -181,9 +184,9 @@ function cellOf(table: CarriedName, column: string, row: StoredRow, agentIds: Re
 }
 
 /**
- * A schedule runs with the rights of the key that changed it last. If that key stays and still counts, the schedule runs in
- * the target with those of the operator who imports it. If the key counts no more, the schedule is disabled, as its next
- * tick would do.
+ * A schedule runs with the rights of the key that last changed it. If that key isn't exported but is still valid, the
+ * schedule will run in the target with the rights of the operator who imports it. If the key is no longer valid, the
+ * schedule is disabled, as its next tick would do.
  */
 async function withHeirs({ db, project_id, heirs, now }: Exporting, rows: StoredRow[]): Promise<StoredRow[]> {
   const ids = [...new Set(rows.map((row) => String(row['updated_by'])))]
@@ -202,8 +205,9 @@ async function withHeirs({ db, project_id, heirs, now }: Exporting, rows: Stored
 }
 
 /**
- * The bytes of files, each once, with the files that have them. Bytes are no part of the snapshot: a client may delete a
- * file, or its time may end, before its bytes were read. Returns what isn't in the file for that reason, and for another.
+ * Writes the bytes of files, each only once, with the files that have them. Bytes aren't part of the snapshot: a client
+ * may delete a file, or the file may expire, before its bytes are read. Returns which files are missing for that
+ * reason, and which for other reasons.
  */
 async function writeFiles(exporting: Exporting): Promise<MissingFiles> {
   const { project_id, snapshot, tell, wishes, now } = exporting
@@ -230,7 +234,7 @@ async function writeFiles(exporting: Exporting): Promise<MissingFiles> {
 
 type MissingFiles = { lost: NamedList; deleted: NamedList }
 
-/** Returns whether all bytes could be read. If not, the file says that those before are not whole. */
+/** Returns whether all bytes could be read. If not, the file says that the bytes written before are incomplete. */
 async function writeBytes({ db, parts, project_id, writer }: Exporting, file: StoredFile): Promise<boolean> {
   const { sha256, size } = file
   const read = async (blob: StoredFile) => {
@@ -249,13 +253,13 @@ async function writeBytes({ db, parts, project_id, writer }: Exporting, file: St
     }
   }
   if (await read(file)) return true
-  // An agent that came from another project may have brought a second blob with the same bytes.
+  // An agent that was moved from another project may have brought a second blob with the same bytes.
   const others = db.selectFrom('files').selectAll().where('project_id', '=', project_id).where('sha256', '=', sha256)
   const second = await others.where('blob_id', '<>', file.blob_id).limit(1).executeTakeFirst()
   return second !== undefined && read(second)
 }
 
-/** A file without bytes is still there, or it was deleted after the export began. */
+/** Records a file without bytes: as lost if it still exists, or as deleted if it was deleted after the export began. */
 async function addMissing({ parts, project_id, wishes }: Exporting, { id }: StoredFile, missing: MissingFiles) {
   const named = { project_id, id, except: [] }
   if ((await findFile(parts.storage.db, named, parts.now())) === undefined) return addTo(missing.deleted, id)

@@ -13,33 +13,39 @@ import type { TableDigest, TransferHeader } from './transfer-file.ts'
 
 export type ImportWishes = {
   path: string
-  /** The name of the project here. Default: the one that it had. */
+  /** The project's name in this service. Default: the name in the file. */
   as?: string | undefined
-  /** Secrets of the file are not imported, although it has some. */
+  /** Whether to leave out the file's secrets. */
   skipSecrets?: boolean | undefined
 }
 
 export type ImportReport = {
   project: { id: string; name: string }
-  /** What was read back from the target. */
+  /** The tables as they were read back from the target. */
   tables: TableDigest[]
-  /** Tables that don't have the rows of the file, besides what was left out with secrets. */
+  /** Tables whose rows differ from those in the file, apart from what was left out with the secrets. */
   differences: { table: string; in_file: number; here: number }[]
-  /** Rows that were not imported, because their secrets were not. */
+  /** Rows that were not imported because their secrets weren't. */
   without_secrets: { table: string; rows: number }[]
   secrets: 'imported' | 'left out'
-  /** How many calls the ledger of this service already had, from an earlier life of the project. */
+  /**
+   * How many calls this service's ledger already contained, from an earlier import or from before the project was
+   * moved.
+   */
   known_calls: number
-  /** What the configuration of this service overrides or refuses. */
+  /** Settings of the project that this service's configuration overrides or refuses. */
   warnings: Warning[]
-  /** `resumed`: an earlier process has imported a part. `done before`: all of it. */
+  /**
+   * `resumed`: an earlier process has imported part of the file. `done before`: an earlier process has imported all of
+   * it.
+   */
   began: 'new' | 'resumed' | 'done before'
 }
 
 /**
- * Imports a project. The whole file is checked first. Then rows are written batch by batch into a project that is paused, and
- * each batch stores how far it is: after a crash, the same call continues there. At the end the rows are read back and
- * compared with the file.
+ * Imports a project. The whole file is checked first. Then rows are written in batches into a project that is paused,
+ * and each batch stores the progress, so after a crash the same call continues from there. At the end, the rows are
+ * read back and compared with the file.
  */
 export async function importProject(parts: ImportNeeds, wishes: ImportWishes, tell: TellImport): Promise<ImportReport> {
   const choose = (header: TransferHeader) => sealOf(parts, header, wishes)
@@ -76,7 +82,7 @@ export async function importProject(parts: ImportNeeds, wishes: ImportWishes, te
   return { project: { id: project.id, name: project.name }, ...importing.report(), warnings, began }
 }
 
-/** A part is imported, and can't be used. */
+/** Part of the project is imported, and can't be used. */
 class UnfinishedImport extends Error {
   constructor(cause: Error, project: string) {
     super(
@@ -86,7 +92,7 @@ class UnfinishedImport extends Error {
   }
 }
 
-/** What opens the secrets of the file. */
+/** Returns the function that opens the file's secrets. */
 function sealOf(
   { keyring }: ImportNeeds,
   { sealed }: TransferHeader,
@@ -114,10 +120,10 @@ async function begin(
   return begun
 }
 
-/** Something of an imported project that this service does differently, and why. */
+/** Something in an imported project that works differently in this service, and why. */
 type Warning = { what: string; names: string[] }
 
-/** What an operation would have refused here, because of the configuration of this service. */
+/** What an operation would have refused here because of this service's configuration. */
 async function listWarnings(
   { config, storage }: Pick<Parts, 'config' | 'storage'>,
   project_id: string,

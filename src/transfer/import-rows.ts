@@ -36,7 +36,7 @@ export type ImportNeeds = Pick<Parts, 'audit' | 'bytes' | 'config' | 'keyring' |
 
 export type TellImport = (phase: 'checking' | 'importing' | 'comparing', table: string, rows: number) => void
 
-/** Rows of deleted agents and projects that are still to be swept up: the file may have them again. */
+/** Rows of deleted agents and projects that are still to be removed, because the file may contain them again. */
 const REMAINS: Partial<Record<CarriedName, (db: Database, limit: number, now: number) => Promise<number>>> = {
   files: removeOfMissingProjects,
   memories: removeMemories,
@@ -44,9 +44,9 @@ const REMAINS: Partial<Record<CarriedName, (db: Database, limit: number, now: nu
   approvals: removeApprovalsOfMissingAgents,
 }
 
-/** A batch has about this many bytes. */
+/** The approximate size of a batch in bytes. */
 const BATCH_BYTES = 2 ** 20
-/** On SQLite others can't write during a batch, so the next one leaves them time. */
+/** On SQLite, others can't write during a batch, so the next one leaves them some time. */
 const MOST_REST_MS = 50
 
 /** Imports the rows of a file that was checked. */
@@ -63,7 +63,7 @@ export class Importing {
   #batch: FileRow[] = []
   #bytes = 0
   #lines: FileRow[] = []
-  /** The bytes of the files that come next: taken in, or stored with files before. */
+  /** The bytes of the files that come next: either just received, or stored already with earlier files. */
   #blob: { sha256: string; taken: ReceivedBytes | undefined; blob_id: string | undefined } | undefined
 
   constructor(parts: ImportNeeds, file: CheckedFile, state: ImportState, open: SealText | undefined, tell: TellImport) {
@@ -77,7 +77,7 @@ export class Importing {
 
   async run(): Promise<void> {
     await this.#loadAgents()
-    // The file may have been changed since it was checked, so what is used is checked again.
+    // The file may have been changed since it was checked, so its lines are checked again as they are used.
     const lines = checkedLines(this.#file.path, () => this.#open)
     try {
       for (let next = await lines.next(); !next.done; ) {
@@ -113,7 +113,8 @@ export class Importing {
     if (said.kind === 'table') {
       this.#table = said.table as CarriedName
       this.#columns = said.columns
-      // Keys open the project, so all else is compared before them: clients could change it.
+      // Keys give access to the project, so everything else is compared before them. Otherwise, clients could change
+      // it.
       if (this.#table === 'keys' && said.line > this.#state.line) await this.#compare(said.line)
       this.#expected.begin(this.#table, said.columns)
     } else if (said.kind === 'row') await this.#takeRow(said.cells, said.line)
@@ -140,7 +141,7 @@ export class Importing {
     if (table === 'agents') await this.#loadAgents()
   }
 
-  /** What the ledger of this service had before stays where it is. */
+  /** Notes which lines to expect in the ledger. Lines that it already contained stay unchanged. */
   async #expectLine(row: FileRecord): Promise<void> {
     this.#lines.push({ row, opened: undefined })
     if (this.#lines.length >= LINES_AT_ONCE) await this.#expectLines()
@@ -158,7 +159,7 @@ export class Importing {
     return { project_id, usage_id, agents: this.#agents, keyring: this.#parts.keyring }
   }
 
-  /** Writes what has come, and that the file is done up to the line. */
+  /** Writes the collected rows, and that the file is done up to this line. */
   async #flush(line: number): Promise<void> {
     const started = performance.now()
     try {
@@ -206,7 +207,7 @@ export class Importing {
     this.#agents = new Map(rows.map(({ id, seq }) => [id, seq]))
   }
 
-  /** Takes in bytes, which become the project's with the first file that has them. Returns what comes after them. */
+  /** Receives bytes, which become the project's with the first file that has them. Returns the line after them. */
   async #takeBlob({ line, sha256 }: FileLine & { kind: 'blob' }, lines: AsyncGenerator<FileLine>) {
     if (this.#batch.length > 0) await this.#flush(line - 1)
     await this.#releaseBlob()
@@ -236,14 +237,14 @@ export class Importing {
     return kept
   }
 
-  /** What no file has taken is removed. */
+  /** Removes bytes that no file has used. */
   async #releaseBlob(): Promise<void> {
     const { taken } = this.#blob ?? {}
     this.#blob = undefined
     if (taken) await this.#parts.bytes.release(taken)
   }
 
-  /** Reads back what is complete. */
+  /** Reads back the tables that are complete. */
   async #compare(line: number): Promise<void> {
     const before = this.#state
     const tell = (table: string, rows: number) => this.#tell('comparing', table, rows)
@@ -253,7 +254,7 @@ export class Importing {
     this.#state = after
   }
 
-  /** From now on the project is complete. Every node forgets what it knew of it. */
+  /** Marks the project as complete. Every node drops what it cached about it. */
   async #finish({ line, sha256 }: FileLine & { kind: 'last' }): Promise<void> {
     if (sha256 !== this.#file.sha256) throw damaged('it has changed while it was imported')
     await this.#compare(line)

@@ -13,10 +13,10 @@ import { findSetting, touch } from '../storage/stored-settings.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
 import type { CheckedFile } from './check/check-file.ts'
 
-/** An import can't continue after this time: until it ends, nothing old is removed from the store. */
+/** An import can't continue after this time, because until it ends, nothing old is removed from the store. */
 const MOST_MS = 24 * 3_600_000
 
-/** Whether an import has written a part of its rows. */
+/** Whether an import is in progress, so part of its rows may be missing. */
 export async function isImporting(db: Database, now: number): Promise<boolean> {
   const unfinished = await db
     .selectFrom('pauses')
@@ -29,42 +29,46 @@ export async function isImporting(db: Database, now: number): Promise<boolean> {
 
 const ReadTable = z.object({ table: z.string(), rows: z.int(), sha256: z.string(), isEqual: z.boolean() })
 
-/** What a table has, read back when it was complete, and whether these are the rows of the file. */
+/** A table as it was read back when it was complete, and whether it equals the file's. */
 export type ReadTable = z.output<typeof ReadTable>
 
 const State = z.object({
   project_id: z.string(),
   /**
-   * The usage that comes with the file is stored under this ID until the import is complete: that of the default project
-   * from an earlier life must stay if the import is given up.
+   * The ID under which the file's usage is stored until the import is complete. Usage that the default project already
+   * had must stay if the import is abandoned.
    */
   usage_id: z.string(),
-  /** Whether the secrets of the file are imported. */
+  /** Whether the file's secrets are imported. */
   secrets: z.boolean(),
-  /** The last line of the file that needs no more work. */
+  /** The last line of the file that is completely done. */
   line: z.int(),
-  /** How many rows of each table were taken. */
+  /** How many rows of each table were read. */
   rows: z.record(z.string(), z.int()),
-  /** How many of them were left out with their secrets. */
+  /** How many of them were left out together with their secrets. */
   left: z.record(z.string(), z.int()),
-  /** How many lines the ledger of this service already had. */
+  /** How many lines this service's ledger already contained. */
   known_lines: z.int(),
   read: z.array(ReadTable),
   status: z.enum(['unfinished', 'discarded', 'done']),
 })
 
-/** How far an import is. It's stored with each batch of rows, so a process that dies has done a batch or it hasn't. */
+/**
+ * The progress of an import. It is stored with each batch of rows, so if a process dies, a batch is either done or not.
+ */
 export type ImportState = z.output<typeof State>
 
 const textOf = (state: ImportState) => JSON.stringify(State.parse(state))
 const nameOf = ({ sha256 }: Pick<CheckedFile, 'sha256'>) => `import ${sha256}`
 
-/** How to begin anew. */
+/** Explains how to start over. */
 export function discarding(project: string): string {
   return `remove what was imported with \`moorage import --discard ${project}\`, and import the file again`
 }
 
-/** How far an earlier process has come with the file. Undefined if its project is gone, or was emptied after the import. */
+/**
+ * How far an earlier process has got with the file. Undefined if its project is gone, or was emptied after the import.
+ */
 export async function findState(db: Database, file: CheckedFile): Promise<ImportState | undefined> {
   const text = await findSetting(db, nameOf(file))
   if (text === undefined) return undefined
@@ -75,7 +79,7 @@ export async function findState(db: Database, file: CheckedFile): Promise<Import
   return state
 }
 
-/** The states of imports that are not complete, by the names of their settings. */
+/** The states of incomplete imports, by the names of their settings. */
 export async function listUnfinished(db: Database): Promise<UnfinishedState[]> {
   const rows = await db.selectFrom('settings').selectAll().where('name', 'like', 'import %').execute()
   const states = rows.map(({ name, value }) => ({ name, ...State.parse(JSON.parse(value)) }))
@@ -84,13 +88,16 @@ export async function listUnfinished(db: Database): Promise<UnfinishedState[]> {
 
 export type UnfinishedState = ImportState & { name: string }
 
-/** From now on no process continues the import. Waits for one that stores a batch. It needs a transaction. */
+/**
+ * From now on, no process continues the import. Waits for a process that is storing a batch. Call this in a
+ * transaction.
+ */
 export async function endState(db: Database, { name, ...state }: UnfinishedState): Promise<void> {
   const value = textOf({ ...state, status: 'discarded' })
   await db.updateTable('settings').set({ value }).where('name', '=', name).execute()
 }
 
-/** Stores how far it is. Throws if another process imports the same file, or the project was deleted. */
+/** Stores the progress. Throws if another process is importing the same file, or the project was deleted. */
 export async function putState(
   db: Database,
   file: CheckedFile,
@@ -116,7 +123,7 @@ export async function putState(
 
 type BeginNeeds = Pick<Parts, 'newId' | 'now'>
 
-/** Makes the project, which is paused from its first moment. It needs a transaction. */
+/** Creates the project, which is paused from the start. Call this in a transaction. */
 export async function beginImport(
   db: Database,
   file: CheckedFile,
@@ -150,21 +157,21 @@ export async function beginImport(
 /** The jobs that remove old rows (see background.ts). */
 const SWEEPS = ['purge', 'file bytes', 'retention']
 const LOOK_MS = 50
-/** A sweep looks before each of its batches whether something is imported. */
+/** Before each of its batches, a sweep checks whether an import is in progress. */
 const MOST_LOOKS = 1_200
 
-/** A batch of a sweep may have begun before the import did, and must not meet its rows. */
+/** Waits for the sweeps to end: a batch of a sweep may have begun before the import did, and must not see its rows. */
 export async function sweepsToEnd({ storage, now }: Pick<Parts, 'storage' | 'now'>): Promise<void> {
   for (let looks = 0; looks < MOST_LOOKS && (await isRunning(storage.db, SWEEPS, now())); looks++) await wait(LOOK_MS)
 }
 
-/** The project is complete, and stays paused: the original may still run. */
+/** The project is complete but stays paused, because the original may still be running. */
 export async function endPauseReason(db: Database, project_id: string, reason: string, now: number): Promise<void> {
   await pauses.remove(db, project_id)
   await pauses.insert(db, { project_id, reason, paused_by: 'local', paused_at: now })
 }
 
-/** The first start makes the default project, so that one can be there. */
+/** The first start creates the default project, so the target may already have one. */
 async function requireEmptyDefault(
   db: Database,
   { id, name }: { id: string; name: string },
@@ -185,7 +192,7 @@ async function requireEmptyDefault(
   )
 }
 
-/** A table of which the default project has rows. */
+/** A table in which the default project has rows. */
 async function findContent(db: Database): Promise<string | undefined> {
   for (const table of ['agents', 'keys', 'webhooks', 'secrets', 'providers', 'prices', 'budgets', 'files'] as const) {
     const { rows } = await sql`
@@ -197,7 +204,7 @@ async function findContent(db: Database): Promise<string | undefined> {
 
 const IDS_AT_ONCE = 500
 
-/** IDs are kept, so that URLs and keys work as before. A service can have a project once. */
+/** IDs are kept, so that URLs and keys work as before. So a service can contain a project only once. */
 async function requireNew(db: Database, { ids, hashes }: CheckedFile): Promise<void> {
   const found = async (table: string, column: string, values: ReadonlySet<string>) => {
     const all = [...values]

@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { TransferPart } from './transfer-parts.ts'
 
-/** How many there are, and the first of them. */
+/** The number of items, and the names of the first ones. */
 export type NamedList = { count: number; names: string[] }
 
 /** Something of the project that isn't in the file, and what to do about it. */
@@ -11,7 +11,7 @@ export type LeftBehind = NamedList & { what: string; hint: string }
 type Exported = {
   project_id: string
   wishes: { with: readonly TransferPart[] }
-  /** With it, secrets are in the file. */
+  /** If set, secrets are in the file. */
   seal: unknown
   now: number
 }
@@ -26,7 +26,7 @@ export function addTo(list: NamedList, name: string): void {
   if (list.count++ < MOST_NAMED) list.names.push(name)
 }
 
-/** Files that have not expired. What a run brought goes with its receipt, unless a schedule names it. */
+/** Files that have not expired. Files of a run are exported with its receipt, or if a schedule names them. */
 export function filesToCarry(parts: readonly TransferPart[], now: number): RawBuilder<SqlBool> {
   const hasReceipt = parts.includes('receipts')
     ? sql`exists (select 1 from invocations where invocations.id = files.request_id)`
@@ -35,10 +35,10 @@ export function filesToCarry(parts: readonly TransferPart[], now: number): RawBu
     or exists (select 1 from schedule_files where schedule_files.file_id = files.id))`
 }
 
-/** Files without bytes: those that are there, and those that are there no more. */
+/** Files without bytes: files that still exist, and files that were deleted. */
 type Missing = { lost: NamedList; deleted: NamedList }
 
-/** What an export leaves behind that its operator should know of. */
+/** What an export leaves out and the operator should know about. */
 export async function listLeftOut(db: Database, exported: Exported, missing: Missing): Promise<LeftBehind[]> {
   const { project_id, wishes, seal, now } = exported
   const named = async (what: string, hint: string, query: RawBuilder<unknown>): Promise<LeftBehind> => {

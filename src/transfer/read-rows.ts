@@ -2,20 +2,20 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type Database } from '../storage/database.ts'
 import { type CarriedName, carriedTable, cellColumns, factsOf, orderOf } from './carried-tables.ts'
 
-/** An agent of the project that is exported. */
+/** An agent of the exported project. */
 export type AgentOfProject = { id: string; seq: number }
 
-/** A row as the store has it, with the columns by which it's ordered. */
+/** A row as it is stored, with the columns that determine its order. */
 export type StoredRow = Record<string, unknown>
 
 type Whose = { project_id: string; agents: readonly AgentOfProject[] }
 
-/** About this number of bytes are read at once. */
+/** About this many bytes are read at once. */
 const READ_BYTES = 2 * 2 ** 20
 const MOST_ROWS = 1_000
 const FIRST_ROWS = 100
 
-/** The rows of a table that belong to a project, in the order of the file, page by page. */
+/** The rows of a table that belong to a project, in the file's order, page by page. */
 export async function* readRows(db: Database, name: CarriedName, whose: Whose): AsyncGenerator<StoredRow[]> {
   const { by } = carriedTable(name)
   if (by === 'sequence') return yield* readRanges(db, name, whose)
@@ -51,8 +51,8 @@ async function* readPages(
 }
 
 /**
- * A table in which rows of all agents are mixed is read by ranges of its sequence: the engines need no other index for it,
- * and no range has more rows than numbers.
+ * Reads a table that contains rows of all agents mixed, by ranges of its sequence. The engines need no other index for
+ * this, and a range can't have more rows than numbers.
  */
 async function* readRanges(db: Database, name: CarriedName, { project_id }: Whose): AsyncGenerator<StoredRow[]> {
   const [column = ''] = orderOf(name)
@@ -73,7 +73,7 @@ async function* readRanges(db: Database, name: CarriedName, { project_id }: Whos
       order by ${number}`.execute(db)
     from += size
     if (rows.length > 0) yield rows
-    // Where other projects have all the rows, the ranges grow.
+    // The ranges grow where all rows belong to other projects.
     size = rows.length > 0 ? nextSize(rows, Math.min(size, MOST_ROWS)) : Math.min(size * 2, MOST_SPAN)
   }
 }
@@ -84,7 +84,7 @@ function conditionOf(name: CarriedName): RawBuilder<unknown> {
   return carriedTable(name).where ?? sql`1 = 1`
 }
 
-/** The columns of the file and of the order. */
+/** The columns for the file and for the order. */
 function selected(name: CarriedName): RawBuilder<unknown> {
   const { memories = [] } = carriedTable(name)
   const columns = [...new Set([...cellColumns(name), ...orderOf(name)])]
@@ -97,14 +97,17 @@ function selected(name: CarriedName): RawBuilder<unknown> {
   return sql.join([...terms, ...(own === undefined ? [] : [sql`${memoryOf(name, own)} as ${sql.ref(MEMORY_ID)}`])])
 }
 
-/** The id of the memory whose number is the key of a row, which the row keeps to be ordered by. */
+/** The ID of the memory whose number is the row's key. The row keeps the number for its order. */
 export const MEMORY_ID = 'memory_id'
 
 function memoryOf(name: CarriedName, column: string): RawBuilder<unknown> {
   return sql`(select memories.id from memories where memories.seq = ${sql.ref(`${name}.${column}`)})`
 }
 
-/** The number may be that of a memory that is gone. Those of the same user after it are the ones that come after it. */
+/**
+ * The memory with this number may no longer exist. The memories of the same user after the returned one are still those
+ * that come after the number.
+ */
 function lastMemoryUpTo(name: CarriedName, column: string): RawBuilder<unknown> {
   const of = (part: string) => sql.ref(`${name}.${part}`)
   return sql`case when ${of(column)} > 0 then (

@@ -5,13 +5,13 @@ import { AuthSettings } from '../security/security-settings.ts'
 import { ToolSecret } from '../security/tool-secret.ts'
 import { type CarriedName, carriedTable, type FileRecord, placeOf } from './carried-tables.ts'
 
-/** Secrets of a row that were opened, by their columns. */
+/** The opened secrets of a row, by column. */
 export type OpenedCells = Readonly<Record<string, string>>
 
-/** The earlier secrets of a webhook, which are sealed together in a file. */
+/** A webhook's earlier secrets, which are sealed together in a file. */
 const EarlierSecrets = z.array(z.strictObject({ secret: z.string().max(1_000), expires_at: z.int() })).max(100)
 
-/** Opens the secrets that are in a row of a file. */
+/** Opens the secrets in a row of a file. */
 export function openCells(table: CarriedName, row: FileRecord, open: SealText): OpenedCells {
   const columns = Object.keys(carriedTable(table).sealed ?? {})
   return Object.fromEntries(
@@ -22,7 +22,7 @@ export function openCells(table: CarriedName, row: FileRecord, open: SealText): 
   )
 }
 
-/** The text of a column with another secret in place of each one in it. */
+/** A column's text, with each secret in it replaced. */
 export function mapSecrets(column: string, text: string, change: (secret: string) => string): string {
   if (column !== 'earlier_secrets') return change(text)
   const earlier = JSON.parse(text) as z.output<typeof EarlierSecrets>
@@ -35,7 +35,7 @@ const asJson = <Shape extends z.ZodType>(shape: Shape) =>
     .transform((text) => parseIfJson(text))
     .pipe(shape)
 
-/** What the columns with secrets can have. */
+/** What the columns with secrets can contain. */
 const SECRETS: Readonly<Record<string, z.ZodType>> = {
   auth: asJson(AuthSettings),
   api_key: ToolSecret.shape.value.max(8_192),
@@ -44,7 +44,7 @@ const SECRETS: Readonly<Record<string, z.ZodType>> = {
   earlier_secrets: asJson(EarlierSecrets),
 }
 
-/** Refuses secrets that no operation would have stored. What they are is not told. */
+/** Refuses secrets that no operation would have stored, without revealing them. */
 export function requireSound(opened: OpenedCells, wrong: (problem: string) => Error): void {
   for (const [column, plain] of Object.entries(opened)) {
     if (!SECRETS[column]?.safeParse(plain).success) throw wrong(`the sealed ${column} is not what it should be`)

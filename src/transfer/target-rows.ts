@@ -14,12 +14,12 @@ import {
 } from './carried-tables.ts'
 import { mapSecrets, type OpenedCells } from './secrets-of-rows.ts'
 
-/** What rows of a file are given in the target. */
+/** What the target assigns to the rows of a file. */
 export type Target = {
   project_id: string
-  /** What the lines of the ledger are stored under: see `ImportState`. */
+  /** The ID under which the ledger's lines are stored (see `ImportState`). */
   usage_id: string
-  /** The numbers of the project's agents. */
+  /** The numbers of the project's agents in the target. */
   agents: ReadonlyMap<string, number>
   keyring: Parts['keyring']
 }
@@ -27,7 +27,7 @@ export type Target = {
 /** A row of a file, with its secrets if they were opened. */
 export type FileRow = { row: FileRecord; opened: OpenedCells | undefined }
 
-/** The rows as the target stores them. Rows that are nothing without their secrets are left out if those are. */
+/** The rows as the target stores them. Without secrets, rows that are useless without them are left out. */
 export async function targetRows(
   db: Database,
   table: CarriedName,
@@ -67,7 +67,10 @@ function ownerOf(table: CarriedName, { project_id, usage_id }: Target): string {
   return table === 'ledger' ? usage_id : project_id
 }
 
-/** Nothing that it sends could be checked by its receiver before that has the new secret. */
+/**
+ * A webhook with a new secret. It is disabled, because its receiver couldn't verify any delivery until it has that
+ * secret.
+ */
 function disabledWebhook(row: FileRecord, { keyring }: Target): NewRow {
   const { secret, secret_hint } = newSecret(keyring).sealed
   return { secret, secret_hint, ...disabled(row) }
@@ -77,7 +80,7 @@ function disabled({ disabled_reason = null }: Readonly<Record<string, FileValue 
   return { status: 'disabled', disabled_reason: String(disabled_reason ?? 'requested') }
 }
 
-/** What a row of the file and its row here have in common, if the secrets were left out. */
+/** What a row of the file and its imported row have in common if secrets were left out. */
 export function withoutSecrets(table: CarriedName, shown: Readonly<Record<string, FileValue | true>>) {
   const none = Object.keys(carriedTable(table).sealed ?? {}).map((column) => [column, null])
   return {
@@ -100,7 +103,10 @@ function sealAgain(
   return mapSecrets(column, plain, (secret) => keyring.encrypt(secret, purpose))
 }
 
-/** A memory of a vector must be there. Of other numbers it's enough that no memory comes before them. */
+/**
+ * The number of a memory in the target. A vector's memory must be in the file. For other columns it can be missing,
+ * which means that no memory comes before.
+ */
 function numberOf(table: CarriedName, numbers: ReadonlyMap<string, number>, id: FileValue): number {
   const number = numbers.get(String(id))
   if (number === undefined && (id !== null || table === 'memory_vectors')) {
@@ -127,7 +133,7 @@ async function numbersOf(
 
 const ofProject = (project_id: string) => sql<number>`(select seq from agents where agents.project_id = ${project_id})`
 
-/** Refuses rows that name a row of another project, because their ids in the file may be chosen to reach it. */
+/** Refuses rows that refer to a row of another project, because the IDs in a file may have been chosen to reach it. */
 export async function requireOwn(
   db: Database,
   table: CarriedName,
@@ -183,8 +189,8 @@ function isOwn(of: Mentioned, project_id: string) {
 }
 
 /**
- * The ids of lines that the ledger of this service has from an earlier life of the project. They stay as they are, and are
- * not counted again. Refuses lines with such an id and other values.
+ * The IDs of lines that this service's ledger already contained. They stay as they are and aren't counted again.
+ * Refuses lines that have such an ID but different values.
  */
 export async function knownLines(db: Database, rows: readonly FileRow[], { usage_id }: Target): Promise<Set<string>> {
   const ids = rows.map(({ row }) => String(row['id']))
@@ -201,7 +207,7 @@ export async function knownLines(db: Database, rows: readonly FileRow[], { usage
   return new Set(known.keys())
 }
 
-/** The number of the agent was another, and the user may have been erased here. */
+/** Compares without the agent's number, which differs, and without a user who was erased here. */
 function isSameLine(row: FileRecord, line: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(row).every(
     ([column, value]) =>
@@ -212,14 +218,16 @@ function isSameLine(row: FileRecord, line: Readonly<Record<string, unknown>>): b
 /** A row as it will be stored. */
 export type NewRow = Readonly<Record<string, string | number | Uint8Array | null>>
 
-/** Rows with these ids or keys are in the store already. */
+/** Rows with these IDs or keys are already in the store. */
 export class RowsExistError extends Error {
   constructor(table: CarriedName) {
     super(`Rows of ${table} in the file exist already in this service.`)
   }
 }
 
-/** Inserts rows, and compares what the database then has with what it was given. All have the same columns. */
+/**
+ * Inserts rows, and compares what the database then contains with what it was given. All rows have the same columns.
+ */
 export async function insertRows(db: Database, table: CarriedName, rows: readonly NewRow[]): Promise<void> {
   const [first] = rows
   if (!first) return
@@ -235,7 +243,7 @@ export async function insertRows(db: Database, table: CarriedName, rows: readonl
   }
 }
 
-/** How many rows can be inserted at once: both engines limit the parameters of a statement. */
+/** How many rows can be inserted at once, because both engines limit the parameters of a statement. */
 export function mostRows(columns: number): number {
   return Math.min(MOST_ROWS, Math.floor(MOST_PARAMETERS / Math.max(1, columns)))
 }
@@ -243,7 +251,7 @@ export function mostRows(columns: number): number {
 const MOST_ROWS = 250
 const MOST_PARAMETERS = 30_000
 
-/** The engines need not return rows in the order in which they were given. */
+/** The engines may return rows in a different order than they were given. */
 function isSame(columns: readonly string[], given: readonly NewRow[], stored: readonly NewRow[]): boolean {
   const lines = (rows: readonly NewRow[]) =>
     rows.map((row) => JSON.stringify(columns.map((column) => textOfBytes(row[column] ?? null)))).toSorted()

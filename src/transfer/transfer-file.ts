@@ -6,18 +6,18 @@ import { problemIn } from '../lib/text/plain-issue.ts'
 import type { Envelope } from '../security/sealed-box.ts'
 import { PARTS } from './transfer-parts.ts'
 
-// A file of lines. The first is the header. Then comes each table: a line with its columns, a line for each row, and a line
-// with the count and the digest of the rows. Before the rows of files that have the same bytes come these bytes. The last
-// line has the digest of all lines before it, so a file that was cut off or changed is recognised. If bytes could not be read
-// to their end, a line says so instead of the rest of them, and no file has them.
+// A file consists of lines. The first is the header. Each table follows: a line with its columns, a line for each row,
+// and a line with the number and the digest of the rows. Files with the same bytes come directly after these bytes. The
+// last line contains the digest of all lines before it, so a file that was cut off or changed is detected. If bytes
+// could not be read to their end, a line says so instead of the rest, and no file has them.
 
-/** A file of another format is refused. It changes when a reader of this format would misunderstand a file. */
+/** Files of another format are refused. This changes when a reader of this format would misunderstand a file. */
 const FORMAT = 1
 
-/** One line has at most this number of bytes, so that a file can't fill the memory of its reader. */
+/** The most bytes in one line, so that a file can't fill the memory of its reader. */
 const LONGEST_LINE = 64 * 2 ** 20
 
-/** Bytes are written in lines of this number of bytes before base64. */
+/** Bytes are written in lines with this many bytes each, before base64. */
 export const PIECE_BYTES = 192 * 1024
 
 const Digest = z.string().regex(/^[0-9a-f]{64}$/)
@@ -25,7 +25,7 @@ const Count = z.int().min(0)
 
 const Header = z.strictObject({
   moorage_export: z.literal(FORMAT),
-  /** The version that wrote it. */
+  /** The version that wrote the file. */
   version: z.string().max(100),
   created_at: z.int().min(0).max(8.64e15),
   project: z.strictObject({
@@ -35,7 +35,7 @@ const Header = z.strictObject({
     created_at: z.int().min(0).max(8.64e15),
   }),
   with: z.array(z.enum(PARTS)),
-  /** Null: the secrets are left out. */
+  /** Null if the secrets were left out. */
   sealed: z.strictObject({ recipient: z.string().max(200), sender: z.string().max(100) }).nullable(),
 })
 
@@ -51,10 +51,10 @@ const Part = z.union([
 export type TransferHeader = Omit<z.output<typeof Header>, 'sealed'> & { sealed: Envelope | null }
 type FilePart = z.output<typeof Part>
 
-/** How many rows of a table were carried, and what they were. Equal digests mean equal rows. */
+/** How many rows of a table were exported, and their digest. Equal digests mean equal rows. */
 export type TableDigest = { table: string; rows: number; sha256: string }
 
-/** The file is not an export, or was damaged. Nothing of it was used. */
+/** The file isn't an export or is damaged. Nothing of it was imported. */
 export class TransferFileError extends Error {}
 
 /** Writes the lines of a file, and counts what it has written. */
@@ -78,7 +78,7 @@ export class TransferWriter {
     return this.#line({ table, columns })
   }
 
-  /** `shown` is the row without its secrets, which are sealed differently each time. */
+  /** `shown` is the row without its secrets, because they are sealed differently each time. */
   row(cells: readonly unknown[], shown: readonly unknown[]): Promise<void> {
     this.#open.rows++
     this.#open.hash.update(`${JSON.stringify(shown)}\n`)
@@ -93,7 +93,7 @@ export class TransferWriter {
     return this.#line({ bytes: Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString('base64') })
   }
 
-  /** What was written of these bytes doesn't count. */
+  /** Says that the bytes written so far for this blob don't count. */
   cut(blob: string): Promise<void> {
     return this.#line({ cut: blob })
   }
@@ -123,7 +123,7 @@ export class TransferWriter {
   }
 }
 
-/** What a file says, line by line. `line` is the number of the line. */
+/** What a file contains, line by line. `line` is the line number. */
 export type FileLine = { line: number } & (
   | { kind: 'header'; header: TransferHeader }
   | { kind: 'table'; table: string; columns: string[] }
@@ -135,9 +135,7 @@ export type FileLine = { line: number } & (
   | { kind: 'last'; sha256: string }
 )
 
-/**
- * Reads a file to its end, and refuses it there if it isn't what was written.
- */
+/** Reads a file to its end, and throws there if it isn't what was written. */
 export async function* readTransfer(path: string): AsyncGenerator<FileLine> {
   const whole = createHash('sha256')
   let line = 0
@@ -171,7 +169,7 @@ export async function* readTransfer(path: string): AsyncGenerator<FileLine> {
 const OPEN_BRACKET = '['.charCodeAt(0)
 const NEW_LINE = '\n'.charCodeAt(0)
 
-/** Each with its end. */
+/** The lines of a file, including their line breaks. */
 async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let rest: Buffer[] = []
   let length = 0

@@ -1,3 +1,3 @@
-/** What an export has only if it's asked for. */
+/** What an export contains only if it is requested. */
 export const PARTS = ['receipts', 'logs', 'usage', 'metrics'] as const
 export type TransferPart = (typeof PARTS)[number]

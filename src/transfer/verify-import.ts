@@ -10,7 +10,7 @@ import { isNothingWithoutSecrets, withoutSecrets } from './target-rows.ts'
 
 type Shown = Readonly<Record<string, FileValue | true>>
 
-/** The rows of a table that a file leads one to expect. They are counted and digested as they are read. */
+/** The rows of a table that are expected because of the file. They are counted and digested as they are read. */
 class ExpectedTable {
   readonly columns: readonly string[]
   readonly #hash = createHash('sha256')
@@ -30,7 +30,7 @@ class ExpectedTable {
   }
 }
 
-/** What the target must have when a file has been imported. */
+/** What the target must contain after a file was imported. */
 export class ExpectedRows {
   readonly #tables = new Map<CarriedName, ExpectedTable>()
   readonly #hasSecrets: boolean
@@ -48,7 +48,7 @@ export class ExpectedRows {
     this.#tables.get(table)?.add(this.#compared(table, shownRow(table, row)))
   }
 
-  /** Reads tables back that are complete, and compares them. */
+  /** Reads back tables that are complete, and compares them. */
   async compare(
     { storage, config }: Pick<Parts, 'storage' | 'config'>,
     { project_id, usage_id, read }: ImportState,
@@ -93,7 +93,7 @@ function lineOf(row: Shown, columns: readonly string[]): string {
   return `${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`
 }
 
-/** No index has the order of files. */
+/** No index has the file's order. */
 function pagesOf(snapshot: StoreSnapshot, table: CarriedName, whose: Parameters<typeof readRows>[2]) {
   if (table !== 'files') return readRows(snapshot.db, table, whose)
   return snapshot.stream<StoredRow>(sql`select * from files where project_id = ${whose.project_id} order by sha256, id`)

@@ -4,13 +4,13 @@ import { announce, type Database, engineOf } from '../storage/database.ts'
 import { fromRow, toRow } from './store.ts'
 import type { Webhook } from './webhook.ts'
 
-/** No callback of the run can be added by others until the transaction ends. The run need not be stored yet. */
+/** Until the transaction ends, no other transaction can add callbacks to the run. The run needn't be stored yet. */
 export async function hold(db: Database, request_id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await sql`select pg_advisory_xact_lock(hashtextextended(${`callbacks of ${request_id}`}, 0))`.execute(db)
 }
 
-/** The callbacks of a run, oldest first. There are few of them. */
+/** A run's callbacks, oldest first. There are only a few. */
 export async function listOfRequest(db: Database, request_id: string): Promise<Webhook[]> {
   const rows = await db
     .selectFrom('webhooks')
@@ -22,7 +22,7 @@ export async function listOfRequest(db: Database, request_id: string): Promise<W
   return readable(db, rows, fromRow)
 }
 
-/** The runs that have callbacks and are not known to have ended. */
+/** The runs that have callbacks and, as far as is known, have not ended. */
 export async function listRequests(db: Database): Promise<string[]> {
   const rows = await db
     .selectFrom('webhooks')
@@ -40,7 +40,7 @@ export async function insert(db: Database, callback: Webhook & { request_id: str
   await announce(db, 'callbacks', callback.request_id)
 }
 
-/** Nothing more is sent to it. What it was sent is removed later, as that of every removed webhook. */
+/** Removes a callback. Nothing more is sent to it. Its deliveries are removed later, as for every deleted webhook. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('webhooks').where('id', '=', id).execute()
 }
@@ -50,7 +50,7 @@ export async function removeOfRequests(db: Database, request_ids: readonly strin
   await db.deleteFrom('webhooks').where('request_id', 'in', request_ids).execute()
 }
 
-/** Removes at most `limit` callbacks of runs that are not stored any more; returns how many. */
+/** Removes at most `limit` callbacks of runs that are no longer stored. Returns how many. */
 export async function removeOfMissingRuns(db: Database, _before: number, limit: number): Promise<number> {
   const orphans = db
     .selectFrom('webhooks')
@@ -71,7 +71,7 @@ const ENDS = ['agent.completed', 'agent.failed', 'agent.cancelled']
 
 export type Untold = { webhook_id: string; request_id: string; agent_seq: number }
 
-/** Callbacks that were made in the moment in which their run ended, and have not heard of its end. */
+/** Callbacks that were created just as their run ended, and were not notified of its end. */
 export async function listUntold(db: Database, now: number, only?: string): Promise<Untold[]> {
   return db
     .selectFrom('webhooks')

@@ -20,7 +20,7 @@ export const deleteWebhook = operation({
   async run({ params }, { db, actor, newId, now }) {
     const { id } = await getInScope(db, actor, params.webhook_id)
     await webhooks.remove(db, id)
-    // Its deliveries cannot be reached any more. There may be many, so they are removed in the background.
+    // Its deliveries can no longer be reached. There may be many, so they are removed in the background.
     await enqueue(db, { id: newId('job', now()), kind: 'purge', run_at: now() })
     return { id, deleted: true as const }
   },

@@ -17,8 +17,8 @@ import { isWithheld } from './delivery/withheld.ts'
 import * as webhooks from './store.ts'
 
 /**
- * The outbox. An event is stored together with what caused it: one row with its body, and one row for each webhook that
- * will receive it. The subscribers are kept in memory, so that an event without subscribers costs nothing.
+ * The outbox. An event is stored together with its cause: one row with its body, and one row for each webhook that
+ * receives it. The subscribers are cached, so an event without subscribers costs nothing.
  */
 export function openEvents(parts: SnapshotParts, newId: NewId): Events {
   const { findProject, storage } = parts
@@ -43,7 +43,7 @@ export function openEvents(parts: SnapshotParts, newId: NewId): Events {
   return {
     async writes(event) {
       const { agent_id } = event
-      // The agent of a long run may have moved since it began.
+      // The agent of a long run may have moved since the run began.
       const snapshot = agent_id === null ? undefined : await findSnapshot(agent_id, parts)
       const project = snapshot?.project ?? (await findProject(event.project_id))
       const present = project ? { ...event, project_id: project.id } : event
@@ -105,18 +105,18 @@ function rowsOf(event: NewEvent, webhook_ids: readonly string[], newId: NewId): 
   return [{ into: EVENTS, row: { id: event_id, project_id, agent_id, request_id, user_id, body } }, ...deliveries]
 }
 
-/** The body is serialised once, so that every attempt sends and signs the same bytes. */
+/** The body is serialized only once, so every attempt sends and signs the same bytes. */
 export function eventBody({ id, type, agent_id, data, time }: NewEvent & { id: string; type: EventType }): string {
   return JSON.stringify({ id, type, timestamp: formatTime(time), agent_id, data: data() })
 }
 
 const NONE: readonly string[] = []
-/** When more are remembered, all are forgotten and read again: those that have ended are then left out. */
+/** If more runs than this are cached, all are dropped and loaded again, without those that have ended. */
 const MAX_REMEMBERED_RUNS = 10_000
 
 /**
- * Knows which runs have callbacks, so that a run without one costs no query. It may know too many of them: a callback
- * that was deleted is not found when its run ends.
+ * Knows which runs have callbacks, so that a run without callbacks costs no query. It may contain too many runs: if a
+ * callback was deleted, it just isn't found when the run ends.
  */
 class RunsWithCallbacks {
   readonly #storage: Pick<Storage, 'db' | 'hears'>
@@ -127,14 +127,14 @@ class RunsWithCallbacks {
     this.#storage = storage
     storage.onChange((change, id) => {
       if (change !== 'callbacks') return
-      // What is being loaded may lack this one.
+      // The result being loaded may not contain this run.
       this.#loading = undefined
       if (id === undefined || (this.#requests?.size ?? 0) >= MAX_REMEMBERED_RUNS) this.#requests = undefined
       else this.#requests?.add(id)
     })
   }
 
-  /** The ids of the callbacks of the event's run. */
+  /** The IDs of the callbacks of the event's run. */
   async callbacksOf({ request_id }: NewEvent): Promise<readonly string[]> {
     if (request_id === undefined) return NONE
     const requests = (this.#storage.hears() && this.#requests) || (await this.#load())

@@ -4,7 +4,7 @@ interface SignedParts {
   id: string
   /** Epoch seconds. */
   timestamp: number
-  /** The exact bytes that are sent. They are serialised once, so that every retry signs the same. */
+  /** The exact bytes that are sent. They are serialized only once, so every retry signs the same bytes. */
   body: string | Uint8Array
 }
 
@@ -15,9 +15,9 @@ export function newWebhookSecret(randomBytes: (size: number) => Uint8Array): str
 }
 
 /**
- * The signature headers of one delivery. `secrets` has the newest first, then those in their grace period.
- * `X-Service-Signature` is one HMAC, made with the newest secret. `webhook-signature` has one signature for each
- * secret. A receiver that must accept both secrets during a rotation should check that header.
+ * The signature headers of one delivery. `secrets` contains the newest secret first, then those in their grace period.
+ * `X-Service-Signature` is a single HMAC with the newest secret. `webhook-signature` contains one signature per secret.
+ * A receiver that must accept both secrets during a rotation should check that header.
  */
 export function signDelivery(delivery: SignedParts, secrets: readonly string[]) {
   const [newest] = secrets
@@ -32,12 +32,12 @@ export function signDelivery(delivery: SignedParts, secrets: readonly string[]) 
   }
 }
 
-/** The key is the UTF-8 bytes of the whole secret, with its prefix. */
+/** The key consists of the UTF-8 bytes of the whole secret, including its prefix. */
 function bodySignature(body: string | Uint8Array, secret: string): Buffer {
   return createHmac('sha256', secret).update(body).digest()
 }
 
-/** The key is the bytes that the secret encodes, as Standard Webhooks defines it. */
+/** The key consists of the bytes that the secret encodes, as Standard Webhooks defines it. */
 function standardSignature({ id, timestamp, body }: SignedParts, secret: string): Buffer {
   const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
   return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()

@@ -15,7 +15,9 @@ export type WebhookFilter = {
   status?: Webhook['status'] | undefined
 }
 
-/** All who may receive events of a project: the enabled webhooks and the listeners. Callbacks are found by their run. */
+/**
+ * All receivers of a project's events: the enabled webhooks and the listeners. Callbacks are found through their run.
+ */
 export async function listSubscribers(db: Database, project_id: string): Promise<Subscriber[]> {
   const rows = await db
     .selectFrom('webhooks')
@@ -44,13 +46,13 @@ export async function get(db: Database, id: string): Promise<Webhook> {
   return webhook
 }
 
-/** Locks the webhook, if it exists, until the transaction ends, so that changes come one after the other. */
+/** Locks the webhook, if it exists, until the transaction ends, so that changes happen one after the other. */
 export async function lock(db: Database, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await db.selectFrom('webhooks').select('id').where('id', '=', id).forUpdate().execute()
 }
 
-/** The same, and returns its URL. */
+/** Locks the webhook and returns its URL. */
 export async function lockUrl(db: Database, id: string): Promise<string | undefined> {
   const select = db.selectFrom('webhooks').select('url').where('id', '=', id)
   const row = await (engineOf(db) === 'postgres' ? select.forUpdate() : select).executeTakeFirst()
@@ -79,8 +81,8 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
 }
 
 /**
- * How many webhooks listen to this agent only, or with null to all agents of the project. None can be added until the
- * transaction ends.
+ * How many webhooks are limited to this agent, or if it is null, receive events of all agents of the project. None can
+ * be added until the transaction ends.
  */
 export async function countAndHold(db: Database, project_id: string, agent_id: string | null): Promise<number> {
   if (engineOf(db) === 'postgres') {
@@ -102,14 +104,14 @@ export async function insert(db: Database, webhook: Webhook): Promise<void> {
   await announce(db, 'webhooks', webhook.project_id)
 }
 
-/** The webhooks that were made with these keys and roles, in every project. */
+/** The webhooks that were created with these keys and roles, in every project. */
 export async function listMadeBy(db: Database, maker_ids: readonly string[]): Promise<string[]> {
   if (maker_ids.length === 0) return []
   const made = db.selectFrom('webhooks').select('id').where('created_by', 'in', maker_ids).orderBy('id')
   return (await made.execute()).map(({ id }) => id)
 }
 
-/** The webhooks and listeners of an agent go to another project with it. */
+/** Moves an agent's webhooks and listeners to another project together with it. */
 export async function moveOfAgent(db: Database, agent_id: string, project_id: string): Promise<void> {
   for (const table of ['webhooks', 'listeners'] as const) {
     await db.updateTable(table).set({ project_id }).where('agent_id', '=', agent_id).execute()
@@ -135,8 +137,8 @@ export async function update(
 }
 
 /**
- * The receiver at this URL accepted a delivery, so it isn't failing. This isn't announced: only the sender needs it,
- * and it reads it.
+ * Records that the receiver at this URL accepted a delivery, so it isn't failing. This isn't announced, because only
+ * the sender needs it, and it reads it from the database.
  */
 export async function recordSuccess(db: Database, { id, url }: Pick<Webhook, 'id' | 'url'>): Promise<void> {
   await db
@@ -148,7 +150,7 @@ export async function recordSuccess(db: Database, { id, url }: Pick<Webhook, 'id
     .execute()
 }
 
-/** Returns the time of the first failure since the last success, which may be this one. */
+/** Records a failure. Returns the time of the first failure since the last success, which may be this one. */
 export async function recordFailure(db: Database, id: string, at: number): Promise<number> {
   await db
     .updateTable('webhooks')
@@ -160,7 +162,7 @@ export async function recordFailure(db: Database, id: string, at: number): Promi
   return webhook?.failing_since ?? at
 }
 
-/** Returns false when the webhook was not enabled or does not exist any more. */
+/** Disables a webhook. Returns false if it wasn't enabled or no longer exists. */
 export async function disable(
   db: Database,
   id: string,
@@ -179,7 +181,7 @@ export async function disable(
   return true
 }
 
-/** Its deliveries stay until they are swept up. */
+/** Removes a webhook. Its deliveries stay until a sweep removes them. */
 export async function remove(db: Database, id: string): Promise<void> {
   const removed = await db.deleteFrom('webhooks').where('id', '=', id).returning('project_id').executeTakeFirst()
   if (removed) await announce(db, 'webhooks', removed.project_id)

@@ -22,7 +22,7 @@ export const testWebhook = operation({
   mfa: { policy: 'webhooks' },
   audit: { target: 'webhook_id' },
   idempotent: true,
-  // No transaction, because it waits for the receiver.
+  // Not in a transaction, because this waits for the receiver.
   transaction: false,
   input: { params: WebhookParams },
   answer: {

@@ -27,7 +27,7 @@ export const updateWebhook = operation({
       requireUrl(body.url, policiesOf(config).webhooks)
     }
     const status = body.status ?? webhook.status
-    // After a new URL or a restart of the webhook, earlier failures are no longer counted.
+    // After a new URL, or when the webhook is enabled again, earlier failures no longer count.
     const isFresh = (body.url ?? webhook.url) !== webhook.url || status !== webhook.status
     const changes = {
       url: body.url ?? webhook.url,

@@ -11,8 +11,8 @@ export async function getInScope(db: Database, actor: Actor, id: string): Promis
 }
 
 /**
- * A webhook that its agent's keys can test, and whose URL and secret they can change. A callback isn't one: its caller
- * has given it credentials for its own URL.
+ * A webhook that its agent's keys can test, and whose URL and secret they can change. Callbacks aren't included,
+ * because the client has provided credentials for its own URL.
  */
 export async function getChangeable(db: Database, actor: Actor, id: string): Promise<Webhook> {
   const webhook = await getInScope(db, actor, id)
@@ -20,7 +20,7 @@ export async function getChangeable(db: Database, actor: Actor, id: string): Pro
   return webhook
 }
 
-/** The agent of the webhook in the path. That agent's own security applies to its webhooks and their deliveries too. */
+/** The agent of the webhook in the path. The agent's own security also applies to its webhooks and their deliveries. */
 export async function concernedAgent(
   { params }: { params: { webhook_id: string } },
   db: Database,
@@ -28,7 +28,7 @@ export async function concernedAgent(
   return (await webhooks.find(db, params.webhook_id))?.agent_id ?? null
 }
 
-/** For a webhook of all agents, each delivery belongs to the agent that it is about. */
+/** The agent that a delivery of a webhook for all agents is about. */
 export async function agentOfDelivery(
   { params }: { params: { webhook_id: string; delivery_id: string } },
   db: Database,

@@ -9,7 +9,7 @@ import type { RowWith, Tables } from '../storage/tables.ts'
 import { newWebhookSecret } from './signature.ts'
 
 /**
- * enabled ⇄ disabled. A webhook is disabled by its owner, by a receiver that answers 410 Gone, or after days of
+ * enabled ⇄ disabled. A webhook is disabled by its owner, by a receiver that replies 410 Gone, or after days of
  * failures.
  */
 export const WebhookStatus = z.enum(['enabled', 'disabled'])
@@ -81,12 +81,12 @@ export const WebhookWithSecret = z
   .object({ ...WebhookReply.shape, secret: z.string().describe('Returned only in this reply') })
   .meta({ id: 'WebhookWithSecret' })
 
-/** `event` is what every webhook receives. `a2a` is the run as an A2A task. */
+/** `event`: what every webhook receives. `a2a`: the run as an A2A task. */
 export const CallbackFormat = z.enum(['event', 'a2a'])
 
 type EarlierSecret = { secret: string; expires_at: number }
 
-/** A webhook as it is stored. Its secrets and the headers are sealed. */
+/** A webhook as it is stored. Its secrets and headers are encrypted. */
 export type Webhook = RowWith<
   Tables['webhooks'],
   {

@@ -2,11 +2,11 @@ import { type Resource, useResource } from '../resource.ts'
 import { service } from '../service.ts'
 import { may } from '../session-state.ts'
 
-/** Rows have the ids of agents. Of more agents than this, the others are shown by their ids. */
+/** Rows contain agents' IDs. If there are more agents than this, the others are shown by ID. */
 const MAX_NAMES = 1_000
 const NAMES_PER_REQUEST = 100
 
-/** The names of agents by their ids. An agent that is not among them is shown by its id. */
+/** The agents' names by ID. An agent that isn't included is shown by its ID. */
 export function useAgentNames(isWanted = true): Resource<Map<string, string>> {
   return useResource(isWanted && may('listAgents') ? 'agent names' : undefined, async (signal) => {
     const names = new Map<string, string>()

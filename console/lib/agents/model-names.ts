@@ -5,8 +5,8 @@ import { may } from '../session-state.ts'
 const BUILTIN = ['builtin/echo', 'builtin/recall', 'builtin/script']
 
 /**
- * The models that an agent may name: the built-in ones, and those that the providers themselves say they have. Providers
- * are asked when the reader wants a name.
+ * The models that an agent can name: the built-in ones, and those that the providers list. The providers are asked only
+ * when the reader needs a name.
  */
 export function useModelNames(isWanted: boolean): string[] {
   const mayList = isWanted && may('listProviders') && may('listProviderModels')

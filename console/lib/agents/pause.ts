@@ -5,14 +5,17 @@ import { toast } from '../toasts.ts'
 
 type AgentRef = Pick<Agent, 'id' | 'name'>
 
-/** Cancels what the agent does and refuses the rest. The way back is offered; what was cancelled stays so. */
+/**
+ * Pauses an agent: cancels its runs and refuses new ones. The toast offers to resume it, but cancelled runs stay
+ * cancelled.
+ */
 export async function pause(agent: AgentRef): Promise<void> {
   await service.agents.update(agent.id, { status: 'paused' })
   toast(`${agent.name} paused`, () => resume(agent))
   reloadPage()
 }
 
-/** Lets a paused agent answer again. It offers no undo: a pause cancels runs, so it is asked about first. */
+/** Resumes a paused agent. This offers no undo, because a pause cancels runs and so needs a confirmation. */
 export async function resume({ id, name }: AgentRef): Promise<void> {
   await service.agents.update(id, { status: 'running' })
   toast(`${name} resumed`)

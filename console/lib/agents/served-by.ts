@@ -1,6 +1,6 @@
 import type { Invocation } from '../../../sdk/client.ts'
 
-/** No version is deployed to an environment of this name, so it serves the working copy. */
+/** Stands for an environment without deployments, which serves the draft. */
 export const WORKING_COPY = 'working-copy'
 
 export function servedBy({ environment, version }: Pick<Invocation, 'environment' | 'version'>): string {

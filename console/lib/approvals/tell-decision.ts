@@ -4,7 +4,7 @@ import { service } from '../service.ts'
 import { counted } from '../text/format.ts'
 import { toast } from '../toasts.ts'
 
-/** Says that a decision was stored, and what that means for the run: it may need more of them. */
+/** Says that a decision was stored, and what it means for the run, which may need more decisions. */
 export async function tellDecision({ request_id }: Approval, done: string): Promise<void> {
   const pending = await service.approvals.list({ request_id, status: 'pending', limit: 1 }).catch(() => undefined)
   toast(pending ? `${done}. ${whatNow(pending.pagination.total)}` : done)

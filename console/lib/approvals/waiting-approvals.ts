@@ -2,10 +2,10 @@ import { signal } from '@preact/signals'
 import { useAskedAgain } from '../projects/asked-again.ts'
 import { service } from '../service.ts'
 
-/** How many approvals wait for a person; undefined before anyone has asked. */
+/** How many approvals wait for a person. Undefined until they have been counted. */
 export const waitingApprovals = signal<number | undefined>(undefined)
 
-/** Asks now and then how many approvals wait, if the key may see them. */
+/** Checks regularly how many approvals are pending, if the key may see them. */
 export function useWaitingApprovals(): number | undefined {
   return useAskedAgain(waitingApprovals, {
     what: 'waiting approvals',

@@ -1,4 +1,7 @@
-/** Sends as `fetch` does. Only this way browsers tell how much of a body is sent: `onProgress` hears it, from 0 to 1. */
+/**
+ * Sends a request like `fetch`. Browsers report the progress of an upload only this way; `onProgress` gets it, from 0
+ * to 1.
+ */
 export function sendWithProgress(
   url: string,
   { method = 'GET', headers, body, signal }: RequestInit,

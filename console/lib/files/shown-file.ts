@@ -1,12 +1,12 @@
 import type { Invocation, InvocationAttachment } from '../../../sdk/client.ts'
 
-/** What is shown of a file, wherever it is listed. */
+/** What is shown of a file in every list. */
 export type ShownFile = Pick<InvocationAttachment, 'file_id' | 'name' | 'media_type' | 'size'>
 
-/** An attachment of a message. How the model was shown it is known when it was asked. */
+/** An attachment of a message. Once the model was asked, it also says how the model was shown the file. */
 export type ShownAttachment = ShownFile & Partial<Pick<InvocationAttachment, 'shown_as' | 'note'>>
 
-/** The files that the tools of a run have made. */
+/** The files that a run's tools have made. */
 export function filesMadeIn({ steps }: Invocation): ShownFile[] {
   return steps.flatMap((step) => ('files' in step ? (step.files ?? []) : []))
 }
@@ -18,7 +18,7 @@ export function attachedTo(files: readonly ShownFile[]): { attachments?: { file_
 
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-/** Whether the browser may show it: none of these types can have a script in it. */
+/** Whether the browser can show the file, because its type can't contain scripts. */
 export function isPicture({ media_type }: Pick<ShownFile, 'media_type'>): boolean {
   return PICTURES.has(media_type)
 }

@@ -5,20 +5,20 @@ import { may } from '../session-state.ts'
 import { toast } from '../toasts.ts'
 import type { ShownFile } from './shown-file.ts'
 
-/** The service takes no more with one message. */
+/** The service accepts no more files with one message. */
 const MOST_FILES = 20
-/** Whose files they are may be typed meanwhile. */
+/** How long to wait while the files' user is being typed. */
 const TYPED_MS = 400
 
-/** A file on its way to the service. */
+/** A file that is being uploaded. */
 export type Upload = Omit<ShownFile, 'file_id'> & {
   key: string
-  /** What is sent. A file of an earlier message is there already. */
+  /** The content to send. A file of an earlier message is already stored. */
   source?: File
   user: string | undefined
-  /** Known once it is stored. */
+  /** Set once the file is stored. */
   file_id?: string | undefined
-  /** How much of it is sent, from 0 to 1. */
+  /** How much of it has been sent, from 0 to 1. */
   part: number
   error?: MoorageError | undefined
   life: AbortController
@@ -26,20 +26,20 @@ export type Upload = Omit<ShownFile, 'file_id'> & {
 
 export type Uploads = {
   items: Upload[]
-  /** All are stored, as files of the user that is named now. */
+  /** Whether all are stored as files of the current user. */
   isReady: boolean
   stored: ShownFile[]
   add(files: Iterable<File>): void
-  /** Puts files there that are stored. */
+  /** Adds files that are already stored. */
   put(files: readonly ShownFile[]): void
-  /** Ends the upload, or deletes what it has stored. */
+  /** Cancels the upload, or deletes the stored file. */
   remove(upload: Upload): void
   again(upload: Upload): void
-  /** Forgets them all. What is stored stays. */
+  /** Removes all of them from the list. Stored files are kept. */
   clear(): void
 }
 
-/** Files that the reader picks. They are uploaded at once, for this user, and again if it becomes another one. */
+/** Files that the reader picks. They are uploaded immediately for this user, and again if the user changes. */
 export function useUploads(user: string | undefined): Uploads {
   const [items, setItems] = useState<Upload[]>([])
   const latest = useRef(items)
@@ -107,7 +107,7 @@ async function sendUpload({ source, user, life }: Upload, change: (how: Partial<
   }
 }
 
-/** A file of an earlier message belongs to that message, and stays. */
+/** A file of an earlier message belongs to that message, so it is kept. */
 function drop({ life, source, file_id }: Upload): void {
   life.abort()
   if (source && file_id && may('deleteFile')) void service.files.delete(file_id).catch(() => undefined)

@@ -1,17 +1,20 @@
-/** A value that two have changed: the reader in the form, and another person meanwhile. */
+/** A value that was changed both by the reader in the form and by another person in the meantime. */
 export type Clash = { field: string; theirs: unknown }
 
 type MergeResult<Of> = {
-  /** The record as it is now, with what the reader has changed. */
+  /** The current record with the reader's changes. */
   value: Of
   clashes: Clash[]
-  /** What the reader began with, and at each clash what is there now: they have been shown it. */
+  /**
+   * What the reader started with. For clashes, it contains the current values, because the reader has now seen them.
+   */
   began: Of
 }
 
 /**
- * Puts what the reader has changed onto the record as it is now. Objects are compared field by field. Everything else is
- * one value, a list too. Where both have changed the same value, `value` has the reader's, and the clash is reported.
+ * Applies the reader's changes to the current record. Objects are compared field by field. Everything else is one
+ * value, including lists. If both have changed the same value, `value` contains the reader's, and the clash is
+ * reported.
  */
 export function mergeChanges<Of>(began: Of, wanted: Of, now: Of): MergeResult<Of> {
   const clashes: Clash[] = []
@@ -37,13 +40,13 @@ function merge({ began, wanted, now }: Three, path: string[], clashes: Clash[]):
   return { value: wanted, began: now }
 }
 
-/** The fields of `after` that `before` has otherwise. */
+/** The fields of `after` that differ from `before`. */
 export function changedFields<Of extends object>(before: Of, after: Of): Partial<Of> {
   const changed = Object.entries(after).filter(([name, value]) => !isSame(value, before[name as keyof Of]))
   return Object.fromEntries(changed) as Partial<Of>
 }
 
-/** Whether two values are the same JSON. The order of fields does not count. */
+/** Whether two values are the same JSON. The order of fields doesn't matter. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => isSame(item, b[i]))

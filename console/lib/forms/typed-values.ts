@@ -1,9 +1,9 @@
-/** A decimal number, as people and programs write it. `Number` reads more than that, such as `0x1f` and a space. */
+/** Matches a decimal number as people and programs write it. `Number` accepts more, such as `0x1f` and a space. */
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
 /**
- * The number that was typed, or null if nothing was. Text that is no number is sent as it is: the service refuses it, and
- * says so beside the field.
+ * The number that was typed, or null if the field is empty. Text that isn't a number is sent unchanged. The service
+ * refuses it, and the reason is shown next to the field.
  */
 export function numberIn(text: string): number | null {
   const typed = text.trim()
@@ -12,7 +12,7 @@ export function numberIn(text: string): number | null {
   return NUMBER.test(typed) && Number.isFinite(number) ? number : (typed as unknown as number)
 }
 
-/** The JSON that was typed. Text that is no JSON is sent as it is, too. */
+/** The JSON that was typed. Text that isn't JSON is also sent unchanged. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
@@ -21,7 +21,7 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** Why the text is no JSON; undefined if it is. */
+/** Why the text isn't JSON. Undefined if it is. */
 export function jsonProblem(text: string): string | undefined {
   try {
     JSON.parse(text)
@@ -31,7 +31,7 @@ export function jsonProblem(text: string): string | undefined {
   }
 }
 
-/** Names with commas between them. */
+/** Reads names that are separated by commas. */
 export function namesIn(text: string): string[] {
   return text
     .split(',')

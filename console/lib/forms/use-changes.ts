@@ -5,9 +5,9 @@ import { type Clash, changedFields, mergeChanges } from './merge-changes.ts'
 type Send<Body> = (changes: Partial<Body>) => Promise<unknown>
 
 /**
- * What the reader changes in a form that was opened with a record. The returned function sends the fields that they have
- * changed, if any. It refuses if another person has changed the same ones since: the reader is told, and a second save
- * replaces them.
+ * Tracks what the reader changes in a form for a record. The returned function sends only the changed fields, if there
+ * are any. If another person has changed the same fields since, it refuses and tells the reader, and saving a second
+ * time replaces them.
  */
 export function useChanges<Body extends object>(
   opened: Body,

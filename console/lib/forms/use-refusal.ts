@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks'
 
-/** What was said about a value, as long as it is the same value: what the reader has changed is not wrong any more. */
+/** The service's objection to a value. It is dropped when the value changes, because it may no longer apply. */
 export function useRefusal<Refusal>(refusal: Refusal | undefined, value: unknown): Refusal | undefined {
   const about = useRef({ refusal, value })
   if (about.current.refusal !== refusal) about.current = { refusal, value }

@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { param, setParams } from '../location.ts'
 
 /**
- * What is typed for a parameter of the URL. It is written there when the typing pauses, or by `write`, together with
- * `others`. What is typed while the page shows the last text stays.
+ * The text in a field for a URL parameter. It is written to the URL when the typing pauses, or by `write` together with
+ * `others`. Text that is typed while the page still shows the previous text is kept.
  */
 export function useTypedParam(
   name: string,

@@ -13,7 +13,7 @@ const PERMISSIONS: { value: Permission; about: string }[] = [
   { value: 'manage', about: 'manage keys, roles, the audit log and the service' },
 ]
 
-/** Those that the reader has, and may therefore give. */
+/** The permissions that the reader has, and so can grant. */
 export function heldPermissions(): typeof PERMISSIONS {
   const held = session.value?.permissions ?? []
   return PERMISSIONS.filter(({ value }) => held.includes(value) || (value === 'invoke' && held.includes('write')))

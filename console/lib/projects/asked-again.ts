@@ -5,18 +5,18 @@ import { may } from '../session-state.ts'
 import { chosenProject } from './chosen-project.ts'
 
 type PollOptions<Reply, Answer> = {
-  /** What is asked, and the operation that the session must be allowed. */
+  /** What is requested, and the operation that the session must be allowed to call. */
   what: string
   feature: Parameters<typeof may>[0]
   ask(life: AbortSignal): Promise<Reply>
-  /** What is kept of a reply. */
+  /** Extracts the answer from a reply. */
   answerOf(reply: Reply): Answer
-  /** The page itself is loaded first. */
+  /** Lets the page itself load first. */
   firstMs: number
   everyMs: number
 }
 
-/** Asks something of the chosen project now and then, if the session may, and keeps the answer for all pages. */
+/** Requests something about the chosen project regularly, if the session may, and keeps the answer for all pages. */
 export function useAskedAgain<Reply, Answer>(
   answer: Signal<Answer | undefined>,
   { what, feature, ask, answerOf, firstMs, everyMs }: PollOptions<Reply, Answer>,
@@ -27,7 +27,7 @@ export function useAskedAgain<Reply, Answer>(
     return () => clearTimeout(timer)
   }, [])
   const project = chosenProject.value?.id
-  // It is forgotten with the project, and with the session, whose end takes all pages away.
+  // The answer is dropped with the project, and also with the session, because its end removes all pages.
   useEffect(() => {
     return () => {
       answer.value = undefined

@@ -6,7 +6,7 @@ import { beginSession, hasRolesByProject, type NamedProject, session } from '../
 import { dismissToast, lastToast, toast } from '../toasts.ts'
 import { chosenProject, findProject, projects, storedProject, storeProject } from './chosen-project.ts'
 
-/** The address is the state: whatever changes it, the project follows, and the address always names it. */
+/** Makes the project follow the URL, which always names it, no matter what changes the URL. */
 export function watchProject(): void {
   let entered: string | undefined
   effect(() => {
@@ -18,7 +18,7 @@ export function watchProject(): void {
       entered = chosen?.id
       forgetAll()
       forgetQueries()
-      // It would be sent to the other project.
+      // The undo would be sent to the other project.
       if (lastToast.peek()?.undo) dismissToast()
     }
     if (named !== null && now.projects.length > 0 && !findProject(now.projects)) sayGone(named)
@@ -38,7 +38,10 @@ function sayGone(name: string): void {
   go('/', { replace: true })
 }
 
-/** The service says that the project of a request is not there any more. Requests that were sent together say it once. */
+/**
+ * Called when the service reports that a request's project no longer exists. Requests that were sent together report it
+ * once.
+ */
 export function leaveProject(id: string): void {
   const gone = chosenProject.peek()
   if (gone?.id !== id) return
@@ -46,7 +49,7 @@ export function leaveProject(id: string): void {
   sayGone(gone.name)
 }
 
-/** Takes a project out of the choice. A reader who is in it is in the default one then. */
+/** Removes a project from the choices. If it is open, the default project is opened instead. */
 export function dropProject(id: string): void {
   const now = session.peek()
   if (!now) return
@@ -56,7 +59,7 @@ export function dropProject(id: string): void {
   })
 }
 
-/** Puts a project into the choice, or gives it its new name. The default one is always there and keeps its name. */
+/** Adds a project to the choices, or updates its name. The default project always exists and keeps its name. */
 export function keepProject({ id, name }: NamedProject): void {
   const now = session.peek()
   const [first, ...others] = now?.projects ?? []

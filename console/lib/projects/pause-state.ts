@@ -5,10 +5,10 @@ import { service } from '../service.ts'
 import { toast } from '../toasts.ts'
 import { useAskedAgain } from './asked-again.ts'
 
-/** What is paused; undefined before it is known. */
+/** What is paused. Undefined until it is known. */
 export const pauseState = signal<Pause | undefined>(undefined)
 
-/** Asks now and then whether everything is paused. */
+/** Checks regularly whether everything is paused. */
 export function usePauseState(): Pause | undefined {
   return useAskedAgain(pauseState, {
     what: 'pause',
@@ -22,7 +22,7 @@ export function usePauseState(): Pause | undefined {
 
 export type PauseScope = 'project' | 'service'
 
-/** Stops everything. The banner tells of it, and offers the way back. */
+/** Pauses everything. The banner shows this and offers to resume. */
 export async function pauseEverything(reason: string, scope: PauseScope): Promise<void> {
   pauseState.value = await service.pauses.begin({ reason, scope })
   reloadPage()

@@ -21,10 +21,10 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 const KILOBYTES: [string, number] = ['KB', 1_000]
 const SIZES: [string, number][] = [KILOBYTES, ['MB', 1_000_000], ['GB', 1_000_000_000]]
 
-/** The clocks of the service and the browser differ a little. */
+/** How much the clocks of the service and the browser may differ. */
 const CLOCKS_DIFFER_MS = 5_000
 
-/** `5m ago`, `in 2h`; under a minute `just now`. */
+/** `5m ago`, `in 2h`, or `just now` for less than a minute. */
 export function agoText(time: string, now: number): string {
   const ms = Date.parse(time) - now
   for (const [unit, size] of UNITS) {
@@ -37,7 +37,7 @@ export function exactText(time: string | number): string {
   return exact.format(new Date(time))
 }
 
-/** A time where the time zone is, to the minute: `Thu, 19 Nov 2026, 09:00`. */
+/** A time in the given time zone, to the minute: `Thu, 19 Nov 2026, 09:00`. */
 export function zonedText(time: string | Date, timeZone: string): string {
   const day = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' } as const
   return new Date(time).toLocaleString('en-GB', { ...day, hour: '2-digit', minute: '2-digit', timeZone })
@@ -48,7 +48,7 @@ export function clockText(time: string): string {
   return clock.format(Date.parse(time))
 }
 
-/** As a field for a time has it, in the reader's time, to the minute. */
+/** A time in the form of an input field, in the reader's time zone, to the minute. */
 export function fieldTime(time: number): string {
   return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
@@ -73,7 +73,10 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${countText(value)} ${value === 1 ? one : many}`
 }
 
-/** Dollars. Less than one has three figures, since a call costs less than a cent. An unknown price is not nothing. */
+/**
+ * Dollars. Amounts below one dollar have three significant digits, because a call costs less than a cent. An unknown
+ * price isn't zero.
+ */
 export function usdText(value: number | null): string {
   if (value === null) return 'no price'
   if (value === 0) return '$0'
@@ -87,12 +90,12 @@ export function sizeText(bytes: number): string {
   return `${count.format(Number((bytes / unit[1]).toPrecision(3)))} ${unit[0]}`
 }
 
-/** `12.3K`: for places that are too narrow for the number itself. */
+/** `12.3K`, for places that are too narrow for the whole number. */
 export function shortText(value: number): string {
   return short.format(value)
 }
 
-/** Only all of it is 100%, and only nothing is 0%. */
+/** Shows 100% only for all of it, and 0% only for nothing. */
 export function percentText(part: number, whole: number): string {
   if (whole === 0) return '–'
   const percent = (100 * part) / whole

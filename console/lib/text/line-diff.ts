@@ -1,10 +1,10 @@
 export type DiffLine = { mark: '+' | '-' | ' ' | '…'; text: string }
 
 const CONTEXT = 3
-/** Longer texts are not compared, because that takes too long: all their lines count as changed. */
+/** Longer texts aren't compared, because that would take too long. All their lines count as changed. */
 const MOST_LINES = 2_000
 
-/** What changed between two texts, line by line, with a few unchanged lines around each change. */
+/** The differences between two texts, line by line, with a few unchanged lines around each change. */
 export function lineDiff(before: string, after: string): DiffLine[] {
   const [from, to] = [before.split('\n'), after.split('\n')]
   if (from.length > MOST_LINES || to.length > MOST_LINES) return [...marked('-', from), ...marked('+', to)]
@@ -36,7 +36,7 @@ function allLines(from: string[], to: string[]): DiffLine[] {
   return lines
 }
 
-/** For each pair of positions: how many lines both texts have in common from there to the end. */
+/** For each pair of positions, how many lines the two texts have in common from there to the end. */
 function commonLengths(from: string[], to: string[]): Uint16Array[] {
   const lengths = Array.from({ length: from.length + 1 }, () => new Uint16Array(to.length + 1))
   for (let i = from.length - 1; i >= 0; i--) {

@@ -1,16 +1,16 @@
-/** A part of a text that is written in markdown, as models write it. Everything in it is plain text. */
+/** A part of a markdown text as models write it. All text in it is plain. */
 export type Block =
   | { kind: 'paragraph' | 'heading'; text: string; level: number }
   | { kind: 'code'; text: string; language: string }
   | { kind: 'quote'; blocks: Block[] }
-  /** The marker is what all items of the list have in common: `-`, or the `.` behind a number. */
+  /** The marker that all items of the list share: `-`, or the `.` after a number. */
   | { kind: 'list'; marker: string; start: number | undefined; items: Block[][] }
   | { kind: 'table'; head: string[]; rows: string[][] }
   | { kind: 'rule' }
 
-/** Deeper lists and quotes are shown as they are written. */
+/** Lists and quotes that are nested deeper are shown as they were written. */
 const DEEPEST = 8
-/** A line that is indented this far is code, or continues with a paragraph. */
+/** A line that is indented this far is code, or continues a paragraph. */
 const CODE_INDENT = 4
 const TAB = 4
 
@@ -20,13 +20,13 @@ const UNDERLINE = /^ {0,3}(?:(={2,})|-{2,})[ \t]*$/
 const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/
 const QUOTE = /^ {0,3}>/
 const ITEM = /^ {0,3}(?:[-*+]|(\d{1,9})[.)])(?![^ \t])/
-/** Without the spaces around it. */
+/** Matches the line below a table's head, without surrounding spaces. */
 const DIVIDER = /^\|?(?: *:?-+:? *\|)+(?: *:?-+:?)?$/
 
-/** A quote, or an item with the column at which its text begins. The text itself is the first one. */
+/** A quote, or an item with the column at which its text begins. The first container is the text itself. */
 type Container = { blocks: Block[]; column?: number }
 
-/** The block that takes the next lines. */
+/** The block to which the next lines are added. */
 type Leaf =
   | { kind: 'paragraph' | 'table' | 'indented'; lines: string[] }
   | { kind: 'fenced'; lines: string[]; fence: string; indent: number; language: string }
@@ -37,7 +37,7 @@ export function blocksOf(text: string): Block[] {
   return reader.end()
 }
 
-/** Reads the lines once, as CommonMark does: first what a line continues with, then what it begins. */
+/** Reads the lines once, as CommonMark does: first what a line continues, then what it begins. */
 class BlockReader {
   readonly #text: Container = { blocks: [] }
   #open: Container[] = [this.#text]
@@ -55,13 +55,13 @@ class BlockReader {
     if (!this.#beginLeaf(rest, depth)) this.#addText(rest, depth)
   }
 
-  /** What has no end yet continues to the end of the text: the rest may still come. */
+  /** Closes all blocks. A block that has no end yet goes to the end of the text, because the rest may still arrive. */
   end(): Block[] {
     this.#close(1)
     return this.#text.blocks
   }
 
-  /** How many of the open containers have this line too, and what is left of it inside them. */
+  /** How many of the open containers the line continues, and the rest of the line inside them. */
   #continued(line: string): [rest: string, depth: number] {
     let rest = line
     let depth = 1
@@ -70,7 +70,7 @@ class BlockReader {
         if (!QUOTE.test(rest)) break
         rest = withoutQuote(rest)
       } else if (rest.trim() === '') {
-        // An item that begins with an empty line has its text in the next one.
+        // An item that begins with an empty line has its text on the next line.
         if (blocks.length === 0 && !this.#leaf) break
       } else if (indentOf(rest) >= column) rest = unindented(rest, column)
       else break
@@ -79,7 +79,7 @@ class BlockReader {
     return [rest, depth]
   }
 
-  /** Whether the line belongs to the code that is open. It keeps its tabs and its own indentation. */
+  /** Whether the line belongs to the open code block. Code keeps its tabs and its indentation. */
   #isCode(rest: string): boolean {
     const leaf = this.#leaf
     if (leaf?.kind === 'fenced') {
@@ -93,7 +93,7 @@ class BlockReader {
     return true
   }
 
-  /** Begins a quote or an item, and returns what is left of the line inside it. */
+  /** Begins a quote or an item, and returns the rest of the line inside it. */
   #beginContainer(rest: string, depth: number): string | undefined {
     if (QUOTE.test(rest)) {
       const quote = { kind: 'quote' as const, blocks: [] }
@@ -104,7 +104,7 @@ class BlockReader {
     const [marked, number] = ITEM.exec(rest) ?? []
     if (marked === undefined || RULE.test(rest)) return undefined
     const isEmpty = rest.slice(marked.length).trim() === ''
-    // Only these interrupt a paragraph: `1999. It was good` may just be its next line.
+    // Only these interrupt a paragraph. `1999. It was good` may just be the paragraph's next line.
     if (this.#isParagraph(depth) && (isEmpty || (number !== undefined && Number(number) !== 1))) return undefined
     const inner = ' '.repeat(marked.length) + rest.slice(marked.length)
     const column = indentOf(inner)
@@ -122,7 +122,7 @@ class BlockReader {
     else this.#add({ kind: 'list', marker, start, items: [item] }, depth)
   }
 
-  /** Begins or changes a block that has no others in it. */
+  /** Begins or changes a block that contains no other blocks. */
   #beginLeaf(rest: string, depth: number): boolean {
     const isFar = indentOf(rest) >= CODE_INDENT
     if (isFar) {
@@ -149,7 +149,7 @@ class BlockReader {
     return true
   }
 
-  /** The line below a paragraph may make it a heading, or its last line the head of a table. */
+  /** The line below a paragraph may turn it into a heading, or turn its last line into the head of a table. */
   #endParagraph(rest: string): boolean {
     const lines = this.#leaf?.lines ?? []
     const underline = UNDERLINE.exec(rest)
@@ -166,7 +166,7 @@ class BlockReader {
     return true
   }
 
-  /** A line of words may continue with a paragraph inside containers that it has no marks of. */
+  /** A line of text may continue a paragraph inside containers for which it has no markers. */
   #addText(rest: string, depth: number): void {
     const text = rest.trim()
     if (this.#leaf?.kind === 'paragraph' && text !== '') return void this.#leaf.lines.push(text)
@@ -175,7 +175,7 @@ class BlockReader {
     else if (text !== '') this.#leaf = { kind: 'paragraph', lines: [text] }
   }
 
-  /** Whether a paragraph is open in the innermost container that the line has. */
+  /** Whether a paragraph is open in the innermost container that the line continues. */
   #isParagraph(depth: number): boolean {
     return this.#leaf?.kind === 'paragraph' && depth === this.#open.length
   }
@@ -185,7 +185,7 @@ class BlockReader {
     this.#open.at(-1)?.blocks.push(block)
   }
 
-  /** Closes the containers that the line does not have, and the block that is open. */
+  /** Closes the containers that the line doesn't continue, and the open block. */
   #close(depth: number, isLeafKept = false): void {
     if (!isLeafKept || depth < this.#open.length) this.#closeLeaf()
     this.#open = this.#open.slice(0, depth)
@@ -210,7 +210,7 @@ function blockOf(leaf: Leaf): Block {
   return { kind, head, rows: rows.map((row) => head.map((_, at) => row[at] ?? '')) }
 }
 
-/** Lines stay lines. A backslash at the end of one only says so. */
+/** Joins lines, keeping the line breaks. A backslash at the end of a line marks a line break and is removed. */
 function textOf(lines: readonly string[]): string {
   return lines.map((line, i) => (i < lines.length - 1 && line.endsWith('\\') ? line.slice(0, -1) : line)).join('\n')
 }
@@ -220,7 +220,7 @@ function withoutQuote(rest: string): string {
   return unindented(' '.repeat(mark.length) + rest.slice(mark.length), mark.length + 1)
 }
 
-/** The column at which the words of a line begin. A tab reaches to the next column that is a multiple of four. */
+/** The column at which a line's text begins. A tab goes to the next column that is a multiple of four. */
 function indentOf(line: string): number {
   let column = 0
   for (const letter of line) {
@@ -231,7 +231,9 @@ function indentOf(line: string): number {
   return column
 }
 
-/** Removes as many columns of indentation, if the line has them. Of a tab that reaches further, the rest stays as spaces. */
+/**
+ * Removes this many columns of indentation, if the line has them. If a tab goes further, its rest is kept as spaces.
+ */
 function unindented(line: string, columns: number): string {
   let column = 0
   let at = 0

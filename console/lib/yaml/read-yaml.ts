@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
 
-/** What is wrong in a text, and in which line. Lines are counted from 1. */
+/** An error in a text, and its line. Lines are counted from 1. */
 export class YamlError extends Error {
   readonly line: number
 
@@ -10,10 +10,10 @@ export class YamlError extends Error {
   }
 }
 
-/** What a text says, and the line of each value by its path: `tools.0.url`. */
+/** The value of a text, and the line of each value by its path, such as `tools.0.url`. */
 export type ReadYaml = { value: unknown; lines: Map<string, number> }
 
-/** Reads a text as `moorage deploy` reads a file: names are texts and stand once, and there are no anchors. */
+/** Reads a text the way `moorage deploy` reads a file: names are texts and can't repeat, and there are no anchors. */
 export function readYaml(text: string): ReadYaml {
   const lineCounter = new LineCounter()
   const lineAt = (offset: number) => lineCounter.linePos(offset).line
@@ -29,7 +29,7 @@ export function readYaml(text: string): ReadYaml {
   return { value: document.toJS() as unknown, lines }
 }
 
-/** What is missing is missing behind the last word, and not in the empty lines after it. */
+/** Something missing is reported after the last word, not in the empty lines that follow. */
 function placeOf(offset: number, text: string): number {
   const isBehind = /^[^\S\n]*(\n|$)/.test(text.slice(offset))
   return isBehind ? Math.max(0, text.slice(0, offset).trimEnd().length - 1) : offset
@@ -39,7 +39,7 @@ function refuseAnchor(line: number): never {
   throw new YamlError(line, 'Anchors and aliases are not supported: put a text that begins with & or * in quotes')
 }
 
-/** A value that has a name is found at its name, because a long text begins below it. */
+/** A value with a name gets the line of its name, because a long text begins below it. */
 function addLines(
   node: Node | null,
   path: string[],

@@ -1,9 +1,9 @@
 const PLAIN = /^[A-Za-z_/][\w ./@:+-]*$/
 const RESERVED = /^(true|false|null|yes|no|on|off|~)$|: |:$| $/i
-/** They hide text, or show it in another order than it is read by a program. */
+/** Characters that hide text, or show it in a different order than programs read it. */
 const HIDING = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
-/** A value as YAML, for people to read: an agent's definition, what two versions differ in. */
+/** A value as YAML for people to read, such as an agent's definition or the difference between two versions. */
 export function yamlText(value: unknown, indent = ''): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return '[]'

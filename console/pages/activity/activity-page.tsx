@@ -23,11 +23,11 @@ const DOORS: [door: Invocation['door'], label: string][] = [
   ['schedule', 'schedule'],
   ['console', 'console'],
 ]
-/** The parameters of the URL, and what they are called. */
+/** The URL's parameters and their labels. */
 const FILTERS = { agent: 'Agent', status: 'Status', door: 'Channel', user: 'User', session: 'Session' }
 const LIVE_MS = 3_000
 
-/** Invocations of every agent, the newest first; it is live. */
+/** The invocations of all agents, newest first. The list is live. */
 export function ActivityPage() {
   const { limit, offset, ...filters } = activityQuery()
   const query = { ...filters, limit, offset }

@@ -5,7 +5,7 @@ import { requestPath } from '../../lib/paths.ts'
 
 const LIMIT = 50
 
-/** The filters of the list, which its URL has, and which the page of a request keeps for its neighbours. */
+/** The list's filters, which are in its URL. The page of a request keeps them to find its neighbours. */
 export function activityQuery() {
   const [agent_id, status, door, user_id, session_id] = ['agent', 'status', 'door', 'user', 'session'].map(param)
   return {
@@ -18,7 +18,7 @@ export function activityQuery() {
   }
 }
 
-/** The page of a request, with the filters by which it was found. */
+/** The URL of a request's page, with the filters by which it was found. */
 export function requestInList(request_id: string, offset?: number): string {
   const query = new URLSearchParams(here.value.query)
   if (offset) query.set('offset', String(offset))

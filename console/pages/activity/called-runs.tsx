@@ -11,12 +11,12 @@ const LIVE_MS = 1_500
 
 type Props = { run: Invocation; names: ReadonlyMap<string, string> | undefined }
 
-/** Whether a run has called agents. One that has not ended may wait for those that it has called. */
+/** Whether a run has called agents. An active run may be waiting for runs that it called. */
 export function hasCalled({ steps, finished_at }: Invocation): boolean {
   return finished_at === null || steps.some((step) => step.kind === 'tool' && step.child)
 }
 
-/** The runs of agents that a run has called as tools, and what these have called, as a tree. */
+/** The runs that a run has called as tools, and the runs that those have called, as a tree. */
 export function CalledRuns({ run, names }: Props) {
   const { request_id } = run
   const called = useResource(

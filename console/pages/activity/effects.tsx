@@ -6,7 +6,7 @@ import { service } from '../../lib/service.ts'
 import { Status } from '../../ui/data/status.tsx'
 import { Failure } from '../../ui/failure.tsx'
 
-/** A run's memories and webhook deliveries. They are loaded when this is opened. */
+/** A run's memories and webhook deliveries. They are loaded when this section is opened. */
 export function Effects({ run: { agent_id, request_id } }: { run: Invocation }) {
   const [isOpen, setOpen] = useState(false)
   const left = useResource(isOpen ? `effects ${request_id}` : undefined, (signal) =>

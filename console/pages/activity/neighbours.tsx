@@ -8,10 +8,12 @@ import { Button } from '../../ui/button.tsx'
 import { activityQuery, requestInList } from './activity-query.ts'
 
 const PART = 100
-/** How many rows are searched for the run that is open. */
+/** How many rows are searched for the open run. */
 const SEARCHED = 1_000
 
-/** To the run before or after this one, among those that pass the filters of the list it was found in. */
+/**
+ * Links to the runs before and after this one, among those that match the filters of the list in which it was found.
+ */
 export function Neighbours({ request_id }: { request_id: string }) {
   const step = useAction(async (by: 1 | -1) => {
     const query = activityQuery()
@@ -35,8 +37,8 @@ export function Neighbours({ request_id }: { request_id: string }) {
 type Query = ReturnType<typeof activityQuery>
 
 /**
- * The position of a run in the list. New runs push it down, and a link may name no position at all: it is looked for from
- * its page on.
+ * The run's position in the list. New runs move it down, and a link may contain no position, so it is searched for
+ * starting from its page.
  */
 async function findPosition(request_id: string, query: Query): Promise<number | undefined> {
   for (let offset = query.offset; offset < query.offset + SEARCHED; ) {
@@ -44,7 +46,7 @@ async function findPosition(request_id: string, query: Query): Promise<number | 
     const i = rows.findIndex((run) => run.request_id === request_id)
     if (i >= 0) return offset + i
     if (rows.length === 0) return undefined
-    // A page of large rows has fewer of them than were asked for.
+    // A page with large rows contains fewer of them than requested.
     offset += rows.length
   }
   return undefined

@@ -9,7 +9,7 @@ import { Failure } from '../../ui/failure.tsx'
 
 const SHOWN = 200
 
-/** The lines that a run has written; they are there when it has ended. */
+/** A run's log entries. They exist once the run has ended. */
 export function RequestLog({ run, agent }: { run: Invocation; agent: string }) {
   const { agent_id, request_id, finished_at } = run
   const mayRead = may('getLogs')

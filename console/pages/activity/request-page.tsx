@@ -88,7 +88,7 @@ function Deeds({ run }: { run: Invocation }) {
   const { agent_id, request_id, status, message, attachments, context, environment } = run
   const isOver = ['completed', 'failed', 'cancelled'].includes(status)
   const again = useAction(async () => {
-    // Lists leave out what the request wanted its answer to be.
+    // Lists leave out which form the request wanted for its answer.
     const { output_wanted } = await service.invocations.get(agent_id, request_id)
     const begun = await service.agents.start(agent_id, {
       message,
@@ -183,7 +183,7 @@ function Request({ run, onChanged }: { run: Invocation; onChanged(): void }) {
   )
 }
 
-/** What it cost, with a link to each of its calls. */
+/** The run's cost, with a link to each of its model calls. */
 function RunCost({ run: { agent_id, request_id, cost_usd, created_at, finished_at } }: { run: Invocation }) {
   if (!may('getUsage')) return <Cost usd={cost_usd} />
   const to = new Date(Date.parse(finished_at ?? new Date().toISOString()) + 1).toISOString()

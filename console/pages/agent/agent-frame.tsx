@@ -15,7 +15,7 @@ import { Page } from '../../ui/page.tsx'
 import { TABS } from './tabs.ts'
 
 type Props = {
-  /** The name or the id, as the address has it. */
+  /** The name or ID, as in the URL. */
   name: string
   /** The tab's id in `tabs.ts`. */
   tab: string
@@ -24,11 +24,11 @@ type Props = {
   children(agent: Agent, resource: Resource<Agent>): ComponentChildren
 }
 
-/** What the tabs of an agent have in common: its name and state, and the way to the other tabs. */
+/** What an agent's tabs have in common: its name, its status, and the links to the other tabs. */
 export function AgentFrame({ name, tab, actions, api, children }: Props) {
   const agent = useResource(`agent ${name}`, (signal) => service.agents.get(name, { signal }))
   const tabs = useRef<HTMLElement>(null)
-  // On a phone the tabs are wider than the page: the one that is open must be seen.
+  // On a phone, the tabs are wider than the page, and the open one must be visible.
   useEffect(() => {
     tabs.current?.querySelector(`[data-tab="${tab}"]`)?.scrollIntoView({ inline: 'center', block: 'nearest' })
   }, [tab])
@@ -79,7 +79,7 @@ export function AgentFrame({ name, tab, actions, api, children }: Props) {
   )
 }
 
-/** The model, or for an agent that runs elsewhere its kind and where that is. */
+/** The model. For a remote agent, its kind and URL. */
 function whatAnswers({ kind, model, remote }: Agent): string {
   if (!remote) return [model].flat().join(', ')
   return 'a2a' in remote ? `A2A · ${new URL(remote.a2a).host}` : `${kind} · ${new URL(remote.url).host}`

@@ -2,7 +2,7 @@ import type { OperationId } from '../../../sdk/call.ts'
 
 type Tab = { id: string; label: string; needs: OperationId }
 
-/** The tabs of an agent; each is a page of its own in `routes.ts`. */
+/** An agent's tabs. Each is a separate page in `routes.ts`. */
 export const TABS: Tab[] = [
   { id: '', label: 'Playground', needs: 'getAgent' },
   { id: 'deployments', label: 'Deployments', needs: 'listDeployments' },

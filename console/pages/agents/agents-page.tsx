@@ -83,7 +83,7 @@ export function AgentsPage({ loadForm }: { loadForm(): Promise<DialogForm> }) {
   )
 }
 
-/** Loaded when it is opened, because few visits of this page need it. */
+/** Loaded when it is opened, because it is rarely needed. */
 function NewAgent({ loadForm }: { loadForm(): Promise<DialogForm> }) {
   const [dialog, setDialog] = useState<{ Form: DialogForm }>()
   useEffect(() => {
@@ -94,7 +94,7 @@ function NewAgent({ loadForm }: { loadForm(): Promise<DialogForm> }) {
   return dialog ? <dialog.Form onClose={closeDialog} /> : null
 }
 
-/** Three commands, and an agent answers. */
+/** Three commands with which an agent answers. */
 function NoAgents() {
   return (
     <Empty title="No agents yet">

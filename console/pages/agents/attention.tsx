@@ -7,7 +7,7 @@ import { may } from '../../lib/session-state.ts'
 import { counted, percentText } from '../../lib/text/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 
-/** A budget is near its limit from this share on. */
+/** From this share on, a budget is shown as nearly used up. */
 const NEARLY = 0.8
 const MOST_AGENTS = 3
 const MOST_FOUND = 100
@@ -16,7 +16,7 @@ export type OverviewPage = { data: AgentOverview[]; pagination: Pagination }
 
 type AttentionItem = { text: string; to: string }
 
-/** What a person should look at. There is nothing to see while all is well. */
+/** What a person should look at. Shows nothing while everything is fine. */
 export function Attention({ agents }: { agents: OverviewPage }) {
   const areAll = agents.data.length === agents.pagination.total
   const found = useResource(`attention ${areAll}`, (signal) => loadNeeds(signal, areAll), { everyMs: 30_000 })

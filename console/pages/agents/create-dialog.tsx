@@ -21,7 +21,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
   const [typed, setTyped] = useState<string>()
   const [address, setAddress] = useState<string>()
   const [secret, setSecret] = useState<string>()
-  // Loaded when the dialog opens: the examples are long texts.
+  // Loaded when the dialog opens, because the examples are long texts.
   const gallery = useResource('gallery', () => import('../../../gallery/gallery.ts')).data?.GALLERY ?? []
   const example = gallery.find((one) => one === start)
   const template = TEMPLATES.find((one) => one === start)
@@ -36,7 +36,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
         that requires no model.
       </>
     )
-  // Back leads to the list, not to the dialog.
+  // Going back leads to the list instead of the dialog.
   const open = () => go(agentPath(name.trim()), { replace: true })
   const action = useAction(async () => {
     const shown = example && (await installExample(example, name.trim(), address?.replace(/\/$/, '')))

@@ -9,30 +9,30 @@ import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import type { OverviewPage } from './attention.tsx'
 
-/** The first start of a service creates this agent and one key by itself. */
+/** The first start of a service creates this agent and one key. */
 const DEMO_AGENT = 'hello'
 const KEYS_AT_FIRST = 1
 
 const STORED = 'first-steps'
-/** A page asks for three things at most when it is opened. What is shown instead of the steps comes later. */
+/** A page makes at most three requests when it is opened. What replaces the steps is loaded later. */
 const LATER_MS = 2_000
 
 const STEPS: OperationId[] = ['setProvider', 'createAgent', 'invokeAgent', 'createKey']
 
-/** In this browser, all steps were seen done or the card was dismissed; or the reader can do none of them. */
+/** Whether this browser has already seen all steps done or dismissed the card, or the reader can't do any of them. */
 export function hasDoneFirstSteps(): boolean {
   return localStorage.getItem(STORED) !== null || !STEPS.some(may)
 }
 
-/** A step that the reader cannot do is not asked about. */
+/** Steps that the reader can't do aren't checked. */
 const mayAll = (...operations: OperationId[]) => operations.every(may)
 
 type Step = { title: string; about: string; action: string; to: string; needs: OperationId; isDone: boolean }
 
-/** What a new service needs before it is useful. The card goes when all of it is done. */
+/** What a new service needs before it is useful. The card disappears when everything is done. */
 export function FirstSteps({ agents, onOver }: { agents: OverviewPage; onOver(): void }) {
   const isInUse = agents.data.some(({ requests }) => requests > 0)
-  // Who has no agent yet has not tried it.
+  // Someone who has no agent of their own hasn't tried it yet.
   const mayHaveRun = !isInUse && hasOwn(agents) && may('invokeAgent')
   const done = useResource(`first steps ${isInUse} ${mayHaveRun}`, async (signal) => {
     const none = { pagination: { total: 0 } }
@@ -49,7 +49,7 @@ export function FirstSteps({ agents, onOver }: { agents: OverviewPage; onOver():
   })
   const steps = done.data ? stepsOf(agents, done.data).filter(({ needs }) => may(needs)) : []
   const isOver = done.data !== undefined && steps.every(({ isDone }) => isDone)
-  // If it cannot be known what is done, the page does without the steps this time.
+  // If it can't be determined what is done, the steps aren't shown this time.
   const isUnknown = done.error !== undefined && done.data === undefined
   useEffect(() => {
     if (isUnknown) onOver()

@@ -7,7 +7,7 @@ export type Template = {
   definition: Omit<CreateAgent, 'name'>
 }
 
-/** Definitions that a new agent can start from. All but the first work at once, without a model provider. */
+/** Definitions from which a new agent can start. All but the first work immediately, without a model provider. */
 export const TEMPLATES: Template[] = [
   {
     id: 'model',

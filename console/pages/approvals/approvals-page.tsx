@@ -14,10 +14,10 @@ import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
 
 const LIMIT = 20
-/** The value of `status` in the URL that shows everything. Without a value, the page shows what waits. */
+/** The value of `status` in the URL that shows everything. Without `status`, the page shows pending approvals. */
 const EVERYTHING = 'any'
 
-/** What waits for a person, decided in place; and what was decided. */
+/** Pending approvals, which can be decided here, and past decisions. */
 export function ApprovalsPage() {
   const status = param('status') ?? 'pending'
   const query = {

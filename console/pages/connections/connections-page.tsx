@@ -28,7 +28,7 @@ const VIEWS = [
   },
 ] as const
 
-/** What agents use outside: who answers for their models, and the secrets that their tools send. */
+/** The external services that agents use: model providers, and the secrets that tools send. */
 export function ConnectionsPage() {
   const choices = VIEWS.filter(({ needs }) => may(needs))
   const chosen = choices.find(({ value }) => value === param('view')) ?? choices[0]

@@ -8,7 +8,7 @@ import { Status } from '../../ui/data/status.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 
-/** Has a model of the provider answer one short message: this tests its key, too. */
+/** Has one of the provider's models answer a short message, which also tests the key. */
 export function ModelTest({ name }: { name: string }) {
   const { data } = useResource(`provider models ${name}`, (signal) => service.providers.models(name, { signal }))
   const [typed, setTyped] = useState<string | undefined>(undefined)

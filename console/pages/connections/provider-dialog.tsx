@@ -20,21 +20,21 @@ const KINDS: { type: Provider['type']; title: string; about: string; name: strin
 
 type Props = { provider: Provider | undefined; onClose(): void; onSaved(): void }
 
-/** Sets a provider, and asks it at once for its models. */
+/** Sets a provider, and then requests its list of models. */
 export function ProviderDialog({ provider, onClose, onSaved }: Props) {
   const [name, setName] = useState(provider?.name ?? '')
   const [values, setValues] = useState(() => valuesOf(provider))
   const [key, setKey] = useState('')
   const [isKeyless, setKeyless] = useState(false)
   const [tested, setTested] = useState<ProviderTest | undefined>(undefined)
-  // A new one that was saved is changed by the next save.
+  // Once a new provider is saved, the next save changes it.
   const [saved, setSaved] = useState(provider?.name)
   const mergeWith = useMerge(valuesOf(provider))
   const save = useAction(async () => {
     setTested(undefined)
     if (saved !== name.trim()) await requireFree(name.trim())
     const body = bodyOf(provider ? await mergeWith(values, provider.name) : values)
-    // Without `api_key` the service keeps the one that it has.
+    // Without `api_key`, the service keeps the current key.
     const api_key = isKeyless ? null : key.trim() || undefined
     await service.providers.set(name.trim(), api_key === undefined ? body : { ...body, api_key })
     setSaved(name.trim())
@@ -177,7 +177,7 @@ async function requireFree(name: string): Promise<void> {
   }
 }
 
-/** A provider is set as a whole. What the reader has changed is put onto it as it is now. */
+/** A provider is set as a whole, so the reader's changes are applied to its current values. */
 function useMerge(opened: Values): (wanted: Values, name: string) => Promise<Values> {
   const saveChanges = useChanges(opened)
   return async (wanted, name) => {

@@ -8,7 +8,10 @@ import { Status } from '../../ui/data/status.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { ModelTest } from './model-test.tsx'
 
-/** Whether the provider can be reached: it is asked for its models. Only an answer of a model proves that its key is right. */
+/**
+ * Whether the provider can be reached, tested by requesting its list of models. Only a model's answer proves that the
+ * key is correct.
+ */
 export function ProviderState({ name }: { name: string }) {
   const [isTesting, setTesting] = useState(false)
   const { data, isLoading, reload } = useResource(

@@ -14,7 +14,7 @@ import { Empty } from '../../ui/empty.tsx'
 import { ProviderDialog } from './provider-dialog.tsx'
 import { ProviderState } from './provider-state.tsx'
 
-/** Who answers for the models of agents. */
+/** The providers of the agents' models. */
 export function ProvidersView() {
   const query = pageQuery(25, 'name')
   const [edited, setEdited] = useState<Provider | undefined>(undefined)

@@ -12,7 +12,7 @@ import { alreadyThere } from './already-there.ts'
 
 type Props = { secret: Secret | undefined; onClose(): void; onSaved(): void }
 
-/** Sets a secret. Its value goes to the service and never comes back. */
+/** Sets a secret. Its value is sent to the service and never returned. */
 export function SecretDialog({ secret, onClose, onSaved }: Props) {
   const [name, setName] = useState(secret?.name ?? '')
   const [value, setValue] = useState('')
@@ -20,7 +20,7 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
   const saveChanges = useChanges({ hosts: secret?.hosts ?? [] })
   const save = useAction(async () => {
     let wanted = { hosts: hostsIn(hosts) }
-    // A secret is set as a whole: hosts that the reader has not changed stay as they are now.
+    // A secret is set as a whole, so hosts that the reader hasn't changed are taken from its current value.
     for await (const now of may('listSecrets') ? service.secrets.list({ limit: 100, sort: 'name' }) : []) {
       if (now.name !== name.trim()) continue
       if (!secret) throw alreadyThere('secret', now.name)
@@ -80,7 +80,7 @@ function hostsIn(text: string): string[] {
   return text.split(/[\s,]+/).flatMap((host) => (host ? [hostOf(host)] : []))
 }
 
-/** People paste the whole address. */
+/** Reads a host, because people paste whole URLs. */
 function hostOf(text: string): string {
   return URL.canParse(text) && text.includes('://') ? new URL(text).host : text.toLowerCase()
 }

@@ -14,7 +14,7 @@ import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { SecretDialog } from './secret-dialog.tsx'
 
-/** What tools send in headers. Names and hosts are shown, values never. */
+/** The secrets that tools send in headers. Names and hosts are shown, but never values. */
 export function SecretsView() {
   const query = pageQuery(25, 'name')
   const [edited, setEdited] = useState<Secret | undefined>(undefined)

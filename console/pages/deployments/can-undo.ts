@@ -1,8 +1,8 @@
 import type { Deployment, Pagination } from '../../../sdk/client.ts'
 
 /**
- * Whether a rollback has anything to return to: what was served before with another version, and was not rolled back
- * itself. Where not every earlier deployment is listed, the service is left to say.
+ * Whether a rollback has something to return to: an earlier deployment of another version that wasn't rolled back
+ * itself. If not all earlier deployments are listed, the service decides.
  */
 export function canUndo(
   active: Deployment,

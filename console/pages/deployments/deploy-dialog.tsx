@@ -13,7 +13,7 @@ import { nextLabel } from './next-label.ts'
 
 type Props = { agent: Agent; serving: Deployment[]; onClose(): void; onDone(): void; onConflict(): void }
 
-/** Deploys the working copy under a new label, after it has shown what that changes. */
+/** Deploys the draft under a new label, after showing what that changes. */
 export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Props) {
   const [environment, setEnvironment] = useState('production')
   const current = serving.find((deployment) => deployment.environment === environment)
@@ -21,7 +21,7 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
   const earlier = useResource(`labels ${agent.id}`, (signal) =>
     service.deployments.list(agent.id, { limit: 100 }, { signal }),
   )
-  // What a rollback serves again is older than the labels that were made since.
+  // The labels that a rollback serves again are older than others that were created since.
   const made = earlier.data?.data.filter(({ rollback_of }) => rollback_of === null)
   const version = typed ?? (made ? nextLabel(made.map((deployment) => deployment.version)) : '')
   const isProposing = version === '' && earlier.isLoading
@@ -34,7 +34,7 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
   const action = useAction(async () => {
     const body = { environment, version: version.trim(), message: message.trim() || null, digest: agent.digest }
     const deployed = await service.deployments.create(agent.id, body).catch((error: MoorageError) => {
-      // The next try deploys the working copy as it is then, after the reader has seen what that changes.
+      // The next attempt deploys the draft as it is then, after the reader has seen the changes.
       if (error.code === 'conflict') onConflict()
       throw error
     })
@@ -101,7 +101,7 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
   )
 }
 
-/** It is deployed. What will fail is shown until the reader has seen it. */
+/** Warnings about a finished deployment. They stay until the reader has seen them. */
 function Warnings({ title, warnings, onDone }: { title: string; warnings: string[]; onDone(): void }) {
   return (
     <Dialog title={title} onClose={onDone} isWide>
@@ -124,7 +124,7 @@ function Warnings({ title, warnings, onDone }: { title: string; warnings: string
   )
 }
 
-/** The agent has more fields than a deployment keeps. */
+/** The agent's fields that a deployment contains. */
 function partsOf(agent: Agent, kept: object): object {
   return Object.fromEntries(Object.keys(kept).map((name) => [name, agent[name as keyof Agent]]))
 }

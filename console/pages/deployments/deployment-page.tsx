@@ -13,7 +13,7 @@ import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Changes } from './changes.tsx'
 
-/** One deployment, for those who have its id: what it serves, and what it changed. */
+/** One deployment, for readers who have its ID: what it serves, and what it changed. */
 export function DeploymentPage({ params: { deployment: id = '' } }: { params: Params }) {
   const found = useResource(`deployment ${id}`, (signal) => service.deployments.find(id, { signal }))
   const names = useAgentNames()

@@ -1,4 +1,4 @@
-/** `v1.4.0` is followed by `v1.4.1`: the last number of the newest label goes up until the label is free. */
+/** `v1.4.0` is followed by `v1.4.1`: the last number of the newest label is increased until the label is free. */
 export function nextLabel(newestFirst: string[]): string {
   const known = new Set(newestFirst)
   let label = newestFirst[0] ?? 'v0'

@@ -8,7 +8,7 @@ import { Failure } from '../../ui/failure.tsx'
 
 type Props = { agent: Agent; deployment: Deployment; serving: Deployment[]; onClose(): void; onDone(): void }
 
-/** Deploys a version again that was rolled back. A rollback does not lead there: it skips what was rolled back. */
+/** Deploys a version that was rolled back. A rollback can't do this, because it skips what was rolled back. */
 export function ReturnDialog({ agent, deployment: { id, environment, version }, serving, onClose, onDone }: Props) {
   const current = serving.find((active) => active.environment === environment)
   const compared = useResource(current && `return to ${id} from ${current.id}`, (signal) =>

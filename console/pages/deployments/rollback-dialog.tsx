@@ -12,7 +12,7 @@ import { Icon } from '../../ui/icon.tsx'
 
 type Props = { agent: Agent; deployment: Deployment; onClose(): void; onDone(): void }
 
-/** Shows what is served and what will be, says what stays as it is, and offers the way back. */
+/** Shows what is served now and what will be served, says what stays the same, and offers an undo. */
 export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
   const { id, environment } = deployment
   const [message, setMessage] = useState('')

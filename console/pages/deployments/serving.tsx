@@ -1,7 +1,7 @@
 import type { Agent, Deployment } from '../../../sdk/client.ts'
 import { Ago } from '../../ui/data/time.tsx'
 
-/** What each environment serves now. */
+/** The version that each environment serves. */
 export function Serving({ active, agent }: { active: Deployment[] | undefined; agent: Agent }) {
   if (!active || active.length === 0) return null
   return (

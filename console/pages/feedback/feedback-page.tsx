@@ -15,7 +15,7 @@ import { ChoiceFilter, FiltersOn, TextFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
 
 const LIMIT = 50
-/** The parameters of the URL, and what they are called. */
+/** The URL's parameters and their labels. */
 const FILTERS = {
   agent: 'Agent',
   version: 'Version',
@@ -26,7 +26,7 @@ const FILTERS = {
 }
 const SCORES = { bad: { score_below: 0 }, good: { score_above: 0 } }
 
-/** What users and applications say about answers, the newest first. */
+/** What users and applications say about answers, newest first. */
 export function FeedbackPage() {
   const query = {
     ...pageQuery(LIMIT, '-created_at'),

@@ -15,7 +15,7 @@ import { Picture } from '../../ui/files/picture.tsx'
 
 type Props = { id: string; onClose(): void; onDelete(file: StoredFile): void }
 
-/** One file: its picture, if it is one that browsers may show, and what is known of it. */
+/** One file: its image, if browsers can show it safely, and its details. */
 export function FileDialog({ id, onClose, onDelete }: Props) {
   const { data: file, error, reload } = useResource(`file ${id}`, (signal) => service.files.get(id, { signal }))
   return (

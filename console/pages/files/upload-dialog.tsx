@@ -7,7 +7,7 @@ import { DropArea, FilePicker } from '../../ui/files/file-picker.tsx'
 import { UploadChips } from '../../ui/files/upload-chips.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 
-/** Files are uploaded when they are picked. */
+/** Files are uploaded as soon as they are picked. */
 export function UploadDialog({ onClose, onChanged }: { onClose(): void; onChanged(): void }) {
   const [user, setUser] = useState(param('user') ?? '')
   const uploads = useUploads(user.trim() || undefined)

@@ -14,7 +14,7 @@ import { Field, Select } from '../../ui/forms/field.tsx'
 type Roles = Self['roles']
 
 type Props = {
-  /** A key of the person who is signed in, not of a service. */
+  /** Set if the key belongs to the person who is signed in, not to a service. */
   isOwn: boolean
   onClose(): void
   onCreated(key: KeyWithSecret): void
@@ -138,7 +138,7 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
   )
 }
 
-/** The role that holds exactly these permissions; empty if none does. */
+/** The role with exactly these permissions, or empty if there is none. */
 function roleOf(permissions: Permission[], roles: Roles): string {
   const isSame = (held: Permission[]) =>
     held.length === permissions.length && held.every((one) => permissions.includes(one))

@@ -1,7 +1,9 @@
-/** A square is dark, light, or not filled yet. The first index is the row. */
+/** The squares of a QR code: dark, light, or not filled yet. The first index is the row. */
 type Squares = (boolean | undefined)[][]
 
-/** How a version protects what it says, at the level L: words of each block that correct errors, and blocks. */
+/**
+ * The error correction of each version at level L: the number of correcting words per block, and the number of blocks.
+ */
 const CORRECTING = [
   7, 10, 15, 20, 26, 18, 20, 24, 30, 18, 20, 24, 26, 30, 22, 24, 28, 30, 28, 28, 28, 28, 30, 30, 26, 28, 30, 30, 30, 30,
   30, 30, 30, 30, 30, 30, 30, 30, 30, 30,
@@ -11,10 +13,10 @@ const BLOCKS = [
   20, 21, 22, 24, 25,
 ]
 
-/** Says that the level is L and the mask is 0. Scanners read every mask, so the best one is not looked for. */
+/** Declares level L and mask 0. Scanners can read every mask, so the best one isn't determined. */
 const FORMAT = 0x77c4
 
-/** A QR code of the text, as bytes, in the smallest version (ISO/IEC 18004) that has room for it. */
+/** Encodes the text as bytes in a QR code of the smallest version (ISO/IEC 18004) that is large enough. */
 export function encodeQr(text: string): boolean[][] {
   const bytes = new TextEncoder().encode(text)
   for (let version = 1; version <= CORRECTING.length; version++) {
@@ -30,7 +32,7 @@ export function encodeQr(text: string): boolean[][] {
   throw new RangeError('The text is too long for a QR code')
 }
 
-/** The kind "bytes", the length, the bytes and an end are written in digits of 4 bits, and filled up. */
+/** The mode "bytes", the length, the bytes and an end marker, written in digits of 4 bits and padded. */
 function wordsOf(bytes: Uint8Array, digits: number, length: number): number[] {
   const hex = (value: number, width = 2) => value.toString(16).padStart(width, '0')
   const text = `4${hex(bytes.length, digits)}${Array.from(bytes, (byte) => hex(byte)).join('')}0`
@@ -41,7 +43,10 @@ function wordsOf(bytes: Uint8Array, digits: number, length: number): number[] {
 
 type Layout = { room: number; correcting: number; blocks: number }
 
-/** Each block gets the words that correct it. Then the first words of all blocks are written, then the second … */
+/**
+ * Adds the correcting words to each block. Then the first words of all blocks are written, then the second words, and
+ * so on.
+ */
 function interleave(words: number[], { room, correcting, blocks }: Layout): number[] {
   const short = Math.floor(room / blocks) - correcting
   const firstLong = blocks - (room % blocks)
@@ -54,7 +59,7 @@ function interleave(words: number[], { room, correcting, blocks }: Layout): numb
   return [...columns(data, short + 1), ...columns(checks, correcting)]
 }
 
-/** A product in the field of Reed and Solomon's code. */
+/** A product in the Galois field of the Reed–Solomon code. */
 function times(a: number, b: number): number {
   let product = 0
   for (let bit = 7; bit >= 0; bit--) {
@@ -84,7 +89,7 @@ function remainderOf(words: number[], divisor: number[]): number[] {
   return rest
 }
 
-/** What every code of a version has, whatever it says. */
+/** The squares that are the same in every code of a version. */
 function patternsOf(version: number): Squares {
   const size = version * 4 + 17
   const squares: Squares = Array.from({ length: size }, () => Array(size).fill(undefined))
@@ -111,7 +116,7 @@ function patternsOf(version: number): Squares {
   const bit = (bits: number, i: number) => ((bits >>> i) & 1) === 1
   for (let i = 0; i < 15; i++) {
     const isDark = bit(FORMAT, i)
-    // Around the first corner the squares that count the rows and columns are left out.
+    // Around the first corner, the squares of the timing patterns are skipped.
     set(i < 8 ? 8 : i === 8 ? 7 : 14 - i, i > 7 ? 8 : i < 6 ? i : i + 1, isDark)
     set(i < 8 ? size - 1 - i : 8, i < 8 ? 8 : size - 15 + i, isDark)
   }
@@ -128,7 +133,7 @@ function patternsOf(version: number): Squares {
   return squares
 }
 
-/** Where the small squares are by which scanners straighten the picture, in both directions. */
+/** The positions of the alignment patterns, by which scanners straighten the image, in both directions. */
 function spotsOf(version: number, size: number): number[] {
   if (version === 1) return []
   const count = Math.floor(version / 7) + 2
@@ -136,7 +141,7 @@ function spotsOf(version: number, size: number): number[] {
   return [6, ...Array.from({ length: count - 1 }, (_, i) => size - 7 - i * step)]
 }
 
-/** Writes the words into what is free: two columns at a time from the right, up and down in turn. */
+/** Writes the words into the free squares: two columns at a time from the right, alternating up and down. */
 function fill(squares: Squares, words: number[]): boolean[][] {
   const size = squares.length
   let at = 0

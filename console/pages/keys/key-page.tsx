@@ -20,7 +20,7 @@ import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 import { SecondFactor } from './second-factor.tsx'
 
-/** How long the old secret works after a rotation. */
+/** How long the old secret stays valid after a rotation. */
 const GRACE_SECONDS = 3_600
 
 export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
@@ -62,12 +62,12 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
           action="Rotate key"
           onClose={close}
           work={async () => {
-            // The reader's own session ends with the old secret, perhaps before the answer is here.
+            // The reader's own session ends with the old secret, possibly before the reply arrives.
             const letGo = holdPage()
             try {
               setRotated(await service.keys.rotate(id, { grace_period_seconds: GRACE_SECONDS }))
             } finally {
-              // By then the dialog with the secret holds the page itself.
+              // By then, the dialog with the secret keeps the page.
               setTimeout(letGo)
             }
           }}
@@ -138,7 +138,7 @@ function KeyFacts({ of: key }: { of: Key }) {
   )
 }
 
-/** Where there is one project only, it is not spoken of. */
+/** The project isn't mentioned if there is only one. */
 function projectText(project_id: string | null): string | undefined {
   if (projects.value.length === 0) return undefined
   return project_id === null ? 'all projects' : projects.value.find(({ id }) => id === project_id)?.name

@@ -26,7 +26,7 @@ import { CreateKeyDialog } from './create-key-dialog.tsx'
 
 const LIMIT = 25
 
-/** It is said only where there are others. */
+/** Mentioned only if there are other projects. */
 const isOfAllProjects = (project_id: string | null) => project_id === null && projects.value.length > 0
 
 const columnsOf = (nameOf: (agent_id: string) => string, isOwn: boolean): Column<Key>[] => [
@@ -59,7 +59,7 @@ const columnsOf = (nameOf: (agent_id: string) => string, isOwn: boolean): Column
   },
 ]
 
-/** Where people make keys of their own, each key says whose it is. */
+/** If people can create personal keys, each key shows its owner. */
 const OWNER: Column<Key> = {
   title: 'Owner',
   cell: ({ person_id, person_name }) =>
@@ -71,7 +71,7 @@ const VIEWS = [
   { value: 'own', label: 'My keys' },
 ]
 
-/** The keys of the project, and those that a person has made for themselves. */
+/** The project's keys, and people's personal keys. */
 export function KeysPage() {
   const hasChoice = may('listKeys') && may('listPersonalKeys')
   const isOwn = !may('listKeys') || (hasChoice && param('view') === 'own')

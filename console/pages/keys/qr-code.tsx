@@ -1,9 +1,9 @@
 import { encodeQr } from './encode-qr.ts'
 
-/** How many empty squares a scanner needs around it. */
+/** How many empty squares a scanner needs around the code. */
 const BORDER = 2
 
-/** A QR code, always black on white: scanners want it so, in a dark console too. */
+/** A QR code. It is always black on white because scanners need that, even in a dark console. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const squares = encodeQr(text)
   const path = squares.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('')

@@ -14,7 +14,7 @@ import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { QrCode } from './qr-code.tsx'
 
-/** Whether the key needs a one-time code, and the way to give it one. */
+/** Whether the key has a second factor, and the way to add one. */
 export function SecondFactor({ key_id }: { key_id: string }) {
   const [enrolled, setEnrolled] = useState<NewKeyFactor>()
   const [isRemoving, setRemoving] = useState(false)

@@ -14,7 +14,7 @@ export type LogQuery = {
 
 const PAGE = 200
 const POLL_MS = 1_500
-/** How many are read at once of what has come. */
+/** How many new entries are read at once. */
 const NEWS = 1_000
 
 export async function readPage(agent: string, query: LogQuery, signal?: AbortSignal): Promise<LogPage> {
@@ -29,14 +29,14 @@ type LogFollower = {
   showError(error: MoorageError): void
 }
 
-/** Shows the newest page, and while the log is live what comes. Returns a function that ends it. */
+/** Shows the newest page and, while the log is live, new entries. Returns a function that stops this. */
 export function followLog(agent: string, query: LogQuery, following: LogFollower): () => void {
   const { isLive, showFirst, showNews, showError } = following
   const life = new AbortController()
   const { signal } = life
   let timer: ReturnType<typeof setTimeout> | undefined
   let isFirst = true
-  // The position in the log behind which everything is new. It is asked for before the first page: nothing is missed.
+  // The position in the log after which everything is new. It is requested before the first page, so nothing is missed.
   let position = 'latest'
   const readNews = async (after: string, limit: number) => {
     const { data, pagination } = await service.logs.list(agent, { ...query, after, limit }, { signal })

@@ -3,12 +3,12 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { LogEntry } from '../../../sdk/client.ts'
 import { LogLine } from '../../ui/data/log-line.tsx'
 
-/** Lines are in the page when they are as near to the window as this. */
+/** How near to the window lines must be to be added to the page. */
 const NEAR = '1000px'
 
 type Props = { entries: LogEntry[]; root: RefObject<HTMLElement | null> }
 
-/** Some lines in a row. Far from the window they are not in the page, and an empty space has their height. */
+/** A block of consecutive lines. Far from the window, an empty space of the same height replaces them. */
 export function LogBlock({ entries, root }: Props) {
   const element = useRef<HTMLDivElement>(null)
   const [space, setSpace] = useState<number | undefined>(undefined)

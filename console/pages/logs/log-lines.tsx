@@ -6,15 +6,15 @@ import { LogBlock } from './log-block.tsx'
 import type { Tail } from './log-tail.ts'
 
 const NEAR_PX = 40
-/** Older lines are asked for before the reader has reached the first one. */
+/** Older lines are loaded before the reader has reached the first line. */
 const OLDER_PX = 600
 const STOPPED_MS = 250
-/** Lines of one block come into the page, and go, together. */
+/** The lines of a block are added to the page and removed together. */
 const BLOCK = 50
 
 /**
- * The lines. They follow the end; when the reader scrolls up they stay, and what comes meanwhile is counted. Older lines
- * come by themselves. The URL has the line at which the reader has stopped.
+ * The lines. They follow the end of the log. If the reader scrolls up, they stay, and new lines are counted. Older
+ * lines are loaded automatically. The URL contains the line at which the reader has stopped.
  */
 export function LogLines({ tail }: { tail: Tail }) {
   const list = useRef<HTMLDivElement>(null)
@@ -26,7 +26,7 @@ export function LogLines({ tail }: { tail: Tail }) {
   const toEnd = () => {
     if (list.current) list.current.scrollTop = list.current.scrollHeight
   }
-  // What comes before the first line must not move the lines that are looked at.
+  // Lines added before the first line must not move the visible lines.
   useLayoutEffect(() => {
     const log = list.current as HTMLDivElement
     if (!lastRead) toEnd()
@@ -73,7 +73,7 @@ export function LogLines({ tail }: { tail: Tail }) {
   )
 }
 
-/** Blocks keep their lines when `older` lines are put before them. */
+/** Splits lines into blocks. Blocks keep their lines when `older` lines are added before them. */
 function blocksOf(entries: LogEntry[], older: number): { id: number; lines: LogEntry[] }[] {
   const first = Math.floor(-older / BLOCK)
   const blocks: { id: number; lines: LogEntry[] }[] = []
@@ -84,7 +84,7 @@ function blocksOf(entries: LogEntry[], older: number): { id: number; lines: LogE
   return blocks
 }
 
-/** The time of the last line in the window. */
+/** The time of the last visible line. */
 function lastSeen(log: HTMLElement | null): string | undefined {
   if (!log) return undefined
   const { left, width, bottom } = log.getBoundingClientRect()

@@ -5,22 +5,22 @@ import type { LogPage, OlderLines } from './log-page.ts'
 import { mergeEntries } from './merge-entries.ts'
 
 export type Tail = {
-  /** Oldest first; undefined before the first are there. */
+  /** Oldest first. Undefined until the first entries are loaded. */
   entries: LogEntry[] | undefined
   error: MoorageError | undefined
   hasOlder: boolean
-  /** How many lines have come before those that were loaded first. */
+  /** How many lines were added before those that were loaded first. */
   older: number
   loadOlder(): void
   reload(): void
 }
 
-/** How many lines are kept; the oldest go when more come. */
+/** How many lines are kept. The oldest ones are dropped when more arrive. */
 const MAX_LINES = 100_000
 
 type TailState = { entries?: LogEntry[]; error?: MoorageError; olderThan?: string | undefined; older?: number }
 
-/** The log of an agent, and while it is live what comes. */
+/** An agent's log and, while it is live, new entries. */
 export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tail {
   const [loaded, setLoaded] = useState<TailState>({})
   const [asked, setAsked] = useState(0)
@@ -30,7 +30,7 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   const olderThan = useRef<OlderLines | undefined>(undefined)
   const isLoadingOlder = useRef(false)
   const loadedKey = useRef('')
-  // What was shown until now may be another log.
+  // The entries shown until now may belong to another log.
   const showError = (error: MoorageError) =>
     setLoaded((before) => ({ ...(loadedKey.current === key && before), error }))
 
@@ -52,9 +52,9 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
     if (!olderThan.current || isLoadingOlder.current) return
     isLoadingOlder.current = true
     try {
-      // Entries that come twice are merged.
+      // Entries that are read twice are merged.
       const page = await readPage(agent, { ...query, ...olderThan.current })
-      // The reader may have chosen other lines meanwhile.
+      // The reader may have selected other lines in the meantime.
       if (shown.current !== key) return
       olderThan.current = page.older
       setLoaded(({ entries: known = [], older = 0 }) => {

@@ -41,7 +41,7 @@ function useLogQuery(): LogQuery {
 }
 
 function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
-  // The line at which the reader had stopped when the page was left: the log ends there until newer lines are wanted.
+  // The line at which the reader had stopped when leaving the page. The log ends there until newer lines are requested.
   const [until, setUntil] = useState(param('until'))
   const isLive = param('live') !== 'off' && !until
   const tail = useLogTail(name, until ? { ...query, end_time: after(until) } : query, isLive)
@@ -120,12 +120,12 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
   )
 }
 
-/** The end of a range is not in it. */
+/** The end of a range is exclusive. */
 function after(time: string): string {
   return new Date(Date.parse(time) + 1).toISOString()
 }
 
-/** One JSON object a line, as the service gave them. */
+/** Saves one JSON object per line, as the service returned them. */
 function download(agent: string, entries: object[]): void {
   const lines = new Blob(
     entries.map((entry) => `${JSON.stringify(entry)}\n`),

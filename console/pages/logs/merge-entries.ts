@@ -1,14 +1,14 @@
 import type { LogEntry } from '../../../sdk/client.ts'
 
 /**
- * Adds entries to those that are known, oldest first. The same may be read twice. An entry is stored when its run ends,
- * so a new one may be older than a known one. Of one millisecond, those of an older page come first.
+ * Adds entries to the known ones, oldest first. The same entry may be read twice. An entry is stored when its run ends,
+ * so a new one may be older than a known one. Among entries of the same millisecond, those of an older page come first.
  */
 export function mergeEntries(known: LogEntry[], read: LogEntry[], { isOlder = false } = {}): LogEntry[] {
   const ordered = read.toSorted(byTime)
   const [from, to] = [ordered[0]?.timestamp, ordered.at(-1)?.timestamp]
   if (from === undefined || to === undefined) return known
-  // Only what is as old as the entries that were read is compared with them.
+  // Only known entries that are as old as the new ones are compared with them.
   const first = known.findLastIndex(({ timestamp }) => timestamp < from) + 1
   const after = known.findIndex(({ timestamp }, i) => i >= first && timestamp > to)
   const end = after < 0 ? known.length : after

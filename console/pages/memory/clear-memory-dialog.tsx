@@ -5,7 +5,7 @@ import { counted } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 
-/** Clears what the filters show: a user, a session, or everything. */
+/** Clears what the filters select: a user, a session, or everything. */
 export function ClearMemoryDialog({ agent, onClose, onDone }: { agent: Agent; onClose(): void; onDone(): void }) {
   const [user_id, session_id] = [param('user'), param('session')]
   const whose = [user_id && `of the user ${user_id}`, session_id && `of the session ${session_id}`].filter(Boolean)

@@ -14,14 +14,14 @@ import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 
-/** A memory of a list, or of a search: then it has a score. */
+/** A memory from a list or a search. A search also gives it a score. */
 export type ShownMemory = Omit<FoundMemory, 'score' | 'matched'> &
   Partial<Pick<FoundMemory, 'score' | 'matched'>> &
   Partial<Pick<Memory, 'superseded_by'>>
 
 type Props = { agent: Agent; memory: ShownMemory; onClose(): void; onChanged(): void }
 
-/** One memory: to be read whole, corrected or forgotten. */
+/** Shows one memory in full, and lets the reader correct or delete it. */
 export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
   const { id, kind, role, user_id, session_id, created_at, metadata } = memory
   const [content, setContent] = useState(memory.content)

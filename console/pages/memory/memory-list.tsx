@@ -13,7 +13,7 @@ import { MemoryDialog, type ShownMemory } from './memory-dialog.tsx'
 
 const LIMIT = 25
 
-/** Everything an agent remembers, newest first; or what a search finds, best first. */
+/** All of an agent's memories, newest first, or the results of a search, best first. */
 export function MemoryList({ agent }: { agent: Agent }) {
   const [opened, setOpened] = useState<ShownMemory>()
   const [search, user_id, session_id] = [param('search'), param('user'), param('session')]

@@ -14,7 +14,7 @@ const LIMIT = 25
 
 type Row = AgentUser & Partial<AgentSession>
 
-/** Who is remembered: users or sessions, with the way to their memories. */
+/** The users or sessions that an agent remembers, with links to their memories. */
 export function PeopleList({ agent, of }: { agent: Agent; of: 'users' | 'sessions' }) {
   const query = pageQuery(LIMIT, '-last_used_at')
   const rows = useResource(`${of} ${agent.id} ${JSON.stringify(query)}`, async (signal) => {
@@ -55,7 +55,7 @@ function usersOf(agent: Agent): Column<Row>[] {
 }
 
 function sessionsOf(agent: Agent): Column<Row>[] {
-  // Two users may have a session of the same name each.
+  // Two users may each have a session with the same name.
   const cell = ({ session_id = '', user_id }: Row) => (
     <a href={memoriesOf(agent, { session: session_id, ...(user_id && { user: user_id }) })}>{session_id}</a>
   )

@@ -22,7 +22,7 @@ type Bucket = Performance['buckets'][number]
 
 const SECONDS = { '1m': 60, '5m': 300, '1h': 3_600, '1d': 86_400 }
 
-/** As many deployments as a chart can name. */
+/** The most deployments that a chart can label. */
 const MARKERS = 25
 
 export function MetricsPage({ params: { agent = '' } }: { params: Params }) {
@@ -90,7 +90,7 @@ function Metrics({ agent: { id, name } }: { agent: Agent }) {
 function Charts({ performance, deployments }: { performance: Performance; deployments: Deployment[] }) {
   const { granularity } = performance
   const isZoomed = param('from') !== undefined
-  // A range that the reader has chosen on a chart is drawn as it is.
+  // A range that the reader has selected on a chart is drawn as it is.
   const buckets = useMemo(
     () => (isZoomed ? performance.buckets : withData(performance.buckets)),
     [performance, isZoomed],

@@ -14,7 +14,7 @@ const DEFAULT = '24h'
 
 export type MetricsRange = { start_time: string; end_time?: string }
 
-/** What the URL says: a range that the reader has dragged over, or one that ends now. */
+/** The range in the URL: one that the reader has selected by dragging, or one that ends now. */
 export function readRange(): MetricsRange {
   const [from, to] = [param('from'), param('to')]
   if (from && to) return { start_time: from, end_time: to }
@@ -22,7 +22,7 @@ export function readRange(): MetricsRange {
   return { start_time: new Date(Date.now() - length).toISOString() }
 }
 
-/** The same for as long as the reader does not choose another range. */
+/** Stays the same until the reader selects another range. */
 export function rangeKey(): string {
   return `${param('range') ?? DEFAULT} ${param('from') ?? ''} ${param('to') ?? ''}`
 }

@@ -1,6 +1,6 @@
 import type { Person } from '../../../sdk/client.ts'
 
-/** An address that its identity provider has not verified may be that of another person. */
+/** If the identity provider hasn't verified an address, it may belong to another person. */
 export function Address({ email, email_verified }: Pick<Person, 'email' | 'email_verified'>) {
   if (email === null) return <>–</>
   return (

@@ -12,7 +12,7 @@ import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { RoleIn } from './role-text.tsx'
 
-/** Who is invited, and has not come yet or has. */
+/** Invitations, pending and accepted. */
 export function InvitationsView() {
   const query = pageQuery(25, '-created_at')
   const invitations = useResource(`invitations ${JSON.stringify(query)}`, (signal) =>

@@ -23,7 +23,7 @@ import { InvitationsView } from './invitations-view.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { RoleIn, sourceText } from './role-text.tsx'
 
-/** Who signs in with an identity provider, what they may do, and who is invited. */
+/** People who sign in with an identity provider, their roles, and invitations. */
 export function PeoplePage() {
   const [invited, setInvited] = useState<{ email: string; token: string }>()
   const project = session.value?.reach === 'service' ? chosenProject.value : undefined
@@ -117,7 +117,7 @@ const COLUMNS: Column<Person>[] = [
   { title: 'Last seen', sort: 'last_seen_at', isNumber: true, cell: ({ last_seen_at }) => <Ago time={last_seen_at} /> },
 ]
 
-/** Without a project, those who have a role anywhere, or none yet. */
+/** Without a project, lists people who have a role anywhere, or none yet. */
 function PeopleView({ isOfAll }: { isOfAll: boolean }) {
   const query = pageQuery(25, 'name')
   const project = isOfAll ? undefined : chosenProject.value?.id
@@ -146,7 +146,7 @@ function PeopleView({ isOfAll }: { isOfAll: boolean }) {
   )
 }
 
-/** People who have a role in all projects, or none yet, are in no project's list. */
+/** People who have a role in all projects, or no role yet, aren't listed in any project. */
 function NobodyHere({ project }: { project: string }) {
   const everybody = useResource('number of people', async (signal) => {
     const { pagination } = await serviceIn(undefined).people.list({ limit: 1 }, { signal })

@@ -23,13 +23,13 @@ import { placeText, type Role, RoleIn, sourceText } from './role-text.tsx'
 
 type PersonDialog = { what: 'give' } | { what: 'change' | 'take'; role: Role } | { what: 'remove' }
 
-/** One person: as whom identity providers know them, and what they may do where. */
+/** One person: their identities at identity providers, and their roles. */
 export function PersonPage({ params: { person: id = '' } }: { params: Params }) {
   const [doing, setDoing] = useState<PersonDialog>()
   const person = useResource(`person ${id}`, (signal) => service.people.get(id, { signal }))
   const found = person.data
   const close = () => setDoing(undefined)
-  // In a project, people without a role there do not exist.
+  // Within a project, people without a role there don't exist.
   const show = (changed: Person) =>
     changed.roles.length === 0 && session.value?.reach === 'project' ? go('/people') : person.replace(changed)
   return (
@@ -87,7 +87,7 @@ const KEY_COLUMNS: Column<Key>[] = [
   { title: 'Last used', isNumber: true, cell: ({ last_used_at }) => <Ago time={last_used_at} /> },
 ]
 
-/** The person's keys that work in this project now. They end with the person. */
+/** The person's keys that work in this project. They end with the person. */
 function KeysOf({ id: person_id }: { id: string }) {
   const project = chosenProject.value
   const query = { person_id, status: 'active', limit: 100 } as const

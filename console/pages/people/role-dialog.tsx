@@ -10,7 +10,7 @@ import { placeText, type Role } from './role-text.tsx'
 
 type Props = {
   person: Person
-  /** The one that is changed; absent to give another. */
+  /** The role to change. If absent, another one is granted. */
   present: Role | undefined
   onClose(): void
   onSaved(person: Person): void
@@ -21,7 +21,7 @@ export function RoleDialog({ person, present, onClose, onSaved }: Props) {
     role: present?.role ?? 'viewer',
     all_projects: present?.project_id === null,
   })
-  // The reader may be in another project than the role.
+  // The reader may be in a different project than the role.
   const project_id = present?.project_id ?? projectHere()
   const save = useAction(async () => {
     const saved = await serviceIn(project_id).people.setRole(person.id, given)

@@ -6,18 +6,21 @@ import { reasonOf } from '../../ui/failure.tsx'
 import { Select } from '../../ui/forms/field.tsx'
 import { placeText } from './role-text.tsx'
 
-/** What is given where: `all_projects` is for administrators of the service to give. */
+/** The role to grant, and where. Only service administrators can grant a role in `all_projects`. */
 export type GivenRole = { role: string; all_projects: boolean }
 
 type Props = {
   value: GivenRole
-  /** Where it holds, if not in all. */
+  /** The project in which the role is valid, unless it is valid in all. */
   project_id: string
   onChange(value: GivenRole): void
   error: MoorageError | undefined
 }
 
-/** Chooses a role, and whether it holds in one project or in all. Roles that may do more than the reader are not offered. */
+/**
+ * Selects a role, and whether it is valid in one project or in all. Roles with more permissions than the reader has
+ * aren't offered.
+ */
 export function RoleField({ value, project_id, onChange, error }: Props) {
   const roles = useResource('self', (signal) => service.keys.self({ signal })).data?.roles ?? []
   const chosen = roles.find(({ name }) => name === value.role)

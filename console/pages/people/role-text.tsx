@@ -4,7 +4,7 @@ import { session } from '../../lib/session-state.ts'
 
 export type Role = Person['roles'][number]
 
-/** Where a role holds. Where there is one project only, it is not spoken of: a role is for agents, or for the service. */
+/** Where a role is valid. If there is only one project, it isn't mentioned: a role is for agents or for the service. */
 export function placeText(project_id: string | null): string {
   const hasProjects = projects.value.length > 0
   if (project_id === null) return hasProjects ? 'all projects' : 'the service'
@@ -29,7 +29,7 @@ export function RoleIn({ role, project_id }: { role: string; project_id: string 
   )
 }
 
-/** Who gave a role: an administrator, or the groups of an identity provider. */
+/** Who granted a role: an administrator, or the groups of an identity provider. */
 export function sourceText(source: string): string {
   const [, name] = /^group:(.*)$/.exec(source) ?? []
   if (name === undefined) return 'set here'

@@ -28,12 +28,12 @@ type Props = {
   conversation: Conversation
   selected?: string | undefined
   onSelect(invocation: ShownInvocation): void
-  /** Undefined where the key may not invoke. */
+  /** Undefined if the key may not invoke. */
   onAgain?: ((said: OutgoingMessage) => void) | undefined
   onEdit?: ((said: OutgoingMessage) => void) | undefined
 }
 
-/** What was said, with the newest at the end. It follows the answer unless the reader has scrolled up. */
+/** The conversation, newest at the end. It follows the answer unless the reader has scrolled up. */
 export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Props) {
   const list = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
@@ -85,7 +85,7 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
   )
 }
 
-/** The key that feedback has in the API without another one. */
+/** The key that the API uses for feedback if none is given. */
 const RATING = 'rating'
 
 function mayRate(invocation: ShownInvocation): invocation is ShownInvocation & { run: Invocation } {
@@ -98,7 +98,7 @@ type AnswerProps = { invocation: ShownInvocation; conversation: Conversation }
 function Answer({ invocation, conversation }: AnswerProps) {
   const { response, draft = '', isRunning, tools, error, run } = invocation
   const wasCancelled = run?.status === 'cancelled'
-  // A run that waits for a decision has announced the call, and has not made it.
+  // A run that waits for a decision has announced the call but not made it.
   const called = tools.filter(({ result, error: failure }) => isRunning || failure || result !== undefined)
   return (
     <div class="answer">

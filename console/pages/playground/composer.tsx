@@ -8,7 +8,7 @@ import { Form } from '../../ui/forms/form.tsx'
 
 type Props = { text: string; onText(text: string): void; onSend(): void; agent: string; uploads: Uploads }
 
-/** Enter sends, Shift+Enter begins a new line. A message waits for its files. */
+/** The input for messages. Enter sends, Shift+Enter starts a new line. A message waits until its files are uploaded. */
 export function Composer({ text, onText, onSend, agent, uploads }: Props) {
   const area = useRef<HTMLTextAreaElement>(null)
   useEffect(() => area.current?.focus({ preventScroll: true }), [])

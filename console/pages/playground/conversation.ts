@@ -13,21 +13,21 @@ import { sessionLife } from '../../lib/session-state.ts'
 
 type ToolCall = { id: string; name: string; arguments: unknown; result?: string; error?: string }
 
-/** One message and its answer, while it arrives and afterwards. */
+/** A message and its answer, during and after its arrival. */
 export type ShownInvocation = {
   key: string
   message: string
   attachments: ShownAttachment[]
   response: string
-  /** An answer that comes and is not checked yet. */
+  /** An answer that is still arriving and not checked yet. */
   draft?: string | undefined
   isRunning: boolean
-  /** The reader has stopped it before its run had an id. */
+  /** Set if the reader stopped it before its run had an ID. */
   isStopped?: boolean
   request_id?: string
   tools: ToolCall[]
   error?: MoorageError
-  /** Known once the run has ended, or waits. */
+  /** Set once the run has ended or waits. */
   run?: Invocation
 }
 
@@ -37,28 +37,28 @@ export type Conversation = {
   invocations: Signal<ShownInvocation[]>
   /** Why the earlier invocations could not be loaded. */
   error: Signal<MoorageError | undefined>
-  /** How many messages were sent from here. */
+  /** How many messages were sent from this page. */
   sent: number
-  /** Resolves when the last message that was sent has an id, or was refused. */
+  /** Resolves when the last sent message has an ID or was refused. */
   sending: Promise<void> | undefined
-  /** The keys of waiting runs that the reader may not ask about. */
+  /** The keys of waiting runs that the reader may not read. */
   unreadable: Set<string>
-  /** Ends with the session of the reader, and the service is asked for that reader only. */
+  /** Aborts when the reader's session ends. Requests are made only for that reader. */
   life: AbortSignal
   service: Client
 }
 
 const SHOWN = 100
-/** How often we ask whether a person has decided. */
+/** How often to check whether a person has decided. */
 const DECISION_MS = 3_000
 
 /**
- * Conversations of the reader who is signed in. They outlive the page, so that an answer continues arriving while the
- * reader looks at another one.
+ * The signed-in reader's conversations. They outlive the page, so an answer keeps arriving while the reader looks at
+ * another page.
  */
 const known = new Map<string, Conversation>()
 
-/** The conversation of a session. What the service has of it is loaded by `watchConversation`. */
+/** A session's conversation. `watchConversation` loads what the service has of it. */
 export function openConversation(agent: string, session: string): Conversation {
   const key = `${projectHere()} ${agent} ${session}`
   const found = known.get(key)
@@ -81,8 +81,8 @@ export function openConversation(agent: string, session: string): Conversation {
 }
 
 /**
- * Loads what the service has of the conversation, and asks now and then whether its waiting runs have resumed. Returns a
- * function that ends this: nothing is asked about a conversation that no page shows.
+ * Loads what the service has of the conversation, and checks regularly whether its waiting runs have resumed. Returns a
+ * function that stops this, because nothing is requested for a conversation that isn't shown.
  */
 export function watchConversation(conversation: Conversation): () => void {
   const seen = new AbortController()
@@ -96,7 +96,7 @@ export function watchConversation(conversation: Conversation): () => void {
   return () => seen.abort()
 }
 
-/** Others may have added to the session since it was loaded last. */
+/** Loads the conversation again, because others may have added to the session. */
 export async function loadConversation(conversation: Conversation): Promise<void> {
   const { agent, session, invocations, error, service } = conversation
   error.value = undefined
@@ -104,7 +104,8 @@ export async function loadConversation(conversation: Conversation): Promise<void
   try {
     let loaded: Invocation[]
     let sent: number
-    // A message that is being sent has no id yet. The list may have its run already, which would then be shown twice.
+    // A message that is being sent has no ID yet. The list may already contain its run, which would then be shown
+    // twice.
     do {
       await conversation.sending
       sent = conversation.sent
@@ -121,7 +122,7 @@ export async function loadConversation(conversation: Conversation): Promise<void
   }
 }
 
-/** What is still arriving here stays as it is. A message that was refused has no run, and comes last. */
+/** Messages that are still arriving stay as they are. A refused message has no run and comes last. */
 function merged(shown: readonly ShownInvocation[], loaded: readonly Invocation[]): ShownInvocation[] {
   const byId = new Map(shown.map((one) => [one.request_id, one]))
   const ids = new Set(loaded.map(({ request_id }) => request_id))
@@ -135,7 +136,7 @@ function merged(shown: readonly ShownInvocation[], loaded: readonly Invocation[]
   ]
 }
 
-/** A run that waits ends its stream. When it resumes, so does the conversation. */
+/** A waiting run has ended its stream. When the run resumes, so does the conversation. */
 export async function resumeWaiting(conversation: Conversation): Promise<void> {
   const { agent, invocations, unreadable, service } = conversation
   for (const { key, run, isRunning } of invocations.value) {
@@ -144,11 +145,11 @@ export async function resumeWaiting(conversation: Conversation): Promise<void> {
       const now = await service.invocations.get(agent, run.request_id)
       const isFollowed = invocations.value.some((one) => one.key === key && one.isRunning)
       if (isFollowed) continue
-      // It may have resumed, and wait for something else by now.
+      // The run may have resumed and may now wait for something else.
       if (now.status === 'waiting') change(conversation, key, () => ({ run: now }))
       else follow(conversation, key, now.request_id)
     } catch (error) {
-      // A service that is away comes back. Without the permission to ask, it makes no sense to try again.
+      // An unavailable service will be back. Without the permission to read, retrying makes no sense.
       if ([403, 404].includes((error as MoorageError).status)) unreadable.add(key)
     }
   }
@@ -187,10 +188,10 @@ function shownOf(run: Invocation): ShownInvocation {
   }
 }
 
-/** What the reader says. */
+/** A message that the reader sends. */
 export type OutgoingMessage = { message: string; attachments: ShownFile[] }
 
-/** Sends a message and shows the answer as it comes. */
+/** Sends a message and shows the answer as it arrives. */
 export function say(
   conversation: Conversation,
   { message, attachments: given }: OutgoingMessage,
@@ -198,7 +199,7 @@ export function say(
 ): void {
   const { agent, session, invocations, service } = conversation
   const key = `${Date.now()} ${invocations.value.length}`
-  // What a model was shown of them before does not count.
+  // What a model was shown of the files earlier doesn't matter here.
   const attachments = given.map(({ file_id, name, media_type, size }) => ({ file_id, name, media_type, size }))
   invocations.value = [...invocations.value, { key, message, attachments, response: '', isRunning: true, tools: [] }]
   const context = { session_id: session, ...(user && { user_id: user }) }
@@ -209,13 +210,13 @@ export function say(
   void receive(conversation, key, service.agents.stream(agent, asked), resolve)
 }
 
-/** The run ends as cancelled; what it has said so far stays. A run without an id is cancelled as soon as it has one. */
+/** Cancels the run. Its text so far is kept. A run that has no ID yet is cancelled as soon as it has one. */
 export async function stop(conversation: Conversation, key: string): Promise<void> {
   const { agent, service } = conversation
   change(conversation, key, () => ({ isStopped: true }))
   const request_id = find(conversation, key)?.request_id
   if (!request_id) return
-  // It may have ended meanwhile, or the service is away: the reader can try again.
+  // The run may have ended in the meantime, or the service is unavailable. The reader can try again.
   await service.invocations
     .cancel(agent, request_id)
     .catch(() => change(conversation, key, () => ({ isStopped: false })))
@@ -239,7 +240,7 @@ async function receive(conversation: Conversation, key: string, events: Events, 
     change(conversation, key, () => ({ error, isRunning: false }))
   }
   onKnown?.()
-  // The receipt has the steps. What was said is shown without it if it cannot be read.
+  // The receipt contains the steps. If it can't be read, the text is shown without them.
   const run = request_id && (await service.invocations.get(agent, request_id).catch(() => undefined))
   change(conversation, key, () => ({ isRunning: false, ...(run && { run, attachments: run.attachments }) }))
 }
@@ -249,7 +250,7 @@ function heard(
   event: InvocationEvent<InvocationResult>,
 ): Partial<ShownInvocation> {
   switch (event.type) {
-    // Both come before everything that the run has said so far.
+    // Both come before anything that the run has said.
     case 'start':
     case 'restart':
       return { request_id: event.request_id, response: '', draft: undefined, tools: [] }
@@ -263,7 +264,7 @@ function heard(
       return { tools: tools.map((tool) => (tool.id === event.id ? { ...tool, ...event } : tool)) }
     case 'queued':
       return { draft: `Waiting for its turn (position ${event.position})` }
-    // The receipt says that it waits.
+    // The receipt shows that the run waits.
     case 'waiting':
       return {}
     case 'done':

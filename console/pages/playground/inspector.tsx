@@ -16,7 +16,7 @@ const LANGUAGES = [
   { value: 'python', label: 'Python' },
 ]
 
-/** Beside the conversation: what the run did, and the same call from elsewhere. */
+/** The panel next to the conversation: what the run did, and the same call from your own code. */
 export function Inspector({
   agent,
   invocation,

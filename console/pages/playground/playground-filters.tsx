@@ -4,10 +4,10 @@ import { Button } from '../../ui/button.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
 import type { choicesOf } from './serving-choices.ts'
 
-/** Who is asked, for whom, and in which conversation. */
+/** The agent, the user and the conversation to talk to. */
 export type PlaygroundTarget = {
   environment: string
-  /** Another environment that is asked the same, beside the first. */
+  /** Another environment that gets the same messages, shown next to the first. */
   beside: string | undefined
   user: string | undefined
   session: string | undefined
@@ -22,7 +22,7 @@ export function askedInUrl(): PlaygroundTarget {
   }
 }
 
-/** The next message begins a new session. */
+/** Makes the next message start a new session. */
 export function leaveSession(): void {
   setParams({ session: undefined }, { push: true })
 }
@@ -61,7 +61,7 @@ export function PlaygroundFilters({ environment, beside, user, session, choices 
 
 const TYPED_MS = 500
 
-/** Waits for a pause in the typing: each id is another conversation. */
+/** Waits until the typing pauses, because each ID is another conversation. */
 function SessionField() {
   const [text, setText, write] = useTypedParam('session', TYPED_MS)
   return <Field label="Session" value={text} placeholder="new session" onInput={setText} onBlur={write} isBare isMono />

@@ -25,7 +25,7 @@ export function PlaygroundPage({ params: { agent = '' } }: { params: Params }) {
   )
 }
 
-/** The session is in the URL: a reload finds the conversation again, and what is still being said. */
+/** The session is in the URL, so a reload finds the conversation again, including an answer that is still arriving. */
 function Playground({ agent: { name } }: { agent: Agent }) {
   const asked = askedInUrl()
   const { session, user, environment, beside } = asked
@@ -99,7 +99,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   )
 }
 
-/** The conversation with each environment that is asked. */
+/** The conversations with each environment that is asked. */
 function columnsOf(name: string, { session, environment, beside }: PlaygroundTarget) {
   if (!session) return []
   return [environment, ...(beside ? [beside] : [])].map((where, i) => ({

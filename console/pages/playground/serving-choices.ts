@@ -1,7 +1,7 @@
 import type { Deployment } from '../../../sdk/client.ts'
 import { WORKING_COPY } from '../../lib/agents/served-by.ts'
 
-/** What an invocation may be served by: each environment, and the working copy. */
+/** What an invocation can use: each environment, and the draft. */
 export function choicesOf(active: Deployment[]): { value: string; label: string }[] {
   const deployed = active.map(({ environment, version }) => ({
     value: environment,

@@ -3,7 +3,7 @@ import { BASE } from '../../lib/base.ts'
 import { namedProject } from '../../lib/projects/chosen-project.ts'
 import { asCurl, asTypeScript, literal } from '../../ui/api-call.tsx'
 
-/** The same call from elsewhere. */
+/** The same call as code. */
 export function asCode(language: string, agent: string, body: Invoke): string {
   const request = { operation: 'invokeAgent' as const, method: 'agents.invoke', params: { agent_id: agent }, body }
   if (language === 'curl') return asCurl(request)

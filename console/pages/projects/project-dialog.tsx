@@ -40,7 +40,7 @@ const LIMITS = [
 
 type Props = { project: Project | undefined; onClose(): void; onSaved(told: string): void }
 
-/** What the fields say: limits stand beside the other fields, each with a name of its own. */
+/** The values of the fields. Limits are separate fields with their own names. */
 function valuesOf(project: Project | undefined) {
   return {
     name: project?.name ?? '',
@@ -61,7 +61,7 @@ function bodyOf({ name, description, ...limits }: Partial<ReturnType<typeof valu
   }
 }
 
-/** Makes a project, or changes one. The default one keeps its name. */
+/** Creates or changes a project. The default project keeps its name. */
 export function ProjectDialog({ project, onClose, onSaved }: Props) {
   const [values, setValues] = useState(() => valuesOf(project))
   const saveChanges = useChanges(values)

@@ -20,14 +20,14 @@ import { ProjectDialog } from './project-dialog.tsx'
 
 type OpenDialog = { what: 'edit' | 'delete'; project: Project }
 
-/** All projects: made, changed, deleted, and opened by a click on their row. */
+/** All projects. They can be created, changed, deleted, and opened by clicking on their row. */
 export function ProjectsPage() {
   const [doing, setDoing] = useState<OpenDialog>()
   const query = pageQuery(25, 'name')
   const projects = useResource(`projects ${JSON.stringify(query)}`, (signal) =>
     service.projects.list(query as { sort: 'name' }, { signal }),
   )
-  // Others may have made or renamed some since this reader has signed in. What is remembered may be deleted since.
+  // Others may have created, renamed or deleted projects since this reader signed in.
   useEffect(() => {
     if (!projects.isLoading) projects.data?.data.forEach(keepProject)
   }, [projects.data, projects.isLoading])

@@ -2,10 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { zonedText } from '../../lib/text/format.ts'
 
 const SHOWN = 3
-/** The library searches centuries for a day that never comes. So it is given a few years, one after the other. */
+/** The library would search centuries for a day that never comes. So it gets only a few years, one at a time. */
 const YEARS = 5
 
-/** When a pattern comes next, while it is typed. An invalid pattern is reported when it is saved. */
+/** The next times of a pattern while it is being typed. An invalid pattern is reported when it is saved. */
 export function NextTimes({ cron, timezone }: { cron: string; timezone: string }) {
   const [times, setTimes] = useState<Date[]>([])
   useEffect(() => {
@@ -32,7 +32,7 @@ async function nextTimes(cron: string, timezone: string): Promise<Date[]> {
   const fields = new Cron(cron.trim(), { timezone: zone, mode: '5-part' }).getPattern()
   const year = new Date().getUTCFullYear()
   const found: Date[] = []
-  // The year may be another one in the time zone.
+  // In the time zone, it may already be another year.
   for (let at = year - 1; at <= year + YEARS && found.length < SHOWN; at++) {
     found.push(...new Cron(`0 ${fields} ${at}`, { timezone: zone, mode: '7-part' }).nextRuns(SHOWN - found.length))
   }

@@ -20,7 +20,7 @@ import { whenText } from './when-text.ts'
 
 type Props = { agent: Agent; id: string; onClose(): void; onChanged(): void }
 
-/** One schedule: what it did, what comes next, and what can be done with it. */
+/** One schedule: its history, its next times, and its actions. */
 export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
   const [isEditing, setEditing] = useState(false)
   const schedule = useResource(`schedule ${id}`, (signal) => service.schedules.get(agent.id, id, { signal }))

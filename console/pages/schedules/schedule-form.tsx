@@ -37,7 +37,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
     on_budget: schedule?.on_budget ?? 'fail',
     priority: schedule?.priority ?? 'normal',
   })
-  // The field does not show the seconds of a time. One that stays is sent as it was: not at all.
+  // The field doesn't show seconds. If the time wasn't changed, it isn't sent.
   const wanted = bodyOf(kind, values, (text) => (schedule?.at && text === knownAt ? schedule.at : isoTime(text)))
   const saveChanges = useChanges(schedule ? changeable(schedule) : wanted)
   const save = useAction(async () => {
@@ -152,7 +152,7 @@ type Values = Record<
   string
 >
 
-/** What the form can change of a schedule. Of `cron`, `every` and `at` one is not null. */
+/** What the form can change in a schedule. One of `cron`, `every` and `at` isn't null. */
 function changeable({ cron, timezone, every, at, name, message, environment, ...rest }: Schedule) {
   const { overlap, catch_up, on_budget, priority } = rest
   return { cron, timezone, every, at, name, message, environment, overlap, catch_up, on_budget, priority }
@@ -179,7 +179,7 @@ function bodyOf(kind: Kind, values: Values, timeOf: (text: string) => string): B
 
 const isoTime = (text: string) => (Number.isNaN(Date.parse(text)) ? text : new Date(text).toISOString())
 
-/** As the API takes it: the times that a schedule does not have are not named. */
+/** Converts to the API's form, leaving out the kinds of times that the schedule doesn't have. */
 function named({ cron, timezone, every, at, ...others }: Partial<Body>): UpdateSchedule {
   return {
     ...others,

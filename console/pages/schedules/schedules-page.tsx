@@ -112,7 +112,7 @@ function columnsWith(open: (id: string) => void): Column<Schedule>[] {
   ]
 }
 
-/** Whether it ticks, and what went by without a run. */
+/** Whether the schedule is enabled, and how many ticks started no run. */
 function ScheduleState({ enabled, disabled_reason, missed, skipped, next_at }: Schedule) {
   const told = [missed > 0 && `${missed} missed`, skipped > 0 && `${skipped} skipped`].filter(Boolean).join(', ')
   const state = enabled ? (next_at ? 'active' : 'ended') : 'paused'

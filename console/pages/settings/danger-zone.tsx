@@ -13,7 +13,7 @@ import { Failure } from '../../ui/failure.tsx'
 import { MoveDialog } from './move-dialog.tsx'
 import { PauseDialog } from './pause-dialog.tsx'
 
-/** What stops the agent, for a while or for good, or takes it elsewhere. */
+/** Actions that stop the agent temporarily or for good, or move it. */
 export function DangerZone({ agent }: { agent: Agent }) {
   const isPaused = agent.status === 'paused'
   const mayMove = may('moveAgent') && projects.value.length > 0

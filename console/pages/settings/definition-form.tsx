@@ -33,13 +33,13 @@ const WHILE_BUSY = [
 
 type Props = {
   values: FormValues
-  /** What was there before anything was typed. */
+  /** The values before anything was typed. */
   before: FormValues
   error: MoorageError | undefined
   onInput(values: FormValues): void
 }
 
-/** The settings that most people change. Rules and security are in the YAML. */
+/** The settings that most people change. Rules and security are only in the YAML. */
 export function DefinitionForm({ values, before, error, onInput }: Props) {
   const [isChoosing, setChoosing] = useState(false)
   const models = useModelNames(isChoosing)

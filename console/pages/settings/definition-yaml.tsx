@@ -10,7 +10,10 @@ import type { Mark } from '../../ui/editor/yaml-lines.tsx'
 import type { DraftOfAgent } from './use-draft.ts'
 import { useWords } from './use-words.ts'
 
-/** The whole definition as text. The service checks it as it checks the form. This file is loaded when it is first shown. */
+/**
+ * The whole definition as text. The service checks it as it checks the form. This file is loaded when it is first
+ * shown.
+ */
 export function DefinitionYaml({ draft, error }: { draft: DraftOfAgent; error: MoorageError | undefined }) {
   const [isTyping, setTyping] = useState(false)
   const [read] = useState(definitionReader)
@@ -31,7 +34,7 @@ export function DefinitionYaml({ draft, error }: { draft: DraftOfAgent; error: M
 
 type YamlReading = { said: object; lines: ReadYaml['lines'] } | { said?: undefined; problem: Mark }
 
-/** Reads definitions in YAML. A long one takes a moment, so what was read last is remembered. */
+/** Reads definitions in YAML. A long one takes a moment, so the last result is cached. */
 function definitionReader(): (text: string) => YamlReading {
   let last: { text: string; reading: YamlReading } | undefined
   return (text) => {
@@ -51,13 +54,13 @@ function readDefinition(text: string): YamlReading {
   }
 }
 
-/** What is wrong, at its line: what cannot be read, or else what the service objected to. */
+/** The errors and their lines: syntax errors, or else what the service objected to. */
 function marksOf(reading: YamlReading, error: MoorageError | undefined): Mark[] {
   if (!reading.said) return [reading.problem]
   return (error?.details ?? []).map(({ field, error: message }) => ({ line: lineOf(field, reading.lines), message }))
 }
 
-/** The line of the field, or of what it would belong to. */
+/** The line of the field, or of what the field would belong to. */
 function lineOf(field: string, lines: ReadonlyMap<string, number>): number {
   const parts = field.split('.')
   for (; parts.length > 0; parts.pop()) {

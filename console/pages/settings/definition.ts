@@ -1,6 +1,6 @@
 import type { Agent, UpdateAgent } from '../../../sdk/client.ts'
 
-/** The fields of an agent that make it what it is, in the order in which people read them, each as a new agent has it. */
+/** The fields that define an agent, in the order in which people read them, with the values of a new agent. */
 export const DEFAULTS = {
   kind: 'model',
   description: null,
@@ -33,12 +33,14 @@ export type Definition = Pick<Agent, keyof typeof DEFAULTS>
 
 const FIELDS = Object.keys(DEFAULTS) as (keyof Definition)[]
 
-/** The agent's definition. How it signs in elsewhere is not part of it: secrets come back as hints only. */
+/**
+ * The agent's definition. Credentials for other services aren't part of it, because secrets are returned only as hints.
+ */
 export function definitionOf(agent: Definition): Definition {
   return Object.fromEntries(FIELDS.map((field) => [field, agent[field]])) as Definition
 }
 
-/** What a text wants the definition to be. A field that it does not have is wanted as its default. */
+/** The definition that a text describes. Fields missing in the text have their defaults. */
 export function withDefaults(said: object): Definition {
   const { memory, limits, sessions, approvals } = said as Partial<Definition>
   const inside = (defaults: object, given: unknown) =>

@@ -1,16 +1,16 @@
 import { jsonIn, namesIn, numberIn } from '../../lib/forms/typed-values.ts'
 import type { Definition } from './definition.ts'
 
-/** What the fields of the form say, by the paths of the definition. */
+/** The values of the form's fields, by their paths in the definition. */
 export type FormValues = Record<string, string>
 
-/** The number of turns that `true` stands for. */
+/** The number of turns for which `true` stands. */
 const SUMMARIZE_TURNS = '10'
 
 const textIn = (text: string) => text || null
 const yesIn = (text: string) => text === 'true'
 
-/** The fields that stand for one value of the definition, and how what was typed is read. */
+/** Fields that stand for one value in the definition, and how their text is read. */
 const READ: Record<string, (text: string) => unknown> = {
   description: textIn,
   instructions: textIn,
@@ -40,7 +40,7 @@ export function valuesOf(agent: Definition): FormValues {
   const isA2a = remote !== null && 'a2a' in remote
   return {
     ...Object.fromEntries(Object.keys(READ).map((path) => [path, textOf(valueAt(agent, path))])),
-    // Both ways to an agent elsewhere are of the kind `remote`.
+    // Both kinds of remote agents have the kind `remote` in the definition.
     kind: isA2a ? 'a2a' : agent.kind,
     'remote.url': textOf(remote && 'url' in remote ? remote.url : null),
     'remote.secret': textOf(remote && 'secret' in remote ? remote.secret : null),
@@ -67,7 +67,7 @@ function valueAt(agent: Definition, path: string): unknown {
   return inner === undefined ? value : (value as Record<string, unknown>)[inner]
 }
 
-/** The definition with what the fields say otherwise. What was not typed stays exactly as it is. */
+/** The definition with the values that differ in the fields. Everything else stays exactly as it is. */
 export function wantedOf(agent: Definition, values: FormValues): Definition {
   const shown = valuesOf(agent)
   const isTyped = (path: string) => values[path] !== shown[path]
@@ -87,7 +87,10 @@ export function wantedOf(agent: Definition, values: FormValues): Definition {
   return wanted as Definition
 }
 
-/** Retries alone are sent, too, and the service says that the schema is missing; unless the schema was taken out. */
+/**
+ * Retries without a schema are sent too, so the service says that the schema is missing, unless the reader removed the
+ * schema.
+ */
 function outputIn({ output }: Definition, values: FormValues): unknown {
   const { 'output.schema': schema = '', 'output.retries': retries = '' } = values
   if (schema.trim() === '' && (retries === '' || retries === textOf(output?.retries))) return null
@@ -97,7 +100,7 @@ function outputIn({ output }: Definition, values: FormValues): unknown {
   }
 }
 
-/** Headers are in the YAML. */
+/** Headers are only in the YAML. */
 function remoteIn({ remote }: Definition, values: FormValues): unknown {
   const isA2a = values['kind'] === 'a2a'
   const address = isA2a

@@ -8,7 +8,7 @@ import { toast } from '../../lib/toasts.ts'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { Select } from '../../ui/forms/field.tsx'
 
-/** Moves the agent, and goes with it. */
+/** Moves the agent to another project, and follows it there. */
 export function MoveDialog({ agent, onClose }: { agent: Agent; onClose(): void }) {
   const others = projects.value.filter(({ id }) => id !== chosenProject.value?.id)
   const [to, setTo] = useState(others[0]?.id ?? '')

@@ -13,7 +13,9 @@ const UNFINISHED = [
   ['waiting', 'waiting'],
 ] as const
 
-/** Asks before an agent is paused, because its runs are cancelled. Their number is renewed while the reader decides. */
+/**
+ * Asks for confirmation before an agent is paused, because its runs are cancelled. Their number is updated meanwhile.
+ */
 export function PauseDialog({ agent, onClose }: { agent: Agent; onClose(): void }) {
   const counts = useResource(
     may('listInvocations') ? `unfinished ${agent.id}` : undefined,

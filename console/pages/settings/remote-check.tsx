@@ -8,7 +8,7 @@ import { Status } from '../../ui/data/status.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 
-/** Tries the agent that runs elsewhere, as it is saved, and shows point by point what it keeps of the contract. */
+/** Tests the remote agent as it is saved, and shows for each point of the contract whether it passes. */
 export function RemoteCheck({ agent }: { agent: Agent }) {
   const [message, setMessage] = useState('Hello')
   const [checked, setChecked] = useState<Checked | undefined>(undefined)

@@ -37,7 +37,7 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
   const draft = useDraft(agent)
   const save = useAction(async () => {
     const saved = await draft.save().catch((error: MoorageError) => {
-      // The page shows what others have saved once the reader discards their own.
+      // If the reader discards their changes, the page shows what others have saved.
       if (error.code === 'conflict') resource.reload()
       throw error
     })
@@ -49,7 +49,7 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
     save.forget()
   }
   const { fields } = draft
-  // A text that cannot be read is mended before the fields can show it.
+  // A text that can't be read must be fixed before the fields can show it.
   const view = fields ? (param('view') ?? 'form') : 'yaml'
   const editor = useResource(view === 'yaml' ? 'yaml editor' : undefined, () => import('./definition-yaml.tsx'))
   return (

@@ -10,39 +10,39 @@ import { type Definition, definitionOf, withDefaults } from './definition.ts'
 import { type FormValues, valuesOf, wantedOf } from './form-values.ts'
 import { withToolDefaults } from './tools/tool-kinds.ts'
 
-/** What is typed and not saved: in the fields, or as text. */
+/** Unsaved input, in the fields or as text. */
 type Draft = {
-  /** The definition that it began with, and the digest of the agent then. */
+  /** The definition on which the draft is based, and the agent's digest at that time. */
   from: Definition
   digest: string
   fields: Definition
   values: FormValues
-  /** `said` is what the text says. Undefined if it cannot be read. */
+  /** `said` is the text's content. Undefined if it can't be read. */
   text?: { typed: string; said: object | undefined } | undefined
-  /** Names the fields that show it: they stay the same ones when it is saved and there is more to save. */
+  /** Identifies the fields that show the draft. They stay the same when it is saved and there is more to save. */
   shownAs: string
 }
 
 export type DraftOfAgent = {
-  /** What the fields show. Undefined while the text cannot be shown in fields. */
+  /** The values to show in fields. Undefined while the text can't be shown in fields. */
   fields: { definition: Definition; values: FormValues } | undefined
-  /** What the fields showed before anything was typed. */
+  /** The fields' values before anything was typed. */
   before: FormValues
   text: string
   setValues(values: FormValues): void
   setTools(tools: Definition['tools']): void
   setText(typed: string, said: object | undefined): void
   discard(): void
-  /** Another text says that the fields start over. */
+  /** If this changes, the fields start over. */
   round: string
   isChanged: boolean
-  /** The agent has changed since the draft began. */
+  /** Whether the agent has changed since the draft began. */
   isBehind: boolean
-  /** Saves what the reader has changed, and nothing else. What is typed meanwhile stays a draft. */
+  /** Saves only what the reader has changed. Input that is typed in the meantime stays a draft. */
   save(): Promise<Agent>
 }
 
-/** The unsaved changes of an agent, the same ones in every view. They survive a reload. */
+/** An agent's unsaved changes, shared by all views. They survive a reload. */
 export function useDraft(agent: Agent): DraftOfAgent {
   const own = definitionOf(agent)
   const [kept, setKept] = useState(() => findDraft<Draft>(agent.id))
@@ -70,14 +70,14 @@ export function useDraft(agent: Agent): DraftOfAgent {
     const typed = wantedBy(now)
     if (typed && isSame(typed, wantedBy(asked))) set(undefined)
     else {
-      // What was saved is what the rest begins with: as the reader has it, and as the service has stored it.
+      // The remaining draft is based on what was saved, both as the reader has it and as the service has stored it.
       const base = wantedBy(asked) ?? asked.from
       const { began } = mergeChanges(base, typed ?? base, definitionOf(saved))
       set({ ...now, from: began, digest: saved.digest })
     }
     return saved
   }
-  // Before the reader can see the changes, and leave.
+  // Set before the reader can see the changes and leave.
   useLayoutEffect(() => {
     unsaved.value = isChanged ? { discard } : undefined
     return () => {
@@ -102,7 +102,7 @@ export function useDraft(agent: Agent): DraftOfAgent {
 
 const MOST_TRIES = 3
 
-/** Puts the draft onto the agent as it is now. If it is changed again before that is stored, it is put onto that. */
+/** Applies the draft to the current agent. If the agent changes before it is saved, applies the draft to it again. */
 async function saveOnto({ id }: Agent, draft: Draft, onClash: (from: Definition) => void): Promise<Agent> {
   const wanted = wantedBy(draft)
   if (!wanted) throw new MoorageError('invalid_request', 'The text is not valid YAML. See the marked line.')
@@ -123,13 +123,13 @@ async function saveOnto({ id }: Agent, draft: Draft, onClash: (from: Definition)
   }
 }
 
-/** The whole definition as the reader wants it. Undefined if the text cannot be read. */
+/** The whole definition with the reader's changes. Undefined if the text can't be read. */
 function wantedBy({ fields, values, text }: Draft): Definition | undefined {
   if (text === undefined) return wantedOf(fields, values)
   return text.said && withDefaults(text.said)
 }
 
-/** The fields as they are, or as the text says them. */
+/** The fields as they are, or as the text defines them. */
 function fieldsOf(draft: Draft): DraftOfAgent['fields'] {
   if (draft.text === undefined) return { definition: draft.fields, values: draft.values }
   const definition = wantedBy(draft)
@@ -137,7 +137,7 @@ function fieldsOf(draft: Draft): DraftOfAgent['fields'] {
   return { definition: { ...definition, tools: definition.tools.map(withToolDefaults) }, values: valuesOf(definition) }
 }
 
-/** A text may say anything. Fields show what has the shape of a definition. */
+/** Whether fields can show it, because a text may contain anything. It must have the shape of a definition. */
 function canShow({ memory, limits, approvals, tools, remote, output }: Definition): boolean {
   const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
   const areObjects =

@@ -15,7 +15,7 @@ type Schema = {
 }
 type Document = { components: { schemas: Record<string, Schema> } }
 
-/** What may be written at a place of the definition. The service's own description of the API says it. */
+/** The words that can be written at a place in the definition, from the service's own API description. */
 export function useWords(isWanted: boolean, models: readonly string[]): WordsAt {
   const { data } = useResource(isWanted ? 'openapi' : undefined, async (signal) => {
     const reply = await fetch(new URL('v1/openapi.json', BASE), { signal })
@@ -36,7 +36,7 @@ export function useWords(isWanted: boolean, models: readonly string[]): WordsAt 
         return inside ? variantsOf(inside) : []
       })
     }
-    // Of tools there are several kinds. The one that is there already says which.
+    // There are several kinds of tools. The one that is already there determines which fields fit.
     const fitting = found.filter(({ properties }) => {
       const kind = properties?.['type']?.const
       return !kind || !siblings.get('type') || siblings.get('type') === kind

@@ -53,7 +53,7 @@ const COLUMNS: Column<AuditEntry>[] = [
   { title: 'When', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
 ]
 
-/** Who did what, and whether the chain of entries is whole. */
+/** Who did what, and whether the chain of entries is intact. */
 export function AuditView() {
   const query = {
     ...pageQuery(LIMIT),
@@ -82,7 +82,10 @@ export function AuditView() {
   )
 }
 
-/** Checks the chain in the browser. Browsers compute hashes only on https and on localhost; the command line always can. */
+/**
+ * Verifies the chain in the browser. Browsers compute hashes only on https and on localhost; the command line always
+ * can.
+ */
 function Verify() {
   const [verdict, setVerdict] = useState<Verdict>()
   const verify = useAction(async () => setVerdict(await verifyChain()))

@@ -16,7 +16,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const
 
-/** `Firefox on Linux`, for what a browser says of itself; what is not known is shown as it is. */
+/** `Firefox on Linux`, from a browser's own description. Unknown browsers are shown unchanged. */
 export function browserText(said: string | null): string {
   const named = (names: readonly (readonly [string, string])[]) => names.find(([sign]) => said?.includes(sign))?.[1]
   const browser = named(BROWSERS)

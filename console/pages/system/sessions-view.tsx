@@ -13,7 +13,7 @@ import { browserText } from './browser-text.ts'
 
 const LIMIT = 25
 
-/** Who is signed in to the console. */
+/** The active sessions of the console. */
 export function SessionsView() {
   const query = pageQuery(LIMIT, '-last_used_at')
   const sessions = useResource(

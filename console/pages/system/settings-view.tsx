@@ -12,14 +12,14 @@ const COLUMNS: Column<Setting>[] = [
   { title: 'Set by', isExtra: true, cell: ({ origin }) => origin ?? <span class="soft">default</span> },
 ]
 
-/** A setting as people write it: text without quotes, and a word for what is not set. */
+/** A setting as people write it: text without quotes, and a word for unset values. */
 function valueOf(value: unknown) {
   if (value === null || value === undefined) return <span class="soft">not set</span>
   if (value === '') return <span class="soft">empty</span>
   return <code>{typeof value === 'string' ? value : JSON.stringify(value)}</code>
 }
 
-/** The configuration in force. The service itself leaves secrets out. */
+/** The current configuration. The service itself leaves out secrets. */
 export function SettingsView() {
   const system = useResource('system', (signal) => service.system.get({ signal }))
   const own = (system.data?.settings ?? []).toSorted((a, b) => Number(b.origin !== null) - Number(a.origin !== null))

@@ -24,7 +24,7 @@ const megabytes = (bytes: number) => `${countText(Math.ceil(bytes / MEGABYTE))} 
 
 type Node = System['nodes'][number]
 
-/** The first digits tell nodes apart. */
+/** The first characters are enough to tell nodes apart. */
 const SHORT_NAME = /^\w+:\w{8}/
 
 const nodeColumns = (answering: string): Column<Node>[] => [
@@ -50,7 +50,7 @@ function versionText({ version, commit }: Pick<System, 'version' | 'commit'>): s
   return commit ? `${version} (${commit.slice(0, 12)})` : version
 }
 
-/** How the service is, and how its store grows. */
+/** The service's health, and the growth of its store. */
 export function StateView() {
   const system = useResource('system', (signal) => service.system.get({ signal }), { everyMs: 10_000 })
   const found = system.data
@@ -93,7 +93,7 @@ export function StateView() {
   )
 }
 
-/** The last answer may be old, and a node may have died. */
+/** The last reply may be old, and a node may have died since. */
 function healthOf({ error, data }: Resource<System>): string {
   if (error) return 'unknown'
   return data?.nodes.some(({ status }) => status === 'silent') ? 'degraded' : 'healthy'

@@ -18,7 +18,7 @@ const VIEWS = [
   { value: 'settings', label: 'Configuration', needs: 'getSystem', View: SettingsView },
 ] as const
 
-/** The service itself: how it is, who did what, who is signed in, how it is set up. */
+/** The service itself: its state, its audit log, its sessions and its settings. */
 export function SystemPage() {
   const choices = VIEWS.filter(({ needs }) => may(needs))
   const chosen = choices.find(({ value }) => value === param('view')) ?? choices[0]

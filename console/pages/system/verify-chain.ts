@@ -2,18 +2,18 @@ import type { AuditEntry } from '../../../sdk/client.ts'
 import { service } from '../../lib/service.ts'
 
 const PAGE = 100
-/** How many entries are checked at most, because loading more is slow. The command line checks all of them. */
+/** The most entries that are checked, because loading more is slow. The command line checks all of them. */
 const MAX_CHECKED = 2_000
 
 export type Verdict = { checked: number; problem?: string }
 
-/** The entry with which retention says up to where it has removed entries: `SEQ:HASH:PROOF` is its target. */
+/** The entry in which retention records up to where it has removed entries. Its target is `SEQ:HASH:PROOF`. */
 const TRIM = 'trimAuditLog'
 
 /**
- * Computes the hashes of the newest entries again, in the browser: each entry has the hash of the one before it, and
- * the newest has the one that the service calls the end of the chain. It begins where retention says, or with the first
- * entry. Only the service has the key that proves this, so the page refers to the command line.
+ * Computes the hashes of the newest entries again in the browser. Each entry contains the hash of the one before it,
+ * and the newest has the hash that the service reports as the chain's end. The check starts where retention says, or
+ * with the first entry. Only the service has the key that proves this, so the page refers to the command line.
  */
 export async function verifyChain(): Promise<Verdict> {
   const end = await service.audit.head()
@@ -30,7 +30,7 @@ export async function verifyChain(): Promise<Verdict> {
     expected = { seq: seq - 1, hash: prev_hash ?? '' }
     checked++
   }
-  // The entries are not loaded in the order of the chain, so the last page may have gaps.
+  // The entries aren't loaded in the chain's order, so the last page may have gaps.
   const isCutOff = !areAll && chain.length - checked < PAGE
   const isBeginning = expected.seq === Number(tail) && (expected.hash === tailHash || expected.seq === 0)
   const isWhole = isCutOff || (isBeginning && checked === chain.length)
@@ -39,7 +39,7 @@ export async function verifyChain(): Promise<Verdict> {
 
 /** The newest entries, newest first, and whether there are no others. */
 async function loadNewest(): Promise<{ loaded: AuditEntry[]; areAll: boolean }> {
-  // An entry that is added meanwhile moves the others to the next page.
+  // An entry that is added in the meantime moves others to the next page.
   const found = new Map<string, AuditEntry>()
   let areAll = false
   for (let offset = 0; offset < MAX_CHECKED && !areAll; offset += PAGE) {

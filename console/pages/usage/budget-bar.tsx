@@ -4,7 +4,7 @@ import { amountText, kindOf, limitOf } from './budget-text.ts'
 
 const NEARLY = 0.8
 
-/** What is used, what calls in progress hold, and what is left; the thresholds are notches. */
+/** Shows what is used, what calls in progress hold, and what is left. Notches mark the thresholds. */
 export function BudgetBar({ budget }: { budget: Budget }) {
   const { used, reserved, thresholds, subject } = budget
   const [kind, limit] = [kindOf(budget), limitOf(budget)]

@@ -48,7 +48,7 @@ function bodyOf({ name, kind, amount, thresholds, action }: ReturnType<typeof va
   }
 }
 
-/** Makes a budget, or changes one. What it is for, its kind and its period stay: others are another budget. */
+/** Creates or changes a budget. Its scope, kind and period can't be changed, because that would be another budget. */
 export function BudgetDialog({ budget, onClose, onSaved }: Props) {
   const [scope, setScope] = useState<ScopeChoice>({ choice: 'project', id: '' })
   const [values, setValues] = useState(() => valuesOf(budget))
@@ -133,7 +133,7 @@ function namesText(names: readonly string[]): string {
   return more > 0 ? `${shown} and ${more} more` : shown
 }
 
-/** A budget that is made has no warnings of its own yet. This one is for all models of the project. */
+/** A budget that is being created has no warnings yet. This one covers all models of the project. */
 function UnpricedWarning({ values: { kind, action } }: { values: ReturnType<typeof valuesOf> }) {
   const isInDollars = kind === 'cost_usd'
   const { data: models = [] } = useUnpricedModels(isInDollars)

@@ -4,7 +4,7 @@ import { projects } from '../../lib/projects/chosen-project.ts'
 import { session } from '../../lib/session-state.ts'
 import { Field, Select } from '../../ui/forms/field.tsx'
 
-/** What the form calls the scope. `each …`: each of them has the limit for itself. */
+/** The form's names for the scope. For `each …`, every key or user has its own limit. */
 type Choice = 'service' | 'project' | 'agent' | 'key' | 'each key' | 'user' | 'each user'
 
 export type ScopeChoice = { choice: Choice; id: string }
@@ -32,7 +32,7 @@ export function scopeBody({ choice, id }: ScopeChoice): CreateBudget['scope'] {
 
 type Props = { scope: ScopeChoice; setScope(scope: ScopeChoice): void; error: string | undefined }
 
-/** Whose spending counts. The service as a whole is for those who administer it. */
+/** Whose spending counts. The service as a whole is only for its administrators. */
 export function BudgetScopeFields({ scope, setScope, error }: Props) {
   const agents = useAgentNames(scope.choice === 'agent')
   const now = session.value

@@ -12,7 +12,7 @@ export function limitOf(budget: Budget): number {
   return budget.limit[kindOf(budget)] ?? 0
 }
 
-/** Dollars, or the bare number of tokens or runs. */
+/** An amount in dollars, or the number of tokens or runs. */
 export function amountText(kind: LimitKind, amount: number): string {
   return kind === 'cost_usd' ? usdText(amount) : countText(amount)
 }

@@ -2,7 +2,7 @@ import type { Budget } from '../../../sdk/client.ts'
 
 type Props = { of: Budget | undefined; isNamed?: boolean }
 
-/** Why the budget refuses every call of a model or an agent. Lists of budgets do not have it. */
+/** Why the budget refuses every call of a model or an agent. Lists of budgets don't contain this. */
 export function Warnings({ of: budget, isNamed }: Props) {
   const { name, warnings = [] } = budget ?? {}
   if (warnings.length === 0) return null

@@ -25,7 +25,7 @@ const LIVE_MS = 5_000
 
 type OpenDialog = { what: 'edit' | 'delete'; budget: Budget }
 
-/** What may be spent, and how much of it is. */
+/** The budgets, and how much of each is used. */
 export function BudgetsPage() {
   const [doing, setDoing] = useState<OpenDialog>()
   const [saved, setSaved] = useState<Budget>()

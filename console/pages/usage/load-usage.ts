@@ -3,7 +3,7 @@ import { service } from '../../lib/service.ts'
 import { isOfService, type UsageGroup, usageFilters } from './usage-groups.ts'
 import { readUsageRange } from './usage-range.tsx'
 
-/** The service tells no more rows at once. */
+/** The service returns at most this many rows at once. */
 const MOST_ROWS = 5_000
 
 export type UsageQuery = NonNullable<Parameters<typeof service.usage.get>[0]> & {
@@ -11,18 +11,18 @@ export type UsageQuery = NonNullable<Parameters<typeof service.usage.get>[0]> & 
 }
 
 export type FoundUsage = {
-  /** One row for each group. */
+  /** One row per group. */
   groups: Usage
-  /** The same over time: by group too, unless that would be too many rows. */
+  /** The same over time, also split by group unless that would be too many rows. */
   times: Usage
   isSplit: boolean
-  /** What the times were asked for. */
+  /** The query for the times. */
   query: UsageQuery
-  /** By model, those with calls that have no price. */
+  /** The models with calls that have no price. */
   unpriced: UsageRow[]
 }
 
-/** What the page asks for, as the URL says. */
+/** The page's query, from the URL. */
 export function usageQuery({ by }: UsageGroup): UsageQuery {
   const filters = Object.fromEntries(usageFilters().map(([, column, value]) => [column, value]))
   return { ...readUsageRange(), group_by: by, ...(isOfService() && { scope: 'service' }), ...filters }

@@ -15,7 +15,7 @@ type GroupColumn =
   | 'purpose'
   | 'project_id'
 
-/** By what usage is split. `none` stands where a call has no such thing. */
+/** A way to split usage. `none` is shown if a call has no such value. */
 export type UsageGroup = { by: string; label: string; column: GroupColumn; none: string }
 
 const GROUPS: UsageGroup[] = [
@@ -31,7 +31,7 @@ const GROUPS: UsageGroup[] = [
 ]
 const PROJECT: UsageGroup = { by: 'project', label: 'Project', column: 'project_id', none: 'the service itself' }
 
-/** All projects at once are for those who may see all of them. */
+/** Usage of all projects at once is only for readers who may see all of them. */
 export function mayAskService(): boolean {
   const now = session.value
   return now?.reach === 'service' && now.agent_id === null && projects.value.length > 0
@@ -50,7 +50,7 @@ export function chosenGroup(): UsageGroup {
   return offered.find(({ by }) => by === param('by')) ?? (offered[0] as UsageGroup)
 }
 
-/** What the URL limits the page to: columns and their values. One invocation is a filter, but not a group. */
+/** The columns and values to which the URL limits the page. One invocation is a filter, but not a group. */
 export function usageFilters(): [label: string, column: string, value: string][] {
   const all = [...GROUPS, { label: 'Invocation', column: 'request_id' }]
   return all.flatMap(({ label, column }) => {
@@ -59,7 +59,7 @@ export function usageFilters(): [label: string, column: string, value: string][]
   })
 }
 
-/** The first group that the page is not limited to: a limited one would have one row. */
+/** The first group to which the page isn't limited, because a limited group would have only one row. */
 export function nextGroup(limited: GroupColumn): string {
   const next = GROUPS.find(({ column }) => column !== limited && param(column) === undefined)
   return next?.by ?? 'model'

@@ -20,7 +20,7 @@ import { useGroupNames } from './use-group-names.ts'
 
 const LIVE_MS = 30_000
 
-/** What models have used and cost, over time and by what the reader wants to know. */
+/** What models have used and cost, over time and split by the chosen group. */
 export function UsagePage() {
   const group = chosenGroup()
   const filters = usageFilters()
@@ -66,7 +66,7 @@ function csvPath(query: UsageQuery): string {
   return `v1/usage?${new URLSearchParams(given as [string, string][])}`
 }
 
-/** By what the sums are split, and whether they are of this project or of all. */
+/** Chooses how the sums are split, and whether they cover this project or all of them. */
 function Splits() {
   const [first, ...others] = offeredGroups()
   const wordOf = ({ label }: UsageGroup) => `by ${label.toLowerCase()}`
@@ -87,7 +87,7 @@ function Splits() {
 
 type NameOf = (column: string, value: string) => string
 
-/** What the page is limited to. Each can be taken away. */
+/** The active filters. Each can be removed. */
 function Limits({ filters, nameOf }: { filters: ReturnType<typeof usageFilters>; nameOf: NameOf }) {
   if (filters.length === 0) return null
   return (

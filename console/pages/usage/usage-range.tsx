@@ -15,14 +15,14 @@ const CHOICES = [
   { value: OWN, label: 'dates' },
 ]
 
-/** Days and months are those of the reader. */
+/** Days and months are in the reader's time zone. */
 const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 type Granularity = 'hour' | 'day' | 'month'
 
 export type UsageRange = { from: string; to?: string; granularity: Granularity; timezone: string }
 
-/** What the URL says: dates, a range that the reader has dragged over, or one that ends now. */
+/** The range in the URL: dates, a range that the reader has selected by dragging, or one that ends now. */
 export function readUsageRange(): UsageRange {
   const own = ownRange()
   if (own) return rangeOf(own.from, own.to, true)
@@ -36,7 +36,7 @@ function lengthOf(range: string): number {
   return LENGTHS[range] ?? (LENGTHS[DEFAULT] as number)
 }
 
-/** The range has whole hours, days or months, so that its sums and its bars are about the same time. */
+/** The range consists of whole hours, days or months, so that its sums and its bars cover the same time. */
 function rangeOf(from: number, to: number, hasEnd: boolean): UsageRange {
   const days = (to - from) / DAY_MS
   const granularity = days <= 3 ? 'hour' : days <= 120 ? 'day' : 'month'
@@ -46,7 +46,7 @@ function rangeOf(from: number, to: number, hasEnd: boolean): UsageRange {
   return { from: new Date(start).toISOString(), ...end, granularity, timezone }
 }
 
-/** When the hour, day or month of a time begins, where the reader is. */
+/** When the hour, day or month of a time begins, in the reader's time zone. */
 function beginOf(time: number, granularity: Granularity): number {
   const date = new Date(time)
   if (granularity === 'hour') return date.setMinutes(0, 0, 0)
@@ -60,7 +60,7 @@ export function nextOf(time: number, granularity: Granularity): number {
   return granularity === 'day' ? date.setDate(date.getDate() + 1) : date.setMonth(date.getMonth() + 1)
 }
 
-/** Undefined if the URL has no dates, or none that can be meant. */
+/** Undefined if the URL contains no dates, or no valid ones. */
 function ownRange(): { from: number; to: number } | undefined {
   const [from, to] = [startOf(param('from')), endOf(param('to'))]
   return from < to ? { from, to } : undefined
@@ -72,14 +72,14 @@ function startOf(text = ''): number {
   return isDate(text) ? new Date(`${text}T00:00`).getTime() : Date.parse(text)
 }
 
-/** The last day is in the range. */
+/** The last day is included in the range. */
 function endOf(text = ''): number {
   if (!isDate(text)) return Date.parse(text)
   const day = new Date(`${text}T00:00`)
   return day.setDate(day.getDate() + 1)
 }
 
-/** The same for as long as the reader does not choose another range. */
+/** Stays the same until the reader selects another range. */
 export function usageRangeKey(): string {
   return ['range', 'from', 'to'].map((name) => param(name) ?? '').join(' ')
 }
@@ -92,7 +92,7 @@ export function zoomUsage(from: number, to: number): void {
   setParams({ from: new Date(from).toISOString(), to: new Date(to).toISOString() }, { push: true })
 }
 
-/** As a field for dates has it. */
+/** A date in the form of an input field. */
 function dateOf(time: number): string {
   return fieldTime(time).slice(0, 10)
 }
@@ -113,12 +113,14 @@ export function UsageRangeFilter() {
 }
 
 const PUSH = { push: true }
-/** A year that is typed begins as one of the first century. */
+/** While a year is being typed, it is first in the first century. */
 const EARLIEST = '2000-01-01'
 
 type Dates = { from: string; to: string }
 
-/** Dates are typed digit by digit. What is no range yet stays in the fields, and the page shows the last one. */
+/**
+ * Dates are typed digit by digit. Until they form a range, they stay in the fields and the page shows the last range.
+ */
 function OwnDates({ from, to }: Dates) {
   const [typed, setTyped] = useState({ from, to })
   const written = useRef({ from, to })

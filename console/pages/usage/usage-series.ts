@@ -4,18 +4,18 @@ import type { FoundUsage } from './load-usage.ts'
 import { type UsageGroup, valueIn } from './usage-groups.ts'
 import { nextOf } from './usage-range.tsx'
 
-/** As many colours as can be told apart. The last one is for all others. */
+/** As many colors as people can tell apart. The last one is for all other groups. */
 const COLORS = Array.from({ length: 8 }, (_, i) => `--series-${i + 1}`)
 const OTHERS = 'others'
 
-/** What cost most comes first; what has no price is ordered by its tokens. */
+/** The most expensive comes first. Rows without a price are ordered by tokens. */
 export function byCost(a: UsageRow, b: UsageRow): number {
   return b.priced_cost_usd - a.priced_cost_usd || b.total_tokens - a.total_tokens
 }
 
 export type UsageSeries = { times: number[]; end: number; cost: Line[]; tokens: Line[] }
 
-/** Bars over time, one colour for each of the largest groups. */
+/** Bars over time, with one color for each of the largest groups. */
 export function usageSeries(
   found: FoundUsage,
   group: UsageGroup,
@@ -24,7 +24,7 @@ export function usageSeries(
   const { groups, times, isSplit, query } = found
   const edges = edgesOf(times.from, times.to, query.granularity)
   const used = new Set(times.rows.map(({ time }) => bucketOf(edges, Date.parse(time ?? times.from) / 1000)))
-  // Dates that the reader has chosen are drawn as they are.
+  // Dates that the reader has selected are drawn as they are.
   const first = query.to === undefined ? firstBucket(edges.length - 1, (i) => used.has(i)) : 0
   const largest = groups.rows.toSorted(byCost).map((row) => valueIn(group, row))
   const own = largest.length <= COLORS.length ? largest : largest.slice(0, COLORS.length - 1)

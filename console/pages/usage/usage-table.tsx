@@ -7,20 +7,20 @@ import { type Column, Table } from '../../ui/data/table.tsx'
 import { nextGroup, type UsageGroup, valueIn } from './usage-groups.ts'
 import { byCost } from './usage-series.ts'
 
-/** More are in the CSV. */
+/** How many rows are shown. The CSV contains all of them. */
 const MOST_SHOWN = 200
 
 type Sums = Usage['totals']
 type TableRow = Sums & { value: string | null; isTotal: boolean }
 
-/** An unknown price is never shown as nothing. */
+/** A cost. An unknown price is never shown as zero. */
 export function costText({ cost_usd, priced_cost_usd }: Sums): string {
   return cost_usd === null && priced_cost_usd > 0 ? `at least ${usdText(priced_cost_usd)}` : usdText(cost_usd)
 }
 
 type Props = { usage: Usage; group: UsageGroup; nameOf(column: string, value: string): string }
 
-/** The sums of each group, and of all. A group opens the page limited to it. */
+/** The sums of each group and in total. Clicking a group opens the page limited to it. */
 export function UsageTable({ usage: { rows, totals }, group, nameOf }: Props) {
   const shown = rows.toSorted(byCost).slice(0, MOST_SHOWN)
   const asShown = (row: UsageRow): TableRow => ({ ...row, value: valueIn(group, row), isTotal: false })
@@ -75,7 +75,7 @@ function whyUnknown({ unpriced_calls }: Sums): string | undefined {
   return unpriced_calls > 0 ? `without a price: ${counted(unpriced_calls, 'call')}` : undefined
 }
 
-/** The page with one more limit, split by something else. A project is opened instead. */
+/** The URL of this page with another filter, split by something else. For a project, that project is opened. */
 function limitedTo({ column }: UsageGroup, value: string): string {
   const query = new URLSearchParams(here.value.query)
   if (column === 'project_id') {

@@ -9,7 +9,7 @@ const TABS: { to: string; label: string; needs: OperationId }[] = [
   { to: '/usage/prices', label: 'Prices', needs: 'listPrices' },
 ]
 
-/** What was spent, what may be spent, and what models cost. */
+/** What was spent, what can be spent, and what models cost. */
 export function UsageTabs() {
   const shown = TABS.filter(({ needs }) => may(needs))
   if (shown.length < 2) return null

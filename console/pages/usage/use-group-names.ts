@@ -3,10 +3,10 @@ import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
 
-/** What is not among them is shown by its id. */
+/** Anything beyond this is shown by its ID. */
 const MOST_NAMES = 100
 
-/** Says how the values of a column are called: agents, keys, people and projects have names. */
+/** Returns a function that names the values of a column: agents, keys, people and projects have names. */
 export function useGroupNames(columns: string[]): (column: string, value: string) => string {
   const agents = useAgentNames(columns.includes('agent_id'))
   const keys = useResource(columns.includes('key_id') && may('listKeys') ? 'key names' : undefined, async (signal) =>

@@ -39,7 +39,7 @@ export function answerOf(attempt: Delivery['attempts'][number] | undefined): str
     : String(attempt.response_status)
 }
 
-/** What was sent, or will be. Failed ones can all be sent again, a page at a time. */
+/** Deliveries that were sent or will be. All failed ones can be sent again, one page at a time. */
 export function Deliveries({ webhook_id }: { webhook_id: string }) {
   const query = {
     ...pageQuery(LIMIT, '-created_at'),
@@ -63,7 +63,7 @@ export function Deliveries({ webhook_id }: { webhook_id: string }) {
         refusal ??= error
       }
     }
-    // What is on its way is not sent once more by the next click.
+    // Deliveries in progress aren't sent again by another click.
     const shown = deliveries.data
     if (shown) {
       const asNow = (one: Delivery): Delivery => (sent.has(one.id) ? { ...one, status: 'pending' } : one)

@@ -2,7 +2,7 @@ import type { CreateWebhook } from '../../../sdk/client.ts'
 
 type EventType = CreateWebhook['events'][number]
 
-/** A ping is sent by the test button, to every webhook. */
+/** A ping isn't listed, because the test button sends it to any webhook. */
 const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   'agent.completed': 'a run completed',
   'agent.failed': 'a run failed',
@@ -22,5 +22,5 @@ const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   '*': 'every event, including those added in later versions',
 }
 
-/** Every event, and when it happens. */
+/** All events, and when they happen. */
 export const EVENT_TYPES = Object.entries(ABOUT).map(([value, about]) => ({ value: value as EventType, about }))

@@ -6,7 +6,7 @@ import type { Params } from '../../routes.ts'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 
-/** Leads from the id of a delivery to its page, whose address has the webhook too. */
+/** Leads from a delivery's ID to its page, whose URL also contains the webhook. */
 export function FoundDeliveryPage({ params: { delivery: id = '' } }: { params: Params }) {
   const found = useResource(`find ${id}`, (signal) => service.webhooks.findDelivery(id, { signal }))
   useEffect(() => {

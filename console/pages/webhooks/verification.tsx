@@ -16,7 +16,7 @@ wh, _ := standardwebhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
 err := wh.Verify(body, request.Header)`,
 }
 
-/** Code with which a receiver checks that an event came from this service. */
+/** Code with which a receiver verifies that an event came from this service. */
 export function Verification({ secret_hint }: { secret_hint: string }) {
   const [language, setLanguage] = useState('TypeScript')
   return (

@@ -14,7 +14,7 @@ type Values = Pick<CreateWebhook, 'url' | 'events'> & Record<'description' | 'ag
 type Props = {
   title: string
   action: string
-  /** The webhook that is changed. Its agent stays as it is. */
+  /** The webhook to change. Its agent stays the same. */
   webhook?: Webhook
   onClose(): void
   work(values: Values): Promise<void>

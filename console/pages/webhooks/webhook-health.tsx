@@ -8,7 +8,7 @@ const REASONS = {
   failing: 'its deliveries failed for days',
 }
 
-/** Whether events reach the receiver, and since when they do not. */
+/** Whether events reach the receiver, and if not, since when. */
 export function WebhookHealth({ status, disabled_reason, failing_since }: Webhook) {
   if (status === 'disabled') {
     return (

@@ -22,7 +22,7 @@ import { Verification } from './verification.tsx'
 import { EditWebhookDialog } from './webhook-dialog.tsx'
 import { WebhookHealth } from './webhook-health.tsx'
 
-/** How long both secrets sign after a rotation. */
+/** How long both secrets sign deliveries after a rotation. */
 const GRACE_SECONDS = 86_400
 
 type WebhookDialogName = 'edit' | 'rotate' | 'delete' | undefined

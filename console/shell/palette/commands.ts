@@ -11,10 +11,10 @@ import { chooseTheme, theme } from '../../lib/theme.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { IconName } from '../../ui/icon.tsx'
 
-/** Something that the palette offers: a page to go to, or a command to run. */
+/** Something that the palette offers: a page to open, or a command to run. */
 export type Target = { id: string; label: string; about?: string; icon: IconName; to?: string; run?(): void }
 
-/** A command that opens a page with a dialog: the same one that a button of the page opens. */
+/** A command that opens a page with a dialog, as a button on that page does. */
 type PageCommand = { label: string; icon: IconName; needs: OperationId; to: string; isUsed?(): boolean }
 
 const OF_SERVICE: PageCommand[] = [
@@ -39,7 +39,7 @@ const OF_SERVICE: PageCommand[] = [
   { label: 'New webhook', icon: 'plus', needs: 'createWebhook', to: '/webhooks?open=webhook' },
 ]
 
-/** `to` is the tab of the agent. */
+/** `to` is the agent's tab. */
 const OF_AGENT: PageCommand[] = [
   { label: 'Invoke', icon: 'send', needs: 'invokeAgent', to: '' },
   { label: 'Deploy', icon: 'send', needs: 'createDeployment', to: 'deployments?open=deploy' },
@@ -49,7 +49,7 @@ const OF_AGENT: PageCommand[] = [
   { label: 'Delete agent', icon: 'close', needs: 'deleteAgent', to: 'settings?open=delete' },
 ]
 
-/** What can be done with the service, whichever page is open. */
+/** Commands for the service, offered on every page. */
 export function serviceCommands(): Target[] {
   const other = theme.value === 'dark' ? 'light' : 'dark'
   return [
@@ -64,13 +64,13 @@ export function serviceCommands(): Target[] {
   ]
 }
 
-/** A service that uses no projects does not speak of them, so this is offered to those who look for it only. */
+/** A service that doesn't use projects doesn't mention them, so this is offered only to people who search for it. */
 export function projectCommands(): Target[] {
   if (!may('createProject')) return []
   return [{ id: 'New project', label: 'New project', icon: 'plus', to: '/projects?open=project' }]
 }
 
-/** What can be done with one agent. */
+/** Commands for one agent. */
 export function agentCommands(name: string): Target[] {
   const offered = OF_AGENT.filter(({ needs }) => may(needs) && (needs !== 'moveAgent' || projects.value.length > 0))
   const opening = offered.map(({ label, icon, to }) => ({
@@ -82,7 +82,7 @@ export function agentCommands(name: string): Target[] {
   return may('updateAgent') ? [...opening, ...pausing(name)] : opening
 }
 
-/** A pause is asked about on the agent's page. Both are offered if the console does not know the agent's state. */
+/** Pausing is confirmed on the agent's page. If the agent's status isn't known here, both commands are offered. */
 function pausing(name: string): Target[] {
   const status = (recall(`agent ${name}`) as Agent | undefined)?.status
   const targets: Target[] = []

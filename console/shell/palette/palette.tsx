@@ -6,7 +6,7 @@ import { isPaletteOpen } from '../palette-state.ts'
 import type { Target } from './commands.ts'
 import { findTargets } from './targets.ts'
 
-/** Finds pages and commands by a few letters, and anything that has an id by the id. */
+/** Finds pages and commands by a few letters, and anything with an ID by that ID. */
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
@@ -17,7 +17,7 @@ export function Palette() {
   useLayoutEffect(() => {
     const shown = dialog.current
     shown?.showModal()
-    // It gives the focus back only if it is closed before it is taken out of the page.
+    // The focus is given back only if the dialog is closed before it is removed from the page.
     return () => shown?.close()
   }, [])
   const close = () => {

@@ -8,7 +8,7 @@ import { agentCommands, projectCommands, serviceCommands, type Target } from './
 
 const MAX_TARGETS = 12
 
-/** Ids that have a page of their own, by what they begin with. */
+/** Kinds of IDs that have their own pages, by prefix. */
 const PAGES_OF_IDS: Record<string, { label: string; icon: IconName; path(id: string): string }> = {
   req: { label: 'request', icon: 'activity', path: requestPath },
   agt: { label: 'agent', icon: 'agents', path: (id) => agentPath(id) },
@@ -21,7 +21,7 @@ const PAGES_OF_IDS: Record<string, { label: string; icon: IconName; path(id: str
   key: { label: 'key', icon: 'keys', path: (id) => `/keys/${id}` },
 }
 
-/** What the words that were typed may mean, the best first. */
+/** What the typed words may mean, best match first. */
 export function findTargets(typed: string, agents: Iterable<string>): Target[] {
   const text = typed.trim()
   const byId = targetOfId(text)
@@ -33,8 +33,8 @@ export function findTargets(typed: string, agents: Iterable<string>): Target[] {
   const commands = new Set(names.flatMap(agentCommands))
   const all = [...pages(), ...names.flatMap(pagesOfAgent), ...commands, ...serviceCommands(), ...projectCommands()]
   const matching = all.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
-  // The agent that is open comes first. Then short labels, so that an agent stands before its tabs. What can be done with
-  // other agents comes last.
+  // The open agent comes first. Short labels come before longer ones, so an agent comes before its tabs. Commands for
+  // other agents come last.
   const rank = (target: Target) => {
     if (own && target.label.startsWith(`${own} ›`)) return target.label.length - 1_000
     return target.label.length + (commands.has(target) ? 1_000 : 0)

@@ -8,7 +8,7 @@ import { Failure, reasonOf } from '../failure.tsx'
 import { Field } from '../forms/field.tsx'
 import { Form } from '../forms/form.tsx'
 
-/** Answers a question of an agent: one of its own choices, or in words. */
+/** Answers an agent's question with one of its choices or in words. */
 export function AnswerForm({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
   const { agent_id, request_id, call_id } = approval
   const options = optionsOf(approval)

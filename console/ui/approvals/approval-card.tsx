@@ -12,7 +12,7 @@ import { DecisionForm } from './decision-form.tsx'
 
 type Props = { approval: Approval; agentName: string; onDecided(): void }
 
-/** One thing that waits for a person, or that a person has decided. */
+/** One approval, pending or decided. */
 export function ApprovalCard({ approval, agentName, onDecided }: Props) {
   const { kind, tool, status, created_at, expires_at, agent_id, request_id, user_id } = approval
   const isOwn = approval.started_by === session.value?.actor_id

@@ -7,7 +7,7 @@ import { Button } from '../button.tsx'
 import { Failure, reasonOf } from '../failure.tsx'
 import { Field } from '../forms/field.tsx'
 
-/** Approves the call of a tool, perhaps with other arguments, or rejects it. */
+/** Approves a tool call, possibly with other arguments, or rejects it. */
 export function DecisionForm({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
   const { agent_id, request_id, call_id, kind } = approval
   const known = JSON.stringify(approval.arguments, null, 2)
@@ -21,7 +21,8 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
       ...(note.trim() && { note: note.trim() }),
     })
     await tellDecision(approval, decision === 'approve' ? 'Call approved' : 'Call rejected')
-    // After an error the page is not loaded again at once: if another person was faster, the card would go with its error.
+    // After an error, the page isn't reloaded immediately. If another person was faster, the card would disappear with
+    // its error.
     onDecided()
   })
   return (

@@ -9,12 +9,12 @@ import { Failure } from '../failure.tsx'
 import { ApprovalCard } from './approval-card.tsx'
 
 const MOST = 20
-/** A run that this one has called may ask later. */
+/** A run that this one has called may ask people later. */
 const LIVE_MS = 5_000
 
 type Props = { run: Invocation; agentName: string; onDecided(): void }
 
-/** What a waiting run waits for. What people are asked is decided here. */
+/** What a waiting run waits for. People can decide its approvals here. */
 export function RunWaits({ run, agentName, onDecided }: Props) {
   const { request_id } = run
   const reason = waitReason(run)
@@ -25,7 +25,7 @@ export function RunWaits({ run, agentName, onDecided }: Props) {
     { everyMs: LIVE_MS },
   )
   const approvals = pending.data?.data ?? []
-  // A run that it has called may be of another agent.
+  // A run that it has called may belong to another agent.
   const names = useAgentNames(approvals.some(({ agent_id }) => agent_id !== run.agent_id))
   const isKnown = !isAsked || pending.data !== undefined
   return (

@@ -12,19 +12,19 @@ type Props = {
   markers?: Marker[]
   /** When the last bucket ends. */
   end: number
-  /** The vertical axis goes at least so far. */
+  /** The vertical axis goes at least up to this value. */
   least: number
   format(value: number): string
-  /** The reader has dragged over a range, in milliseconds. */
+  /** Called when the reader has selected a range by dragging, in milliseconds. */
   onZoom(from: number, to: number): void
 }
 
 const NONE: Marker[] = []
 
-/** A shorter drag is a click. */
+/** A shorter drag counts as a click. */
 const LEAST_DRAG = 4
 
-/** The time at the pointer. All charts on the page show it. */
+/** The time at the pointer, which all charts on the page show. */
 const pointed = signal<number | undefined>(undefined)
 
 /** Numbers over time, as bars or as curves. */
@@ -37,7 +37,7 @@ export function Chart({ title, times, lines, markers = NONE, end, least, format,
     () => plotOf({ times, end, least, width, lines: lines.filter(({ label }) => !hidden.includes(label)) }),
     [times, lines, end, least, width, hidden],
   )
-  // A move of the pointer draws only what follows it.
+  // Moving the pointer redraws only what follows it.
   const drawn = useMemo(() => <Drawn plot={plot} markers={markers} format={format} />, [plot, markers])
   const at = pointed.value === undefined ? undefined : bucketAt(plot, pointed.value)
   const xOf = ({ clientX }: PointerEvent) => {
@@ -115,7 +115,10 @@ type LegendProps = Pick<Props, 'lines' | 'times' | 'format'> & {
   at: number | undefined
 }
 
-/** What each color means, and what it is at the pointer, or in total without one. A line can be hidden, so that the others are seen better. */
+/**
+ * The meaning of each color, and its value at the pointer or in total. Lines can be hidden to make the others easier to
+ * see.
+ */
 function Legend({ lines, hidden, setHidden, times, at, format }: LegendProps) {
   const valueOf = ({ values, total }: Line) => {
     const value = at === undefined ? total : (values[at] ?? null)
@@ -144,7 +147,7 @@ function Legend({ lines, hidden, setHidden, times, at, format }: LegendProps) {
   )
 }
 
-/** The width of an element, as long as it is shown. */
+/** An element's width while it is shown. */
 function useWidth(element: { current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0)
   useEffect(() => {

@@ -2,15 +2,15 @@ import { type Marker, type PlacedLine, type Plot, timeTicks, valueTicks } from '
 
 const WIDEST_BAR = 40
 const BAR_SHARE = 0.8
-/** More dots would be a thick line. */
+/** More dots than this would look like a thick line. */
 const MOST_DOTS = 150
-/** About as wide as a letter of a marker. */
+/** The approximate width of a letter in a marker. */
 const LETTER = 6.5
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
-/** Midnight is written as the date. */
+/** Midnight is shown as the date. */
 function timeText(seconds: number, step: number): string {
   const date = new Date(seconds * 1000)
   const isDay = step >= 86_400 || (date.getHours() === 0 && date.getMinutes() === 0)
@@ -54,7 +54,7 @@ export function bars(plot: Plot, { values, below }: PlacedLine): string {
     .join('')
 }
 
-/** Goes on over what is missing. */
+/** A curve that continues across missing values. */
 export function curve(plot: Plot, line: PlacedLine): string {
   return pointsOf(plot, line)
     .map((point, i) => `${i === 0 ? 'M' : 'L'}${point}`)
@@ -84,7 +84,7 @@ export function Markers({ plot, markers }: { plot: Plot; markers: Marker[] }) {
         .map(({ at, label }) => {
           const x = plot.x(at / 1000)
           if (x < left || x > right) return null
-          // A label that would cover the label before it is left out. Its line is still drawn.
+          // A label that would cover the previous label is left out. Its line is still drawn.
           const width = label.length * LETTER + 8
           const hasRoom = x >= free && x + width <= right
           if (hasRoom) free = x + width

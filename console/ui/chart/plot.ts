@@ -1,25 +1,25 @@
 export type Line = {
   label: string
-  /** In the order of the times; null where nothing ended. */
+  /** In the order of the times. Null if there is no value for a time. */
   values: (number | null)[]
   /** A custom property of the style sheet. */
   color: string
-  /** Bars of several lines stand on each other. */
+  /** Bars of several lines are stacked. */
   isBars?: boolean
-  /** Of all that is drawn, where there is such a number. */
+  /** The total for the whole chart, if there is one. */
   total?: number | undefined
 }
 
-/** A chart of a new agent has at least this many buckets. */
+/** The chart of a new agent has at least this many buckets. */
 const LEAST_BUCKETS = 12
 
-/** The first bucket to draw: the chart begins where its data does. */
+/** The first bucket to draw, because the chart begins where its data begins. */
 export function firstBucket(buckets: number, hasData: (index: number) => boolean): number {
   const first = Array.from({ length: buckets }, (_, i) => i).findIndex(hasData)
   return Math.max(0, Math.min(first - 1, buckets - LEAST_BUCKETS))
 }
 
-/** Something that happened at a time: a vertical line with a word. */
+/** An event at a time, drawn as a vertical line with a word. */
 export type Marker = { at: number; label: string }
 
 const HEIGHT = 190
@@ -28,10 +28,10 @@ const RIGHT = 8
 const TOP = 10
 const BOTTOM = 26
 
-/** A line with what its bars stand on. */
+/** A line, with the values below its stacked bars. */
 export type PlacedLine = Line & { below: number[] }
 
-/** Where everything is in the chart, in pixels. Times are in seconds. */
+/** The positions of everything in the chart, in pixels. Times are in seconds. */
 export type Plot = {
   height: number
   left: number
@@ -42,7 +42,7 @@ export type Plot = {
   to: number
   most: number
   lines: PlacedLine[]
-  /** When each bucket begins, and at the end when the last one ends. */
+  /** When each bucket begins, followed by the end of the last one. */
   edges: number[]
   x(time: number): number
   y(value: number): number
@@ -90,7 +90,7 @@ function stacked(lines: Line[]): PlacedLine[] {
   })
 }
 
-/** The bucket that has this time. */
+/** The bucket that contains this time. */
 export function bucketAt({ edges, to }: Plot, time: number): number | undefined {
   const next = edges.findIndex((edge) => edge > time)
   if (next > 0) return next - 1
@@ -105,7 +105,7 @@ const STEPS = [
 ]
 const TICK_WIDTH = 80
 
-/** Round times for the axis, as clocks of the reader show them. */
+/** Round times for the axis, in the reader's time zone. */
 export function timeTicks({ from, to, left, right }: Plot): { step: number; ticks: number[] } {
   const room = Math.max((right - left) / TICK_WIDTH, 1)
   const step = STEPS.find((length) => (to - from) / length <= room) ?? 365 * DAY
@@ -130,6 +130,6 @@ export function valueTicks(most: number): number[] {
   const rough = most / MOST_VALUES
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10)
-  // What is a whole number of steps may come out a little less.
+  // A whole number of steps may come out slightly smaller.
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step)
 }

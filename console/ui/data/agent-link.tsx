@@ -2,7 +2,7 @@ import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { href } from '../../lib/base.ts'
 import { agentPath } from '../../lib/paths.ts'
 
-/** The name of an agent, with a link to its page. Without an agent all of them are meant. */
+/** An agent's name with a link to its page. Without an agent, all agents are meant. */
 export function AgentLink({ id }: { id: string | null }) {
   const names = useAgentNames()
   if (id === null) return <>all agents</>

@@ -3,7 +3,7 @@ import { may } from '../../lib/session-state.ts'
 
 type Detail = { field: string; error: string }
 
-/** The way to the budget that has refused a call. Nothing if another thing was refused. */
+/** A link to the budget that refused a call. Nothing if the refusal had another cause. */
 export function BudgetLink({ details = [] }: { details?: readonly Detail[] | undefined }) {
   const id = details.find(({ field }) => field === 'budget_id')?.error
   if (id === undefined || !may('getBudget')) return null

@@ -1,6 +1,6 @@
 import { usdText } from '../../lib/text/format.ts'
 
-/** Dollars. Without a price the cost is not known, which is not the same as nothing. */
+/** A cost in dollars. Without a price, the cost is unknown, which isn't the same as zero. */
 export function Cost({ usd }: { usd: number | null }) {
   if (usd !== null) return <>{usdText(usd)}</>
   return (

@@ -3,7 +3,7 @@ import { yamlText } from '../../lib/yaml/yaml-text.ts'
 
 const SPOKEN = { '+': 'added', '-': 'removed', ' ': '', '…': '' }
 
-/** What changed between two values, by the lines of their YAML. */
+/** The differences between two values, by the lines of their YAML. */
 export function Diff({ from, to, label }: { from: unknown; to: unknown; label: string }) {
   const lines = lineDiff(yamlText(from), yamlText(to))
   if (lines.length === 0) return <p class="soft">No changes.</p>

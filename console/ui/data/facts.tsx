@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** Names and values, side by side. What is undefined is left out. */
+/** Names and values side by side. Undefined values are left out. */
 export function Facts({ of }: { of: Record<string, ComponentChildren> }) {
   return (
     <dl class="facts-list">

@@ -7,11 +7,11 @@ import { Table, type TableProps } from './table.tsx'
 
 type Props<Row> = Omit<TableProps<Row>, 'rows'> & {
   of: Resource<{ data: Row[]; pagination: Pagination }>
-  /** What else has gone wrong: something that the reader did to a row. */
+  /** Another error, such as that of an action on a row. */
   error?: MoorageError | undefined
 }
 
-/** One page of a list: its rows, what went wrong, and the way to the other pages. */
+/** One page of a list: its rows, its error, and links to the other pages. */
 export function List<Row>({ of, error: otherError, ...table }: Props<Row>) {
   const shown = useShownPage(of)
   return (

@@ -3,7 +3,7 @@ import { href } from '../../lib/base.ts'
 import { clockText, exactText } from '../../lib/text/format.ts'
 import { requestPath } from '../../lib/paths.ts'
 
-/** One line of a log. Where all lines are of one request, their ids are left out. */
+/** One log entry. If all entries belong to one request, the request's ID is left out. */
 export function LogLine({ entry, isAlone = false }: { entry: LogEntry; isAlone?: boolean }) {
   const { timestamp, level, message, metadata } = entry
   const { request_id, ...rest } = metadata

@@ -3,7 +3,7 @@ import { countText } from '../../lib/text/format.ts'
 import { setParams } from '../../lib/location.ts'
 import { Button } from '../button.tsx'
 
-/** Which rows are shown, of how many; the page is in the URL. */
+/** Which rows are shown, out of how many. The page is in the URL. */
 export function Pager({ pagination }: { pagination: Pagination | undefined }) {
   if (!pagination || pagination.total === 0) return null
   const { limit, offset, total, has_more } = pagination

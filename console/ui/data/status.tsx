@@ -34,7 +34,7 @@ const LOOKS: Record<string, string> = {
   refused: 'bad',
 }
 
-/** A state is a dot and a word: colour alone says nothing to some readers. */
+/** A status is a dot and a word, because some readers can't tell colors apart. */
 export function Status({ value, isLive }: { value: string; isLive?: boolean }) {
   return (
     <span class={`status ${LOOKS[value] ?? 'off'}${isLive ? ' live' : ''}`}>

@@ -5,15 +5,15 @@ import { Icon } from '../icon.tsx'
 export type Column<Row> = {
   title: string
   cell(row: Row): ComponentChildren
-  /** Numbers stand on the right, in figures of equal width. */
+  /** Numbers are aligned to the right, in digits of equal width. */
   isNumber?: boolean
-  /** The service sorts by this field. */
+  /** The field by which the service can sort. */
   sort?: string
-  /** Left out where the screen is narrow. */
+  /** Hidden on narrow screens. */
   isExtra?: boolean
-  /** Takes the room that is left; its text is cut to one line. */
+  /** Takes the remaining width. Its text is cut to one line. */
   isWide?: boolean
-  /** In a long list, whose columns must not move: a length of CSS. */
+  /** The CSS width of a column in a long list, in which columns must not move. */
   width?: string
 }
 
@@ -22,9 +22,9 @@ export type TableProps<Row> = {
   columns: Column<Row>[]
   /** Undefined while they are loaded for the first time. */
   rows: Row[] | undefined
-  /** What tells a row from the others; its `id`, if nothing is said. */
+  /** Identifies a row. Default: its `id`. */
   keyOf?(row: Row): string
-  /** The order of the rows: a field of the service, with `-` before it if the highest come first. */
+  /** The order of the rows: a field of the service, with `-` before it for descending order. */
   sort?: string
   empty?: ComponentChildren
   /** The sum of the rows, below them. */
@@ -35,7 +35,7 @@ const EXPECTED_ROWS = 6
 
 export const idOf = (row: unknown) => (row as { id: string }).id
 
-/** Rows that the service has sorted and cut into pages. A link in the first cell covers its whole row. */
+/** Rows that the service has sorted and split into pages. A link in the first cell covers its whole row. */
 export function Table<Item>({ label, columns, rows, keyOf = idOf, sort, empty, total }: TableProps<Item>) {
   if (rows?.length === 0) return <>{empty}</>
   return (
@@ -61,7 +61,7 @@ export function Table<Item>({ label, columns, rows, keyOf = idOf, sort, empty, t
 
 type RowProps<Item> = { row: Item; columns: Column<Item>[]; index?: number }
 
-/** One row. `index` is its position among all rows, where not all of them are in the page. */
+/** One row. `index` is its position among all rows, if not all of them are in the page. */
 export function Row<Item>({ row, columns, index }: RowProps<Item>) {
   return (
     <tr aria-rowindex={index}>
@@ -74,7 +74,7 @@ export function Row<Item>({ row, columns, index }: RowProps<Item>) {
   )
 }
 
-/** The place of a row that is being loaded. */
+/** A placeholder for a row that is being loaded. */
 export function ComingRow<Item>({ columns }: { columns: Column<Item>[] }) {
   return (
     <tr class="coming">

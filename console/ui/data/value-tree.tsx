@@ -4,17 +4,17 @@ import { countText } from '../../lib/text/format.ts'
 import { Attachments } from '../files/attachments.tsx'
 import { AnswerText } from '../text/answer-text.tsx'
 
-/** What does not fit, and where, as a JSON pointer. */
+/** What doesn't fit, and where, as a JSON pointer. */
 type Problem = { field: string; error: string }
 
 type Node = { value: unknown; problems: readonly Problem[]; at?: string; name?: string }
 
-/** More than this of one list or object would make the page slow. */
+/** More entries than this from one list or object would make the page slow. */
 const SHOWN = 200
-/** Deeper ones are opened by the reader. */
+/** The reader opens deeper levels. */
 const OPEN_DEPTH = 3
 
-/** A value as a tree. What is wrong with a part of it stands beside that part. */
+/** A value as a tree. A problem with a part is shown next to that part. */
 function ValueTree({ value, problems = [] }: { value: unknown; problems?: readonly Problem[] | undefined }) {
   return (
     <div class="tree" role="group" aria-label="Value">
@@ -62,7 +62,7 @@ function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** What a run has answered: its value, if it has one, else its words; and the files that its tools have made. */
+/** A run's answer: its value if it has one, otherwise its text, and the files that its tools made. */
 export function AnswerShown({ run, text }: { run: Invocation | undefined; text: string }) {
   return (
     <>
@@ -72,14 +72,14 @@ export function AnswerShown({ run, text }: { run: Invocation | undefined; text: 
   )
 }
 
-/** The last answer of a run that gave none which fits. */
+/** The last answer of a run that produced no fitting answer. */
 export function UnfitAnswer({ run }: { run: Invocation | undefined }) {
   if (run?.error?.code !== 'output_invalid') return null
   const last = run.steps.findLast((step) => step.kind === 'model')
   return last?.kind === 'model' && last.unfit ? <Unfit {...last.unfit} /> : null
 }
 
-/** An answer that does not fit, with what is wrong. */
+/** An answer that doesn't fit, with its problems. */
 export function Unfit({ answer, problems }: { answer: string; problems: readonly Problem[] }) {
   const value = valueIn(answer)
   if (value !== undefined) return <ValueTree value={value} problems={problems} />

@@ -4,13 +4,13 @@ import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
 
-/** What has a page of its own, by what its ids begin with. The role of a person has none. */
+/** The kinds of actors that have their own page, by ID prefix. A person's role has none. */
 const PAGES: Record<string, { folder: string; needs: OperationId }> = {
   key: { folder: 'keys', needs: 'getKey' },
   prs: { folder: 'people', needs: 'getPerson' },
 }
 
-/** Shows who it is where the service tells the id alone: the reader, or a key that they may see. */
+/** Shows who is meant if the service returns only an ID: the reader, or a key that they may see. */
 export function WhoIs({ id }: { id: string }) {
   const { actor_id, key, person } = session.value ?? {}
   const own = id === actor_id ? (key ?? person)?.name : undefined
@@ -19,7 +19,7 @@ export function WhoIs({ id }: { id: string }) {
   return <Who id={id} name={own ?? found.data?.name} />
 }
 
-/** Shows the name of a key or a person, with a link to their page. Tokens, and keys that are gone, are shown by their ids. */
+/** The name of a key or a person, with a link to their page. Tokens and deleted keys are shown by their ID. */
 export function Who({ id, name }: { id: string; name: string | null | undefined }) {
   if (!name) return <code class="soft">{id}</code>
   const page = PAGES[id.slice(0, 3)]

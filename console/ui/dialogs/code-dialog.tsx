@@ -10,7 +10,7 @@ import { Dialog, DialogActions } from './dialog.tsx'
 export function CodeDialog() {
   const asked = question.value
   const [code, setCode] = useState('')
-  // A request of a page that is left gets no code.
+  // Requests of a page that the reader has left get no code.
   useEffect(() => () => question.value?.answer(undefined), [here.value.path])
   if (!asked) return null
   const answer = (given: string | undefined) => {

@@ -6,10 +6,10 @@ import { FormDialog } from './form-dialog.tsx'
 
 type Props = {
   title: string
-  /** What the button says: the thing that it does. */
+  /** The button's label, which names the action. */
   action: string
   isDanger?: boolean
-  /** The reader has to type this text first. Used for large changes that cannot be undone. */
+  /** The reader must type this text first. Used for large changes that can't be undone. */
   typed?: string
   work(): Promise<void>
   onClose(): void
@@ -17,7 +17,7 @@ type Props = {
   children: ComponentChildren
 }
 
-/** Says what will happen, and does it when the reader agrees. Closes itself when it is done. */
+/** Says what will happen, and does it when the reader agrees. It closes by itself when done. */
 export function Confirm({ title, action, isDanger = false, typed, work, onClose, children }: Props) {
   const [text, setText] = useState('')
   const doing = useAction(async () => {

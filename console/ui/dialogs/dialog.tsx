@@ -6,13 +6,13 @@ import { Button } from '../button.tsx'
 type Props = {
   title: string
   onClose(): void
-  /** Escape, a click beside it and the cross do not close it: for what is shown only once. */
+  /** Prevents closing with Escape, a click outside or the cross. For content that is shown only once. */
   isGuarded?: boolean
   isWide?: boolean
   children: ComponentChildren
 }
 
-/** The browser's own modal dialog: it keeps the focus inside, and gives it back. */
+/** The browser's own modal dialog, which keeps the focus inside and gives it back. */
 export function Dialog({ title, onClose, isGuarded = false, isWide = false, children }: Props) {
   const element = useRef<HTMLDialogElement>(null)
   const pressed = useRef<EventTarget | null>(null)
@@ -20,21 +20,21 @@ export function Dialog({ title, onClose, isGuarded = false, isWide = false, chil
   useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
-    // It is closed before it is taken out of the page: otherwise the browser would not give the focus back.
+    // Closed before it is removed from the page. Otherwise, the browser wouldn't give the focus back.
     return () => dialog?.close()
   }, [])
-  // The page stays until the next one is loaded. Its dialog does not.
+  // The page stays until the next one is loaded, but its dialog doesn't.
   const [openedAt] = useState(here.value.path)
   if (here.value.path !== openedAt) return null
   const onCancel = (event: Event) => {
     event.preventDefault()
     if (!isGuarded) onClose()
   }
-  // Browsers close a dialog at the second Escape even if the first was cancelled. So the key itself is stopped.
+  // Browsers close a dialog at the second Escape even if the first was cancelled, so the key itself is stopped.
   const onKeyDown = (event: KeyboardEvent) => {
     if (isGuarded && event.key === 'Escape') event.preventDefault()
   }
-  // A drag that begins in a field and ends beside the dialog is a click on the dialog, too. It selects text.
+  // A drag that starts in a field and ends outside the dialog is also a click on the dialog, but it only selects text.
   const onClick = ({ target }: MouseEvent) => {
     const isBeside = target === element.current && pressed.current === element.current
     pressed.current = null
@@ -63,7 +63,7 @@ export function Dialog({ title, onClose, isGuarded = false, isWide = false, chil
   )
 }
 
-/** The row of buttons at the end of a dialog; the last one does it. */
+/** The row of buttons at the end of a dialog. The last one does it. */
 export function DialogActions({ children }: { children: ComponentChildren }) {
   return <footer class="actions">{children}</footer>
 }

@@ -9,7 +9,7 @@ type Props = {
   title: string
   isWide?: boolean
   isGuarded?: boolean
-  /** What the button says, and what it does. Without a word there is no button yet. */
+  /** The button's label. Without a label, there is no button yet. */
   action: string | undefined
   doing: Action<[]>
   isBusy?: boolean
@@ -20,7 +20,7 @@ type Props = {
   children: ComponentChildren
 }
 
-/** A dialog with fields and one button that sends them. An error of the service is shown above it. */
+/** A dialog with fields and a button that sends them. The service's errors are shown above it. */
 export function FormDialog({
   action,
   doing,

@@ -10,9 +10,7 @@ const SCOPES = [
   { value: 'service', label: 'The whole service' },
 ]
 
-/**
- * The red button: asks why, and whether all projects are meant. A service that uses no projects does not speak of them.
- */
+/** Asks for a reason, and whether to pause all projects. A service that doesn't use projects doesn't mention them. */
 export function PauseEverything({ onClose }: { onClose(): void }) {
   const [reason, setReason] = useState('')
   const isOfAll = session.value?.reach === 'service'

@@ -10,16 +10,16 @@ type Props = {
   /** What it is. */
   label?: string
   about?: string
-  /** The variable that programs read it from, if they do. */
+  /** The variable from which programs read it, if any. */
   variable?: string
-  /** What the reader says before the dialog closes. */
+  /** What the reader must confirm before the dialog closes. */
   stored?: string
   onDone(): void
 }
 
 /**
- * Shows a secret that can never be shown again. It does not close before the reader says that it is stored, also if the
- * session ends meanwhile.
+ * Shows a secret that can never be shown again. It doesn't close until the reader confirms that it is stored, even if
+ * the session ends in the meantime.
  */
 export function SecretOnce({
   title,

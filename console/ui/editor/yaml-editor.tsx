@@ -15,7 +15,7 @@ type Offer = { words: Word[]; chosen: number; typed: string; line: number; colum
 
 const MOST_WORDS = 8
 
-/** A field for YAML: with the numbers of its lines, colours, words to choose from, and what is wrong at its line. */
+/** A field for YAML with line numbers, colors, suggestions, and errors at their lines. */
 export function YamlEditor({ label, value, onInput, marks, wordsAt, onFocus }: Props) {
   const id = useId()
   const field = useRef<HTMLTextAreaElement>(null)
@@ -118,7 +118,7 @@ function chooseByKey(event: KeyboardEvent, offer: Offer, { setOffer, take }: Off
 }
 
 function Words({ id, offer, onTake }: { id: string; offer: Offer; onTake(word: Word): void }) {
-  // The letters are all as wide as `0`, so a column is as many `ch`.
+  // All letters are as wide as `0`, so a column is as many `ch`.
   const place = { left: `${offer.column}ch`, top: `${offer.line}lh` }
   return (
     <ul id={id} class="yaml-words" role="listbox" aria-label="Words" style={place}>
@@ -128,7 +128,7 @@ function Words({ id, offer, onTake }: { id: string; offer: Offer; onTake(word: W
           id={`${id}-${i}`}
           role="option"
           aria-selected={i === offer.chosen}
-          // The field would lose the focus before the click arrives.
+          // Otherwise, the field would lose the focus before the click arrives.
           onMouseDown={(event) => {
             event.preventDefault()
             onTake(word)
@@ -142,14 +142,14 @@ function Words({ id, offer, onTake }: { id: string; offer: Offer; onTake(word: W
   )
 }
 
-/** Types the text, so that the browser can undo it. */
+/** Types the text so that the browser can undo it. */
 function insert(element: HTMLTextAreaElement, text: string): void {
   if (document.execCommand('insertText', false, text)) return
   element.setRangeText(text, element.selectionStart, element.selectionEnd, 'end')
   element.dispatchEvent(new Event('input', { bubbles: true }))
 }
 
-/** A new line begins below the one before it, or further right behind a colon. */
+/** A new line is indented like the previous one, or further after a colon. */
 function indentAfter({ value, selectionStart }: HTMLTextAreaElement): string {
   const line = value.slice(value.lastIndexOf('\n', selectionStart - 1) + 1, selectionStart)
   const [space = ''] = /^ *(?:- +)*/.exec(line) ?? []

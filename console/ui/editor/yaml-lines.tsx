@@ -1,12 +1,12 @@
 import { Fragment } from 'preact'
 
-/** What is wrong in a line. Lines are counted from 1. */
+/** An error in a line. Lines are counted from 1. */
 export type Mark = { line: number; message: string }
 
 const PARTS =
   /(^\s*(?:- +)*)(?:("(?:[^"\\]|\\.)*"|'[^']*'|[^\s#'"][^#:]*?)(:)(?=\s|$))?|(#.*$)|("(?:[^"\\]|\\.)*"?|'[^']*'?)|(\b(?:true|false|null)\b|(?<![\w./-])-?\d+(?:\.\d+)?(?![\w./-]))|(\{\{?[\w. ]+\}?\})|[^#"'{\d\w]+|\w+|./gm
 
-/** The text again, with colours. It lies behind the field in which it is typed. */
+/** The same text with colors, behind the field in which it is typed. */
 export function YamlLines({ text, marks }: { text: string; marks: readonly Mark[] }) {
   const blocks = blockLines(text.split('\n'))
   return (
@@ -23,7 +23,7 @@ export function YamlLines({ text, marks }: { text: string; marks: readonly Mark[
   )
 }
 
-/** Which lines belong to a text that began with `|` or `>`. */
+/** Which lines belong to a text that starts with `|` or `>`. */
 function blockLines(lines: readonly string[]): { line: string; isText: boolean }[] {
   let indent = -1
   return lines.map((line) => {

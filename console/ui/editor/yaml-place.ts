@@ -1,15 +1,15 @@
-/** Something that may be written at a place. */
+/** Something that can be written at a place. */
 export type Word = { text: string; about?: string; isName?: boolean }
 
 /**
- * A place in a text in YAML: the names that lead there (`-` is an item of a list), the name whose value is written, and
- * the names beside it that are there already, with their values.
+ * A place in a YAML text: the names that lead there (`-` is an item of a list), the name whose value is being written,
+ * and the existing names next to it with their values.
  */
 export type YamlPlace = {
   path: string[]
   key: string | undefined
   siblings: Map<string, string>
-  /** What is typed of the word so far. */
+  /** What has been typed of the word so far. */
   typed: string
 }
 
@@ -17,7 +17,7 @@ export type WordsAt = (place: YamlPlace) => Word[]
 
 const LINE = /^( *)((?:- +)*)(?:([\w-]+):(?: +(.*))?|(.*))$/
 
-/** Where the cursor stands; undefined within comments and longer texts. */
+/** The cursor's place. Undefined within comments and longer texts. */
 export function placeAt(text: string, cursor: number): YamlPlace | undefined {
   const before = text.slice(0, cursor)
   const lines = text.split('\n')
@@ -30,7 +30,7 @@ export function placeAt(text: string, cursor: number): YamlPlace | undefined {
   const path: string[] = []
   let least = indent
   path.push(...dashes.replaceAll(' ', ''))
-  // A list may stand as far to the left as the name that it belongs to.
+  // A list may be indented as little as the name that it belongs to.
   let isItem = dashes !== ''
   if (isItem) least = space.length
   for (let i = at - 1; i >= 0 && (least > 0 || isItem); i--) {
@@ -51,7 +51,7 @@ export function placeAt(text: string, cursor: number): YamlPlace | undefined {
   return { path, key, typed: key === undefined ? rest : (value ?? ''), siblings: siblingsOf(lines, at, indent) }
 }
 
-/** The names that stand in the same map as the line does. */
+/** The names in the same map as the line. */
 function siblingsOf(lines: readonly string[], at: number, indent: number): Map<string, string> {
   const found = new Map<string, string>()
   for (const step of [-1, 1]) {

@@ -5,7 +5,7 @@ import { Who } from '../data/who.tsx'
 import { Rating } from './rating.tsx'
 import { Score } from './score.tsx'
 
-/** What was said about an answer, and buttons to say something. */
+/** The feedback on an answer, and buttons to give feedback. */
 export function GivenFeedback({ run, onGiven }: { run: Invocation; onGiven(): void }) {
   const { erased_at, door, feedback = [] } = run
   const key = door === 'console' ? 'rating' : 'review'

@@ -10,12 +10,12 @@ import { Form } from '../forms/form.tsx'
 
 type Props = {
   run: Invocation
-  /** The key under which the service has it, beside what others have given. */
+  /** The key under which the service stores it, separate from others' feedback. */
   of: string
   onGiven?(): void
 }
 
-/** Whether an answer is good or bad, and why. Pressed again, a button takes the rating back. */
+/** Rates an answer as good or bad, with a reason. Pressing a button again removes the rating. */
 export function Rating({ run: { agent_id, request_id, feedback }, of: key, onGiven }: Props) {
   const given = feedback?.find((one) => one.key === key)
   const [own, setOwn] = useState<Feedback | undefined>(given)

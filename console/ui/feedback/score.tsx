@@ -1,6 +1,6 @@
 import { Icon } from '../icon.tsx'
 
-/** A score, with a thumb where it is good or bad. */
+/** A score, with a thumb if it is good or bad. */
 export function Score({ value }: { value: number }) {
   const isWhole = Math.abs(value) === 1
   return (

@@ -9,7 +9,7 @@ const SHOWN_AS = { image: 'sent as an image', text: 'sent as text', omitted: 'no
 
 type Props = { files: readonly ShownAttachment[] | undefined; label?: string }
 
-/** The files that came with a message, or that tools made, and what the model was shown of each. */
+/** The files of a message, or files that tools made, and what the model was shown of each. */
 export function Attachments({ files = [], label = 'Attachments' }: Props) {
   const [shown, setShown] = useState<ShownFile>()
   if (files.length === 0) return null

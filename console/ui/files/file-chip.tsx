@@ -6,15 +6,15 @@ import { Thumbnail } from './picture.tsx'
 
 type Props = {
   file: Omit<ShownFile, 'file_id'> & { file_id?: string | undefined }
-  /** Opens the picture. */
+  /** Opens the image. */
   onOpen?: (() => void) | undefined
-  /** What is to be said of it, below its name. */
+  /** Further details, shown below the name. */
   about?: ComponentChildren
-  /** What can be done with it. */
+  /** Actions for the file. */
   children?: ComponentChildren
 }
 
-/** A file in a line: its picture or an icon, its name, type and size. */
+/** A file in one line: its image or an icon, its name, type and size. */
 export function FileChip({ file, onOpen, about, children }: Props) {
   const { file_id, name, media_type, size } = file
   const picture = file_id ? (

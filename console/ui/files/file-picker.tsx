@@ -4,7 +4,7 @@ import { Button } from '../button.tsx'
 
 type OnFiles = (files: Iterable<File>) => void
 
-/** The button that opens the browser's own dialog for files. */
+/** The button that opens the browser's file dialog. */
 export function FilePicker({ onFiles, children }: { onFiles: OnFiles; children?: ComponentChildren }) {
   const input = useRef<HTMLInputElement>(null)
   return (
@@ -19,7 +19,7 @@ export function FilePicker({ onFiles, children }: { onFiles: OnFiles; children?:
         hidden
         onChange={({ currentTarget }) => {
           onFiles([...(currentTarget.files ?? [])])
-          // The same file can be picked again.
+          // Allows picking the same file again.
           currentTarget.value = ''
         }}
       />
@@ -29,7 +29,7 @@ export function FilePicker({ onFiles, children }: { onFiles: OnFiles; children?:
 
 type DropAreaProps = { class: string; label: string; onFiles: OnFiles | undefined; children: ComponentChildren }
 
-/** A part of the page that takes files which are dropped on it. */
+/** A part of the page that accepts dropped files. */
 export function DropArea({ class: name, label, onFiles, children }: DropAreaProps) {
   const [isOver, setOver] = useState(false)
   const hasFiles = ({ dataTransfer }: DragEvent) => onFiles !== undefined && dataTransfer?.types.includes('Files')
@@ -57,7 +57,7 @@ export function DropArea({ class: name, label, onFiles, children }: DropAreaProp
   )
 }
 
-/** Files on the clipboard. What has text too, such as cells of a table, is pasted as text. */
+/** Files on the clipboard. If there is also text, such as cells of a table, the text is pasted instead. */
 export function pastedFiles({ clipboardData }: ClipboardEvent): File[] {
   return clipboardData?.types.includes('text/plain') ? [] : [...(clipboardData?.files ?? [])]
 }

@@ -8,7 +8,7 @@ import { Picture } from './picture.tsx'
 
 type Props = { pictures: ShownFile[]; shown: ShownFile; onShow(file: ShownFile): void; onClose(): void }
 
-/** A picture in the size of the window. The arrow keys go to the others. */
+/** An image in the size of the window. The arrow keys show the other images. */
 export function Lightbox({ pictures, shown, onShow, onClose }: Props) {
   const position = pictures.findIndex(({ file_id }) => file_id === shown.file_id)
   const move = (by: number) => {

@@ -4,10 +4,10 @@ import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { Icon } from '../icon.tsx'
 
-/** Larger ones are loaded only if the reader opens them. */
+/** Larger images are loaded only if the reader opens them. */
 const SMALL_BYTES = 5_000_000
 
-/** The address of a picture that was loaded for the page. Its type is one of ours, whatever the bytes are. */
+/** The URL of an image that was loaded for the page. Its type is one of ours, no matter what the bytes are. */
 function usePicture(file: ShownFile, isWanted: boolean): string | undefined {
   const [url, setUrl] = useState<string>()
   const { file_id, media_type } = file
@@ -23,7 +23,7 @@ function usePicture(file: ShownFile, isWanted: boolean): string | undefined {
       made = URL.createObjectURL(new Blob([bytes], { type: media_type }))
       setUrl(made)
     }
-    // Without the picture its icon is shown.
+    // If the image can't be loaded, its icon is shown.
     load().catch(() => undefined)
     return () => {
       life.abort()
@@ -34,13 +34,13 @@ function usePicture(file: ShownFile, isWanted: boolean): string | undefined {
   return url
 }
 
-/** The picture as it is. */
+/** The whole image. */
 export function Picture({ file }: { file: ShownFile }) {
   const url = usePicture(file, true)
   return url ? <img class="picture" src={url} alt={file.name} /> : <div class="picture coming-picture" />
 }
 
-/** A small picture, or an icon. It is loaded when it comes into view. */
+/** A small image or an icon. The image is loaded when it scrolls into view. */
 export function Thumbnail({ file }: { file: ShownFile }) {
   const element = useRef<HTMLSpanElement>(null)
   const [isSeen, setSeen] = useState(false)

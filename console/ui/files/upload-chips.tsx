@@ -4,7 +4,7 @@ import { percentText } from '../../lib/text/format.ts'
 import { Button } from '../button.tsx'
 import { FileChip } from './file-chip.tsx'
 
-/** Files on their way to the service: how far they are, what went wrong, and how to take them away. */
+/** Files being uploaded: their progress, their errors, and a button to remove each. */
 export function UploadChips({ uploads: { items, remove, again } }: { uploads: Uploads }) {
   if (items.length === 0) return null
   return (

@@ -10,7 +10,7 @@ type Props<Value extends string> = {
   error?: string | undefined
 }
 
-/** Checkboxes: the reader chooses any number of the values. */
+/** Checkboxes with which the reader selects any number of values. */
 export function Checks<Value extends string>({ legend, choices, chosen, onChange, error: refused }: Props<Value>) {
   const error = useRefusal(refused, chosen)
   const toggle = (value: Value) =>

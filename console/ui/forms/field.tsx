@@ -6,9 +6,9 @@ type LabelProps = {
   label: string
   hint?: ComponentChildren
   error?: string | undefined
-  /** The label is read aloud, but not shown. */
+  /** The label is only for screen readers. */
   isBare?: boolean
-  /** It is marked: what it says is not saved. */
+  /** Marks the field as unsaved. */
   isChanged?: boolean
 }
 
@@ -23,12 +23,12 @@ export type FieldProps = LabelProps & {
   /** Makes it a text area with this number of rows. */
   rows?: number
   isRequired?: boolean
-  /** It has the focus when it appears. */
+  /** Gets the focus when it appears. */
   hasFocus?: boolean
   isMono?: boolean
-  /** What the browser offers while the reader types. */
+  /** What the browser suggests while the reader types. */
   suggestions?: readonly string[] | undefined
-  /** Why the form cannot be sent with this value. */
+  /** Why the form can't be sent with this value. */
   problem?: string | undefined
   /** What the Enter key does instead of sending the form. */
   onEnter?: (() => void) | undefined
@@ -36,7 +36,7 @@ export type FieldProps = LabelProps & {
   onBlur?: (() => void) | undefined
 }
 
-/** One line, or several, to be typed. */
+/** An input field with one line or several. */
 export function Field({
   label,
   hint,
@@ -69,7 +69,7 @@ export function Field({
     value,
     ref: element,
     required: isRequired,
-    // A dialog gives the focus to the element that has this.
+    // A dialog gives the focus to the element with this attribute.
     autofocus: hasFocus,
     class: isMono ? 'mono' : '',
     'aria-invalid': error !== undefined,
@@ -87,7 +87,7 @@ export function Field({
       {rows ? (
         <textarea rows={rows} placeholder={rest.placeholder} {...common} />
       ) : (
-        // The types of Preact give each type of input a role of its own. These types all have the same role.
+        // Preact's types give each type of input its own role. These input types all have the same role.
         <input
           spellcheck={false}
           list={suggestions && `${id}-offered`}
@@ -117,7 +117,7 @@ export function Field({
   )
 }
 
-/** What the browser finds wrong, in our words. Where the hint is a sentence about the form of the value, it says what is meant. */
+/** The browser's objection in our words. If the hint describes the form of the value in a sentence, that is used. */
 function objectionTo(
   { validity, validationMessage }: HTMLInputElement | HTMLTextAreaElement,
   label: string,
@@ -133,7 +133,7 @@ function classOf({ isBare, isChanged }: Record<'isBare' | 'isChanged', boolean |
   return ['field', isBare && 'bare', isChanged && 'changed'].filter(Boolean).join(' ')
 }
 
-/** The service says what is wrong with a field. Here the label is its name. */
+/** The service's objection to a field, in which the label replaces the field's name. */
 function reasonText(label: string, reason: string): string {
   return reason.replace(/^(?=(must|is|was|has|can't|already) )/, `${label} `)
 }
@@ -169,7 +169,7 @@ export function Select({ label, hint, error: refused, value, choices, onChange, 
   )
 }
 
-/** A few choices side by side, of which one holds. */
+/** A few choices side by side, of which one is selected. */
 export function Segments({ label, value, choices, onChange }: SelectProps) {
   return (
     <div class="segments" role="group" aria-label={label}>

@@ -6,7 +6,7 @@ import { Icon } from '../icon.tsx'
 
 const TYPED_MS = 250
 
-/** A text filter that lives in the URL. It waits for a pause in the typing before it asks the service. */
+/** A text filter that is stored in the URL. It waits until the typing pauses before it sends a request. */
 export function TextFilter({ name, label }: { name: string; label: string }) {
   const [text, setText] = useTypedParam(name, TYPED_MS, { offset: undefined })
   return (
@@ -24,7 +24,7 @@ export function TextFilter({ name, label }: { name: string; label: string }) {
   )
 }
 
-/** Says which filters are on, and takes them away one by one or all at once. */
+/** Shows the active filters, and removes them one by one or all at once. */
 export function FiltersOn({ of }: { of: Record<string, string> }) {
   const on = Object.entries(of).filter(([name]) => param(name))
   if (on.length === 0) return null
@@ -46,7 +46,7 @@ export function FiltersOn({ of }: { of: Record<string, string> }) {
 
 type Choices = { name: string; label: string; all: string; choices: (string | [value: string, label: string])[] }
 
-/** A choice that lives in the URL; without one, everything is shown. */
+/** A choice that is stored in the URL. Without one, everything is shown. */
 export function ChoiceFilter({ name, label, all, choices }: Choices) {
   return (
     <select

@@ -4,7 +4,7 @@ import { Segments } from './field.tsx'
 
 const RANGES: Record<string, number> = { '15m': 15 * 60_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000 }
 
-/** How far the page looks back; it is in the URL. */
+/** How far back the page looks. The choice is in the URL. */
 export function RangeFilter() {
   return (
     <Segments
@@ -16,7 +16,7 @@ export function RangeFilter() {
   )
 }
 
-/** When the chosen range begins. It is counted back from the moment of the choice. */
+/** When the selected range begins, counted back from the moment of the choice. */
 export function useRangeStart(): string | undefined {
   const length = RANGES[param('range') ?? '']
   return useMemo(() => (length ? new Date(Date.now() - length).toISOString() : undefined), [length])

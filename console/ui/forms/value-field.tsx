@@ -4,13 +4,15 @@ import { Field, type FieldProps } from './field.tsx'
 
 type Props<Value> = Omit<FieldProps, 'value' | 'onInput'> & {
   value: Value
-  /** What a text says, and the text that says a value. */
+  /** Converts a text to a value, and a value to a text. */
   read(text: string): Value
   write(value: Value): string
   onInput(value: Value): void
 }
 
-/** A field for a value that is no text, such as a list of names. What was typed stays as long as it says the value. */
+/**
+ * A field for a value that isn't text, such as a list of names. Typed text stays as long as it stands for the value.
+ */
 export function ValueField<Value>({ value, read, write, onInput, ...rest }: Props<Value>) {
   const [typed, setTyped] = useState(() => write(value))
   return (

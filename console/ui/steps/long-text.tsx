@@ -5,7 +5,9 @@ import { Snippet } from '../copy.tsx'
 
 const SHOWN = 4_000
 
-/** The beginning of a text, and all of it on demand. `characters` is how long the whole is, if not all of it is here. */
+/**
+ * The beginning of a text, and the whole text on request. `characters` is its full length, if not all of it is loaded.
+ */
 export function LongText({
   label,
   text,

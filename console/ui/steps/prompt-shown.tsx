@@ -10,12 +10,12 @@ import { LongText } from './long-text.tsx'
 type PromptQuery = { run: Invocation; step: number }
 
 function usePrompt({ run: { agent_id, request_id, steps } }: PromptQuery, step: number | undefined) {
-  // A run that continues has more steps each time it is looked at.
+  // A run that continues has more steps each time it is loaded.
   const key = step === undefined ? undefined : `prompt ${request_id} ${step} ${steps.length}`
   return useResource(key, (signal) => service.invocations.prompt(agent_id, request_id, { step: step ?? 0 }, { signal }))
 }
 
-/** What the model was shown when it took this step. It is asked for when it is opened. */
+/** What the model was shown in this step. It is loaded when it is opened. */
 export function PromptShown({ run, step }: PromptQuery) {
   const [isOpen, setOpen] = useState(false)
   const prompt = usePrompt({ run, step }, isOpen ? step : undefined)
@@ -62,7 +62,7 @@ function Messages({ prompt: { messages, tools, notes, model } }: { prompt: Promp
   )
 }
 
-/** What memory gave, with how well each fitted. */
+/** The recalled memories, with how well each one matched. */
 export function RecalledMemories({ run, step }: PromptQuery) {
   const prompt = usePrompt({ run, step }, step)
   const { memories = [], notes = [] } = prompt.data ?? {}

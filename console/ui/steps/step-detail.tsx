@@ -9,7 +9,7 @@ import { PromptShown, RecalledMemories } from './prompt-shown.tsx'
 
 type Of<Kind extends InvocationStep['kind']> = Extract<InvocationStep, { kind: Kind }>
 
-/** What went into a step, and what came out of it. */
+/** A step's input and output. */
 export function StepDetail({ run, position, step }: { run: Invocation; position: number; step: InvocationStep }) {
   switch (step.kind) {
     case 'recall':
@@ -90,7 +90,9 @@ function ModelDetail({ run, position, step }: { run: Invocation; position: numbe
   )
 }
 
-/** The response is what all model steps have said, one after the other. */
+/**
+ * The part of the response that this step added: the response consists of all model steps' texts, one after the other.
+ */
 function saidIn({ response, steps }: Invocation, position: number): string {
   const lengths = steps.map((step) => (step.kind === 'model' ? step.characters : 0))
   const start = lengths.slice(0, position).reduce((sum, length) => sum + length, 0)

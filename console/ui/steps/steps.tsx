@@ -5,7 +5,7 @@ import { countText, durationText } from '../../lib/text/format.ts'
 import { Cost } from '../data/cost.tsx'
 import { StepDetail } from './step-detail.tsx'
 
-/** What a run has done, as bars over the time that it took. Each opens to what went in and what came out. */
+/** A run's steps as bars over time. Each opens to show its input and output. */
 export function Steps({ run }: { run: Invocation }) {
   const from = Date.parse(run.started_at ?? run.created_at)
   const to = run.finished_at ? Date.parse(run.finished_at) : latestOf(run)
@@ -30,7 +30,7 @@ export function Steps({ run }: { run: Invocation }) {
 
 type StepGap = { run: Invocation; before: InvocationStep | undefined; next: InvocationStep | undefined }
 
-/** Why the attempts began that are between two steps. */
+/** Why the attempts between two steps began. */
 function Attempts({ run, before, next }: StepGap) {
   const texts = attemptsBetween(run, before, next).flatMap((attempt) => attemptText(run, attempt) ?? [])
   return texts.map((text, i) => (

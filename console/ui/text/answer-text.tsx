@@ -2,7 +2,7 @@ import { param, setParams } from '../../lib/location.ts'
 import { Button } from '../button.tsx'
 import { Markdown } from './markdown.tsx'
 
-/** What a model has said: with its markdown shown, or as it was written. The URL says which. */
+/** A model's answer, with its markdown rendered or as it was written. The URL says which. */
 export function AnswerText({ text }: { text: string }) {
   return <Markdown text={text} isPlain={param('text') === 'plain'} />
 }

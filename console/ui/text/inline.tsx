@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** Each part has a limit, so that no text takes long to read. */
+/** Each part has a limit, so no text takes long to parse. */
 const PARTS = new RegExp(
   [
     String.raw`\\([\\\x60*_{}[\]()#+.!|<>~-])`, // 1: escaped
@@ -19,7 +19,7 @@ const PARTS = new RegExp(
 
 const SAFE = new Set(['http:', 'https:', 'mailto:'])
 
-/** The words of one block: code, links, emphasis. */
+/** The text of one block: code, links, emphasis. */
 export function Inline({ text, depth = 0 }: { text: string; depth?: number }) {
   const shown: ComponentChildren[] = []
   let end = 0
@@ -48,7 +48,10 @@ function partOf(match: RegExpExecArray, depth: number): ComponentChildren {
   )
 }
 
-/** Only addresses that a browser opens without running anything. An image is a link too: nothing is fetched from elsewhere. */
+/**
+ * Only URLs that a browser opens without running anything. An image is shown as a link too, so nothing is loaded from
+ * elsewhere.
+ */
 function linkTo(address: string, label: ComponentChildren): ComponentChildren {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !SAFE.has(url.protocol)) return undefined

@@ -4,12 +4,12 @@ import { type Block, blocksOf } from '../../lib/text/markdown.ts'
 import { Snippet } from '../copy.tsx'
 import { Inline } from './inline.tsx'
 
-/** Longer texts are shown as they are: to read them again with every piece of an answer would take too long. */
+/** Longer texts are shown as they are, because parsing them again with every piece of an answer would take too long. */
 const LONGEST = 60_000
 
 /**
- * Text of a model, with its markdown shown. It is made of elements, never of HTML: whatever the text says, it stays
- * text.
+ * A model's text with its markdown rendered. It is made of elements and never of HTML, so whatever the text contains
+ * stays text.
  */
 export function Markdown({ text, isPlain }: { text: string; isPlain?: boolean }) {
   const isWritten = isPlain || text.length > LONGEST
@@ -39,7 +39,7 @@ function shown(block: Block, key: number): ComponentChildren {
     case 'table':
       return <MarkdownTable key={key} {...block} />
     case 'heading': {
-      // The page has the first two levels.
+      // The page uses the first two heading levels.
       const Heading = `h${Math.min(6, block.level + 2)}` as 'h3'
       return (
         <Heading key={key}>

@@ -1,9 +1,9 @@
 import type { Client } from '../../../sdk/client.ts'
 
-/** Shows an agent by its name. If the agent is deleted, or the key may not see it, its id is shown. */
+/** Returns an agent's name. If the agent is deleted, or the key may not see it, returns the ID. */
 export type NameOf = (agent_id: string) => string
 
-/** If there are more agents than this, whole pages are loaded instead. */
+/** If more agents than this are needed, whole pages are loaded instead of single agents. */
 const ONE_BY_ONE = 10
 
 /** Finds the names of the agents in a list. */
@@ -15,7 +15,7 @@ export async function agentNames(client: Client, mentioned: readonly (string | n
       for await (const { id, name } of client.agents.list({ limit: 100 })) names.set(id, name)
     else await Promise.all(ids.map((id) => learn(id)))
   } catch {
-    // Without a name, the id is shown.
+    // Without a name, the ID is shown.
   }
   return (id) => names.get(id) ?? id
 

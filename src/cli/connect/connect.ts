@@ -5,14 +5,14 @@ import { withSuggestion } from './did-you-mean.ts'
 import { addressOf, noKey } from './service-address.ts'
 import { clientOf } from './service-client.ts'
 
-/** The options that every command takes. */
+/** The options that every command accepts. */
 export type Common = {
   json?: boolean
   url?: string
   profile?: string
   project?: string
   otp?: string
-  /** For commands that can work on the store itself. */
+  /** Set for commands that can work on the store itself. */
   local?: boolean
   config?: string
   data?: string
@@ -26,7 +26,7 @@ export async function withClient<T>(world: World, options: Common, work: (client
   return suggesting(clientOf(world, { url, key, project: projectOf(world, options), otp: options.otp }), work)
 }
 
-/** The same, but if neither a service nor a key is named, `work` uses the store of this machine. */
+/** The same, but if neither a service nor a key is given, `work` uses this machine's store. */
 export async function withClientOrStore<T>(
   world: World,
   options: Common,
@@ -46,20 +46,20 @@ export async function withClientOrStore<T>(
   }
 }
 
-/** Whether a command that can use the store of this machine does. */
+/** Whether a command that can use this machine's store does so. */
 export function isLocal(world: World, options: Common): boolean {
   const { key, isNamed } = addressOf(world, options)
   return options.local === true || (key === undefined && !isNamed)
 }
 
-/** A command that goes to the same service and project with the same key. */
+/** A command for the same service and project, with the same key. */
 export function sameWay({ url, profile, project, local, config, data }: Common, words: string): string {
   const flags = Object.entries({ url, profile, project, config, data })
   const given = flags.flatMap(([name, value]) => (value === undefined ? [] : ` --${name} ${value}`))
   return `moorage ${words}${given.join('')}${local ? ' --local' : ''}`
 }
 
-/** The project that a flag or the environment names. */
+/** The project that is given by a flag or the environment. */
 function projectOf({ env }: World, { project }: Common): string | undefined {
   return project ?? (env['MOORAGE_PROJECT'] || undefined)
 }

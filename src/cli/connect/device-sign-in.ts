@@ -17,12 +17,12 @@ type DeviceStart = {
 
 type DeviceKey = { secret: string; project: string | null; projects: string[] }
 
-/** Each `slow_down` of the provider adds this much to the time between two questions, as RFC 8628 says. */
+/** Each `slow_down` of the provider increases the time between two requests by this much, as RFC 8628 requires. */
 const SLOWER_SECONDS = 5
 
 /**
- * Signs a person in with an identity provider: they open a page in any browser, and this command gets a key of theirs.
- * Returns the key, with the project that it is for and those of which another could be chosen.
+ * Signs a person in with an identity provider: the person opens a page in any browser, and this command gets a key for
+ * them. Returns the key, the project that it is for, and the projects that could be chosen instead.
  */
 export async function signInDevice(
   world: World,
@@ -36,7 +36,7 @@ export async function signInDevice(
   let seconds = begun.interval
   for (;;) {
     await delay(seconds * 1000, undefined, { signal: world.signal })
-    // Several devices of one network may be asked to wait, and a provider may be away for a moment.
+    // Several devices on one network may be told to wait, and a provider may be unavailable for a moment.
     const answer = await patiently(world, () =>
       post<DeviceKey | { status: string }>(world, url, 'console/devices/key', asked),
     )

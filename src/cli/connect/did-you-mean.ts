@@ -10,7 +10,7 @@ export async function withSuggestion(client: Client, error: unknown): Promise<un
   if (!(error instanceof MoorageError)) return error
   const [, name] = MISSING_AGENT.exec(error.message) ?? []
   if (name === undefined || name.startsWith('agt_')) return error
-  // If the agents cannot be listed, only the first error is shown.
+  // If the agents can't be listed, only the original error is shown.
   const meant = await agentNames(client).then(
     (names) => nearest(name, names),
     () => undefined,

@@ -25,12 +25,12 @@ import type { World } from '../world.ts'
 export type LocalStore = {
   name: string
   parts: Parts
-  /** Runs operations in this process, with all rights. */
+  /** Runs operations in this process, with all permissions. */
   fetch: Fetch
   close(): Promise<void>
 }
 
-/** Opens the store of the service on this machine, whether or not the service runs. */
+/** Opens the store of the service on this machine, whether the service is running or not. */
 export async function openLocalStore(
   world: World,
   { config: file, data }: { config?: string; data?: string },
@@ -45,7 +45,7 @@ export async function openLocalStore(
   return { name, parts, fetch: localFetch(parts), close }
 }
 
-/** Opening would create a new store. A person in the wrong folder should get an error instead. */
+/** Checks that the store exists. Otherwise, opening would create a new store for someone who is in the wrong folder. */
 function requireFile({ data }: Config): string {
   const file = join(data, 'moorage.db')
   if (existsSync(file)) return file
@@ -56,7 +56,7 @@ function requireFile({ data }: Config): string {
   )
 }
 
-/** The file of the embedded store. For PostgreSQL the command refers to its own tools. */
+/** The file of a SQLite store. For PostgreSQL, the command refers to PostgreSQL's own tools. */
 export function requireSqlite(config: Config, tool: string): string {
   refusePostgres(config, tool)
   return requireFile(config)
@@ -149,7 +149,7 @@ async function run(parts: Parts, { operation, read }: PathRoute, request: LocalR
   return runOperation(parts, call, PLAIN_REPLY)
 }
 
-/** A person who may open the store may do everything. */
+/** The actor for someone who can open the store, and so may do anything. */
 function localActor({ limits }: Config): Actor {
   const fastest = Object.entries(limits.tiers).toSorted(([, a], [, b]) => b.requestsPerMinute - a.requestsPerMinute)[0]
   return {

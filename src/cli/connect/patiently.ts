@@ -7,7 +7,10 @@ import type { World } from '../world.ts'
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 15_000
 
-/** Runs what a command repeats until Ctrl-C. When the service is away, it says so, waits, and says when it is back. */
+/**
+ * Does work that a command repeats until Ctrl-C. If the service is unavailable, says so, waits, and says when it is
+ * back.
+ */
 export async function patiently<T>(world: World, work: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {

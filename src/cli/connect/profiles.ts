@@ -28,7 +28,7 @@ export function readProfiles(world: World): Profiles {
   }
 }
 
-/** The file is replaced as a whole, and only its owner can read it, because it holds keys. */
+/** Replaces the whole file. Only its owner can read it, because it contains keys. */
 export function writeProfiles(world: World, profiles: Profiles): void {
   const path = profilesPath(world)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -43,7 +43,7 @@ export function noProfile(exitCode: number, name: string, { profiles }: Profiles
   return new Failure(exitCode, `No login profile named "${name}"`, `  ${hint}`)
 }
 
-/** The profile that a flag or the environment names, or the current one. */
+/** The profile given by a flag or the environment, or else the current one. */
 export function chosenProfile({ env }: World, { profile }: { profile?: string | undefined }, stored: Profiles): string {
   return profile ?? (env.MOORAGE_PROFILE || stored.current)
 }

@@ -2,7 +2,7 @@ import type { Fetch } from '../../../sdk/request.ts'
 import { isLoopback } from '../../lib/loopback.ts'
 import type { World } from '../world.ts'
 
-/** The proxies that the environment names. */
+/** The proxies given by the environment. */
 export function proxiesOf({ env }: Pick<World, 'env'>) {
   return {
     http: env['http_proxy'] || env['HTTP_PROXY'],
@@ -12,8 +12,8 @@ export function proxiesOf({ env }: Pick<World, 'env'>) {
 }
 
 /**
- * Asks through the proxy that the environment names, as other programs do. This machine is asked directly, and so are
- * the hosts of NO_PROXY.
+ * Sends requests through the proxy given by the environment, as other programs do. Requests to this machine and to the
+ * hosts in NO_PROXY are sent directly.
  */
 export function proxiedFetch(world: Pick<World, 'env'>): Fetch {
   const { http = '', https = '', except = '' } = proxiesOf(world)

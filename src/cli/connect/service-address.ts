@@ -6,18 +6,18 @@ export type Address = {
   url: string
   key: string | undefined
   origin: string
-  /** Whether a flag, a variable or a login names the service. If not, it is the default one on this machine. */
+  /** Whether a flag, a variable or a login names the service. If not, it is the default service on this machine. */
   isNamed: boolean
 }
 
 type AddressFlags = { url?: string; profile?: string }
 
-/** A key and the only service that it may be sent to. */
+/** A key and the only service to which it may be sent. */
 type Credential = { url: string; key: string; origin: string }
 
 /**
- * Finds the service and the key: by flag, environment, login, or the service on this machine. A key is sent only to the
- * service that it was configured for, so only the keys of the same origin are considered.
+ * Finds the service and the key from a flag, the environment, a login, or the service on this machine. A key is sent
+ * only to the service for which it was configured, so only keys for the same origin are considered.
  */
 export function addressOf(world: World, flags: AddressFlags): Address {
   const stored = readProfiles(world)
@@ -26,13 +26,13 @@ export function addressOf(world: World, flags: AddressFlags): Address {
   const asked = flags.profile ?? world.env.MOORAGE_PROFILE
   if (asked && !login) throw noProfile(EXIT.usage, asked, stored)
 
-  // A login that is chosen by flag wins over the environment.
+  // A login chosen by a flag takes precedence over the environment.
   const { MOORAGE_URL, MOORAGE_API_KEY } = flags.profile === undefined ? world.env : {}
   const url = flags.url ?? (MOORAGE_URL || login?.url || DEFAULT_URL)
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw usage(`"${url}" is not an http(s) URL.`)
   const credentials: Credential[] = []
   if (MOORAGE_API_KEY) {
-    // A key without an address belongs to the default service.
+    // A key without a URL belongs to the default service.
     const usual = MOORAGE_URL || stored.profiles[stored.current]?.url || DEFAULT_URL
     credentials.push({ url: usual, key: MOORAGE_API_KEY, origin: 'environment MOORAGE_API_KEY' })
   }
@@ -46,7 +46,7 @@ export function addressOf(world: World, flags: AddressFlags): Address {
   return { url, key: own?.key, origin: own?.origin ?? 'no key', isNamed }
 }
 
-/** Says why there is no key for this address, and what to do about it. */
+/** Explains why there is no key for this URL, and what to do about it. */
 export function noKey({ env }: World, { url }: Address): Failure {
   const hint = env.MOORAGE_API_KEY
     ? `  MOORAGE_API_KEY is for another service. Log in with \`moorage login ${url}\`, or set MOORAGE_URL as well`

@@ -9,13 +9,13 @@ import { proxiedFetch } from './proxied-fetch.ts'
 
 type Target = { url: string; key: string; project?: string | undefined; otp?: string | undefined }
 
-/** A client of the service at `url`. Only that service gets the key. */
+/** A client for the service at `url`. Only that service gets the key. */
 export function clientOf(world: World, { url, key, project, otp }: Target): Client {
   const fetch = bringingCodes(world, otp, ourRepliesOnly(proxiedFetch(world)))
   return createClient({ url, key, project, signal: world.signal, fetch, onRetry: sayWaits(world) })
 }
 
-/** Every reply of the service has a request id. A success without one came from something else. */
+/** Every reply of the service has a request ID. A success without one came from something else. */
 function ourRepliesOnly(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init)
@@ -25,9 +25,9 @@ function ourRepliesOnly(fetch: Fetch): Fetch {
 }
 
 /**
- * If an operation asks for a one-time code, it gets the next one of --otp, or the person is asked for one. Each code
- * works once. A command with several operations may need several codes, and none is spent on an operation that asks for
- * none.
+ * If an operation requires a one-time code, sends the next code from --otp, or asks the person for one. Each code works
+ * once. A command with several operations may need several codes, and none is used for an operation that doesn't
+ * require one.
  */
 function bringingCodes(world: World, otp: string | undefined, fetch: Fetch): Fetch {
   const given = otp?.split(',') ?? []
@@ -49,7 +49,7 @@ async function askForCode(world: World): Promise<string | undefined> {
 
 const REPEAT_MS = 30_000
 
-/** Says why the command waits. The same message is not repeated with every try. */
+/** Says why the command waits, without repeating the same message at every attempt. */
 function sayWaits(world: World): (error: MoorageError, waitMs: number) => void {
   let said = { message: '', at: 0 }
   return ({ message, status }, waitMs) => {

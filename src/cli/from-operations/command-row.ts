@@ -1,4 +1,7 @@
-/** What the command line knows of an operation. `npm run sdk:types` makes a table of them: the server is not loaded. */
+/**
+ * What the command line knows about an operation. `npm run sdk:types` makes a table of these rows, so the server
+ * needn't be loaded.
+ */
 export type CommandRow = {
   /** The method of the SDK: `client[group][name]`. */
   group: string
@@ -7,7 +10,7 @@ export type CommandRow = {
   method: string
   kind: 'one' | 'list' | 'lines'
   creates?: boolean
-  /** The reply shows a secret once. */
+  /** The reply contains a secret, which is shown only once. */
   hasSecret?: boolean
   hasBody?: boolean
   hasQuery?: boolean
@@ -19,14 +22,14 @@ export type CommandRow = {
 
 export type CommandField = {
   in: 'body' | 'query'
-  /** The name, with the name of the object that it is in before it: `limits.concurrent_runs`. */
+  /** The field's name, after the name of the object that contains it: `limits.concurrent_runs`. */
   path: string
   type: 'text' | 'integer' | 'number' | 'boolean' | 'switch' | 'time' | 'list' | 'json'
   required?: boolean
   nullable?: boolean
   choices?: readonly string[]
   about?: string
-  /** The smallest number. */
+  /** The smallest allowed number. */
   least?: number
   fallback?: string | number | boolean
 }

@@ -12,60 +12,60 @@ type Of<Id extends OperationId, Part extends string> = Operations[Id] extends Re
 type Data<Id extends OperationId> = Of<Id, 'data'>
 export type SentFields = Record<string, unknown>
 
-/** What a command was called with, as it is sent. */
+/** The input of a command, as it will be sent. */
 export type CommandInput = {
   params: Record<string, string>
   body: SentFields
   query: SentFields
   options: CommandOptions
-  /** What the last argument of the path was called by. */
+  /** The last argument of the path, as it was given. */
   ref: string
-  /** The words after the arguments, for commands with arguments of their own. */
+  /** The words after the arguments, for commands that define their own arguments. */
   words: string[]
 }
 
 export type CommandOptions = Common & Partial<Limit> & SentFields & { yes?: boolean }
 
-/** What is said by hand of a command that calls one operation. All of it may be left out. */
+/** What is defined by hand for a command that calls one operation. All of it is optional. */
 export type CommandSpec<Id extends OperationId = OperationId> = {
   name?: string
   alias?: string
-  /** It is what the group does when no command is named. */
+  /** Whether the group runs this command if none is named. */
   isDefault?: boolean
   about?: string
-  /** It can work on the data of this machine. */
+  /** Whether it can work on this machine's data. */
   local?: boolean
-  /** What the arguments for parameters of the path are called, and a description. `false`: `read` finds the value. */
+  /** The names and descriptions of the arguments for path parameters. If `false`, `read` finds the value. */
   params?: Readonly<Record<string, string | false>>
-  /** SentFields that are arguments instead of options: `name`, `[name]` if it need not be given, `name...` for many words. */
+  /** Fields that are arguments instead of options: `name`, `[name]` if it is optional, `name...` for several words. */
   args?: readonly string[]
-  /** The last of `args` is read from stdin when it is not given. */
+  /** Whether the last of `args` is read from stdin if it isn't given. */
   stdin?: boolean
-  /** By field. With `only`, the others have no options. */
+  /** Changes to the options of fields. With `only`, other fields have no options. */
   options?: Readonly<Record<string, OwnOption>>
   only?: boolean
-  /** Options of the command's own. */
+  /** Adds options that don't belong to a field. */
   more?: (command: Command) => Command
-  /** What is sent if no option says otherwise. */
+  /** What is sent unless an option says otherwise. */
   query?: Readonly<Record<string, string>>
   limit?: number
-  /** Reads what is not on the command line, before the service is asked. */
+  /** Reads what isn't on the command line, before any request. */
   read?: (asked: CommandInput, world: World) => void | Promise<void>
-  /** Finds what the service needs to know. */
+  /** Finds what the request needs, by asking the service. */
   find?: (asked: CommandInput, client: Client) => void | Promise<void>
-  /** The question before something is done; `{}` is what the last argument of the path names. */
+  /** The question to confirm. `{}` stands for what the last argument of the path names. */
   confirm?: string | false | ((asked: CommandInput) => string)
   waiting?: string
   call?: (client: Client, asked: CommandInput) => Promise<Data<Id>>
-  /** Loads one item instead of the list. */
+  /** Loads a single item instead of the list. */
   single?: (client: Client, asked: CommandInput) => Promise<object> | undefined
-  /** Loads a page of the list, if not the operation alone does. */
+  /** Loads a page of the list, if that takes more than the operation. */
   load?: (client: Client, asked: CommandInput, page: { limit: number }) => Pages<Of<Id, 'item'>>
   columns?: Columns<Of<Id, 'item'>> | ((asked: CommandInput) => Columns<Of<Id, 'item'>>)
   done?: string | ((data: Data<Id>, asked: CommandInput) => string)
   /** Prints the data for people. */
   show?: (world: World, data: Data<Id>, asked: CommandInput, client: Client) => void | Promise<void>
-  /** Says more after `done`. */
+  /** Prints more after `done`. */
   after?: (world: World, data: Data<Id>, asked: CommandInput) => void
   /** What --json prints instead of the data. */
   json?: (data: Data<Id>, asked: CommandInput, world: World) => unknown
@@ -73,5 +73,5 @@ export type CommandSpec<Id extends OperationId = OperationId> = {
   verify?: (data: Data<Id>, asked: CommandInput) => void
 }
 
-/** By the operation. `false`: it has a command that is written by hand, or one of another group. */
+/** The specs by operation. `false`: the operation's command is written by hand or belongs to another group. */
 export type CommandSpecs = { readonly [Id in OperationId]?: CommandSpec<Id> | false }

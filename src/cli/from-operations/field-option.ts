@@ -4,7 +4,7 @@ import { parseJson, pointInTime, readText, timeAhead } from '../terminal/input.t
 import type { World } from '../world.ts'
 import type { CommandField } from './command-row.ts'
 
-/** What a command says otherwise than the field does: flags, a description, or more. `false`: the field has no option. */
+/** How an option differs from its field: flags, a description, or more. `false`: the field has no option. */
 export type OwnOption = string | false | OwnFields
 
 type OwnFields = {
@@ -14,7 +14,7 @@ type OwnFields = {
   value?: (given: never) => unknown
 }
 
-/** The options of ranges have one name, whatever the field is called. */
+/** The options of time ranges have the same names, no matter what the fields are called. */
 const TIMES: Readonly<Record<string, string>> = {
   start_time: 'since',
   from: 'since',
@@ -29,7 +29,7 @@ export function fieldOption(field: CommandField, own: OwnOption = {}): Option {
   const option = new Option(said.flags ?? flagsOf(field), said.about ?? aboutOf(field))
   if (option.isBoolean()) return option
   const { choices = field.choices } = said
-  // They are shown in the help.
+  // Set directly, so that the choices are shown in the help.
   if (choices) option.argChoices = [...choices]
   const parse = choices ? choiceOf(choices, field.type === 'list') : parserOf(field)
   return parse ? option.argParser<unknown>((text, before) => parse(text, before as string[] | undefined)) : option
@@ -41,7 +41,7 @@ function ownFields(own: OwnOption): OwnFields {
   return own.startsWith('-') ? { flags: own } : { about: own }
 }
 
-/** What is sent for what was given. */
+/** The value to send for what was given. */
 export async function fieldValue(world: World, field: CommandField, given: unknown, own: OwnOption = {}) {
   if (typeof own === 'object' && own.value) return own.value(given as never)
   if (given === 'none' && field.nullable) return null
@@ -52,7 +52,7 @@ export async function fieldValue(world: World, field: CommandField, given: unkno
 
 function nameOf({ path, type }: CommandField): string {
   const name = path.split('.').at(-1) ?? path
-  // `--url` is where the service is.
+  // `--url` is already the service's URL.
   if (name === 'url') return 'target'
   const known = type === 'time' ? TIMES[name] : undefined
   return known ?? name.replace(/(_id|(_period|_in)?_seconds|_ms)$/, '').replaceAll('_', '-')
@@ -92,7 +92,7 @@ function aboutOf(field: CommandField): string {
   return [field.type === 'time' ? time : what, usual].filter(Boolean).join(' ')
 }
 
-/** A description as part of a sentence: without Markdown, and without a capital letter that only begins it. */
+/** A description as part of a sentence: without Markdown, and without the capital letter at its beginning. */
 export function phrase(text: string): string {
   return text
     .replaceAll('`', '')

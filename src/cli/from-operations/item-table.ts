@@ -4,21 +4,21 @@ import { type PlaceOf, projectNames } from '../connect/project-names.ts'
 import { printRows } from '../terminal/output.ts'
 import type { World } from '../world.ts'
 
-/** Finds the names of what a list shows by id. */
+/** Finds the names of what a list contains by ID. */
 type Look = { agent: NameOf; project: PlaceOf }
 
 type Column<T> = (keyof T & string) | readonly [title: string, of: (row: T, look: Look) => unknown]
 
-/** The fields that are shown, or values that are made of them. `agents` and `projects` are looked up for the values. */
+/** The fields to show, or values that are made from them. `agents` and `projects` say which names the values need. */
 export type Columns<T> = {
   agents?: (row: T) => string | null
   projects?: true
-  /** Shown only if one of the items has it. */
+  /** Columns that are shown only if one of the items has a value. */
   if?: Readonly<Record<string, (row: T) => boolean>>
   of: readonly Column<T>[]
 }
 
-/** Without columns, an item shows its fields that are no objects. */
+/** Without a definition of columns, an item shows its fields that aren't objects, up to this number. */
 const MOST_COLUMNS = 7
 
 export async function printTable<T extends object>(

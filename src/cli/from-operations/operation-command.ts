@@ -18,8 +18,8 @@ import { fieldOption, fieldValue, flagsOf, type OwnOption, phrase } from './fiel
 import { type Columns, printTable } from './item-table.ts'
 
 /**
- * Adds a command for each operation of a group of the SDK: those of `specs` in this order, then all others, so that a
- * new operation has a command as soon as it is declared.
+ * Adds a command for each operation of an SDK group: first those in `specs`, in their order, then all others, so a new
+ * operation has a command as soon as it is declared.
  */
 export function addOperations(
   command: Command,
@@ -56,7 +56,7 @@ function rowOf(id: OperationId): CommandRow {
   return row
 }
 
-/** Makes `command` the one that calls the operation. */
+/** Makes `command` call the operation. */
 export function operationCommand<Id extends OperationId>(
   command: Command,
   world: World,
@@ -256,7 +256,7 @@ function tell(world: World, row: CommandRow, spec: CommandSpec, data: never, ask
   if (sentence === undefined) return printRecord(world, data, {})
   success(world, sentence)
   spec.after?.(world, data, asked)
-  // It is printed alone, so that `KEY=$(moorage keys create …)` works.
+  // Printed alone, so that `KEY=$(moorage keys create …)` works.
   if (row.hasSecret) print(world, (data as { secret: string }).secret)
 }
 

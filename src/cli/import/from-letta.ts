@@ -15,7 +15,7 @@ export function isAgentFile(value: unknown): value is Fields {
   return isObject(value) && (Array.isArray(value['agents']) || Array.isArray(value['messages']))
 }
 
-/** The messages of a Letta agent, from its file or from its API. */
+/** The messages of a Letta agent, from its file or its API. */
 export function fromMessages(messages: Fields[]): ImportItem[] {
   return messages.flatMap((message) => {
     const said = saidIn(message)
@@ -52,21 +52,21 @@ function saidIn(message: Fields): LettaText | undefined {
   return content === undefined ? undefined : { role, content }
 }
 
-/** The content is a text, or a list in which some parts are text. */
+/** The content is a text, or a list that contains texts. */
 function contentOf(content: unknown): string | undefined {
   if (!Array.isArray(content)) return textOf(content)
   const texts = listOf(content).flatMap((part) => (part['type'] === 'text' ? (textOf(part['text']) ?? []) : []))
   return textOf(texts.join('\n'))
 }
 
-/** A user's message may be wrapped in JSON with its time. Heartbeats and logins are wrapped in the same way. */
+/** A user's message may be wrapped in JSON together with its time. Heartbeats and logins are wrapped the same way. */
 function unpacked(text: string | undefined): string | undefined {
   const packed = text?.startsWith('{') ? parseIfJson(text) : undefined
   if (!isObject(packed) || textOf(packed['type']) === undefined) return text
   return packed['type'] === 'user_message' ? textOf(packed['message']) : undefined
 }
 
-/** Older agents speak by calling a tool; their own text is what they thought. */
+/** Older agents speak by calling a tool. Their own text is what they thought. */
 function sentMessage(message: Fields): string | undefined {
   const calls = listOf(message['tool_calls'])
   if (calls.length === 0) return undefined

@@ -1,6 +1,6 @@
 import type { Json } from '../../lib/json.ts'
 
-/** A memory as `POST …/memory` takes it. */
+/** A memory as `POST …/memory` accepts it. */
 export type ImportItem = {
   content: string
   kind: 'turn' | 'fact' | 'note'
@@ -17,7 +17,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Times without an offset are read as UTC, because both tools write them so. */
+/** Times without an offset are read as UTC, because both tools write them that way. */
 export function timeOf(value: unknown): string | undefined {
   const text = textOf(value)
   if (text === undefined) return undefined
@@ -26,7 +26,7 @@ export function timeOf(value: unknown): string | undefined {
   return Number.isNaN(time) ? undefined : new Date(time).toISOString()
 }
 
-/** Makes an item and leaves out absent fields. */
+/** Makes an item, leaving out absent fields. */
 export function itemOf(
   kind: ImportItem['kind'],
   content: string,

@@ -4,7 +4,7 @@ import { type Fields, type ImportItem, itemOf, textOf, timeOf } from './import-i
 
 export type Import = { format: 'moorage' | 'letta' | 'mem0'; items: ImportItem[] }
 
-/** Reads an export of any known tool. Returns undefined when the format is not known. */
+/** Reads an export from any known tool. Returns undefined if the format is unknown. */
 export function readImport(text: string): Import | undefined {
   const value = parse(text)
   if (isAgentFile(value)) return { format: 'letta', items: fromAgentFile(value) }
@@ -15,12 +15,12 @@ export function readImport(text: string): Import | undefined {
   return undefined
 }
 
-/** One JSON value, or one on each line. */
+/** Reads one JSON value, or one value per line. */
 function parse(text: string): unknown {
   return parseIfJson(text) ?? text.split('\n').map(parseIfJson)
 }
 
-/** mem0 has its list in `results` or `memories`. A file with one line is a list of one item. */
+/** mem0 has its list in `results` or `memories`. A file with one line is a list with one item. */
 function listIn(value: unknown): Fields[] {
   if (Array.isArray(value)) return value.filter(isObject)
   if (!isObject(value)) return []
@@ -28,7 +28,7 @@ function listIn(value: unknown): Fields[] {
   return Array.isArray(inner) ? inner.filter(isObject) : [value]
 }
 
-/** mem0: a list of memories, each one a sentence about a user. */
+/** mem0: a list of memories, each of which is a sentence about a user. */
 function fromMem0(values: Fields[]): ImportItem[] {
   return values.flatMap((found) => {
     const content = textOf(found['memory'])
@@ -54,7 +54,8 @@ function isMem0([first]: Fields[]): boolean {
 const KINDS = new Set<unknown>(['turn', 'fact', 'note'])
 
 /**
- * Our own format: the lines of `users export`, or the output of `memory list --json`. Superseded memories are left out.
+ * Our own format: the lines from `users export`, or the output of `memory list --json`. Superseded memories are left
+ * out.
  */
 function fromMoorage(values: Fields[]): ImportItem[] {
   return values.flatMap((memory) => {

@@ -6,7 +6,7 @@ import { plainIssue } from '../../lib/text/plain-issue.ts'
 import { AskedSteps } from '../../runtime/remote-agent/asked-step.ts'
 import type { PlayedHost, StepsHearer } from '../../runtime/remote-agent/check/call-remote.ts'
 
-/** A host on this machine, which takes steps until it is closed. */
+/** A host on this machine that accepts steps until it is closed. */
 export type LocalHost = PlayedHost & { close(): void }
 
 type Reply = { status: number; body: object }

@@ -13,7 +13,7 @@ export function limitOption(fallback = DEFAULT_LIMIT): Option {
   return new Option('--limit <n>', 'show at most this many').argParser(count).default(fallback)
 }
 
-/** The first `limit` items, from as many pages as needed. Says so when there are more. */
+/** The first `limit` items, from as many pages as needed. Says so if there are more. */
 export async function gather<T>(
   world: World,
   { limit }: Limit,
@@ -27,7 +27,7 @@ export async function gather<T>(
     items.push(item)
     if (items.length === limit) break
   }
-  // A search that stopped early counted only what it had found by then.
+  // A search that stopped early counted only what it had found until then.
   if (searched_to !== undefined && items.length === limit) {
     note(world, `There might be more. Use --limit ${Math.max(total, 2 * limit)}.`, 'dim')
   } else if (total > items.length) {

@@ -7,12 +7,12 @@ import { formatTime, parseTime } from '../../lib/time.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import type { World } from '../world.ts'
 
-/** `15m` ago, or a time, in the format of the API. */
+/** Reads `15m` (ago) or a time, and returns it in the API's format. */
 export function pointInTime(given: string): string {
   return momentOf(given, -1)
 }
 
-/** `30d` from now, or a time. */
+/** Reads `30d` (from now) or a time. */
 export function timeAhead(given: string): string {
   return momentOf(given, 1)
 }
@@ -26,7 +26,7 @@ function momentOf(given: string, direction: 1 | -1): string {
   }
 }
 
-/** The words of the command line, or the text on stdin. */
+/** The words on the command line, or the text from stdin. */
 export async function readMessage({ stdin }: World, words: string[]): Promise<string> {
   const given = words.join(' ')
   if (given !== '' && given !== '-') return given
@@ -55,7 +55,7 @@ export function parseJson(given: string, what: string): unknown {
   return value
 }
 
-/** `Name: value` */
+/** Reads `Name: value`. */
 export function readHeader(header: string): [string, string] {
   const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(header) ?? []
   if (name === undefined || value === undefined)

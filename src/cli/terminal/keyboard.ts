@@ -6,14 +6,14 @@ import { isInteractive, type World } from '../world.ts'
 const PROMPT = '› '
 
 export type Keyboard = {
-  /** The next line, or undefined at the end. On a terminal a prompt is shown. */
+  /** The next line, or undefined at the end. On a terminal, a prompt is shown. */
   next(): Promise<string | undefined>
-  /** Until the next prompt, typed text is kept but not shown, so that it does not mix with the output. */
+  /** Until the next prompt, typed text is kept but not shown, so it doesn't mix with the output. */
   hide(): void
   close(): void
 }
 
-/** The lines of stdin as they come. `onInterrupt` is called on Ctrl-C, and text that was typed ahead is dropped. */
+/** The lines of stdin as they arrive. On Ctrl-C, `onInterrupt` is called and text that was typed ahead is dropped. */
 export function openKeyboard(world: World, onInterrupt: () => void): Keyboard {
   const { stdin, stderr, signal } = world
   const isTerminal = isInteractive(world)
@@ -49,7 +49,7 @@ export function openKeyboard(world: World, onInterrupt: () => void): Keyboard {
           wake = resolve
         })
       }
-      // At the prompt the cursor stands behind it, so a new line is begun.
+      // At the prompt, the cursor is behind it, so a new line is started.
       if (isPrompting && typed.length === 0) echo.write('\n')
       return typed.shift()
     },
@@ -63,7 +63,7 @@ export function openKeyboard(world: World, onInterrupt: () => void): Keyboard {
   }
 }
 
-/** The stream to which readline writes what is typed. */
+/** The stream to which readline writes the typed text. */
 class Echo extends Writable {
   isHidden = false
   readonly isTTY: boolean

@@ -7,7 +7,7 @@ import { paint, printPainted, shown } from './output.ts'
 type Sides = { from: string; to: string }
 
 const CONTEXT_LINES = 3
-/** With more edits everything counts as changed, because to find the smallest difference would take long. */
+/** With more edits than this, everything counts as changed, because finding the smallest difference would take long. */
 const MAX_EDITS = 1_000
 
 /** Prints changes as lines of YAML: removed lines with a minus, added lines with a plus. */
@@ -30,7 +30,7 @@ function marked(mark: string, text: string): string[] {
     .map((line) => mark + line)
 }
 
-/** Both sides have their keys in the same order, because the order means nothing. Undefined values are left out. */
+/** Both sides have their keys in the same order, because the order has no meaning. Undefined values are left out. */
 function textOf(changes: readonly FieldChange[], side: 'from' | 'to'): string {
   const given = changes.filter((change) => change[side] !== undefined)
   if (given.length === 0) return ''

@@ -6,17 +6,17 @@ import { renderTable } from './table.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Prints data on stdout. A program gets it unchanged; for a terminal, control characters are escaped. */
+/** Prints data on stdout. Programs get it unchanged; on a terminal, control characters are escaped. */
 export function print(world: World, text: string): void {
   printPainted(world, shown(world, 'stdout', text))
 }
 
-/** Prints lines with our own colours. The other parts must have gone through `shown`. */
+/** Prints lines with our own colors. All other parts must have been escaped by `shown`. */
 export function printPainted({ stdout }: World, text: string): void {
   stdout.write(text.endsWith('\n') ? text : `${text}\n`)
 }
 
-/** Text on stderr is always for people: it may be read in a terminal, or later from a file. */
+/** Escapes text for a terminal. Text on stderr is always for people, who may read it later from a file. */
 export function shown(world: World, stream: 'stdout' | 'stderr', text: string): string {
   return stream === 'stderr' || world[stream].isTTY ? visible(text) : text
 }
@@ -25,7 +25,7 @@ export function printJson(world: World, value: unknown): void {
   print(world, JSON.stringify(value, null, 2))
 }
 
-/** Prints a message for people on stderr, so that programs which read stdout need not skip it. */
+/** Prints a message for people on stderr, so programs that read stdout needn't skip it. */
 export function note(world: World, text: string, style?: Style): void {
   if (world.isJson) writeLine(world, JSON.stringify({ note: text.trim() }))
   else writeLine(world, style ? paint(world, 'stderr', style, text) : shown(world, 'stderr', text))
@@ -47,7 +47,7 @@ export function success(world: World, text: string): void {
   marked(world, 'green', '✔', text)
 }
 
-/** Tells what a command has done: a program gets the result as JSON. */
+/** Reports what a command has done. Programs get the result as JSON. */
 export function printDone(world: World, result: unknown, { json }: { json?: boolean }, words: string): void {
   if (json) printJson(world, result)
   else success(world, words)
@@ -57,7 +57,7 @@ export function warn(world: World, text: string): void {
   marked(world, 'yellow', 'warning', text)
 }
 
-/** Prints an error on stderr: as text, or with --json in the form of the API. */
+/** Prints an error on stderr: as text, or with --json in the API's form. */
 export function complain(world: World, error: unknown): void {
   if (world.isJson) writeLine(world, JSON.stringify(failureBody(error)))
   else if (exitCodeOf(error) === EXIT.waiting) marked(world, 'yellow', 'waiting', explain(error))
@@ -71,7 +71,7 @@ function marked(world: World, style: Style, mark: string, text: string): void {
 
 export type Column<T> = { title: string; of(row: T): unknown }
 
-/** Columns that people copy from. */
+/** Columns from which people copy. */
 const COPIED = new Set(['ID', 'REQUEST', 'NAME', 'AGENT', 'SCOPE'])
 
 /** Prints a list: as JSON, or as a table that fits the terminal. */
@@ -88,7 +88,7 @@ export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { js
   printPainted(world, [paint(world, 'stdout', 'bold', head), ...body].join('\n'))
 }
 
-/** Prints one record: as JSON, or with one line for each field. */
+/** Prints one record: as JSON, or one line per field. */
 export function printRecord(world: World, record: object, { json }: { json?: boolean }): void {
   if (json) return printJson(world, record)
   const fields = Object.entries(record)

@@ -10,8 +10,8 @@ const CLEAR_LINE = '\r\u001b[K'
 const LINES_MS = 10_000
 
 /**
- * Shows how far long work is: on a terminal in one line that changes, elsewhere now and then in a line of its own. It may be
- * told often.
+ * Shows the progress of long work: on a terminal in one line that changes, elsewhere from time to time in a separate
+ * line. It can be called often.
  */
 export function counting(world: World): { tell(text: string): void; end(): void } {
   const { stderr, isJson } = world

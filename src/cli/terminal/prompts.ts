@@ -3,7 +3,7 @@ import { visible } from '../../lib/text/visible.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { isInteractive, type World } from '../world.ts'
 
-/** Asks for a yes. Without a terminal, --yes is needed. */
+/** Asks for confirmation. Without a terminal, --yes is required. */
 export async function confirm(world: World, question: string, { yes }: { yes?: boolean }): Promise<void> {
   if (yes) return
   if (!isInteractive(world)) throw usage(`${question} Pass --yes to confirm without a terminal.`)
@@ -15,7 +15,7 @@ export async function confirm(world: World, question: string, { yes }: { yes?: b
 
 type TextQuestion = { message: string; initial?: string | undefined; secret?: boolean; missing: string }
 
-/** Asks for a text. Without a terminal, `missing` says what to give instead. */
+/** Asks for a text. Without a terminal, fails with `missing`, which says what to specify instead. */
 export async function ask(world: World, { initial, secret, missing, ...question }: TextQuestion): Promise<string> {
   if (!isInteractive(world)) throw usage(missing)
   const prompts = await import('@clack/prompts')
@@ -28,15 +28,15 @@ export async function ask(world: World, { initial, secret, missing, ...question 
 }
 
 /**
- * Asks for a secret at the terminal. Without a terminal, it reads the secret from stdin. A secret is never an argument:
- * arguments are in the shell's history and in the list of processes.
+ * Asks for a secret on the terminal. Without a terminal, reads it from stdin. Secrets are never arguments, because
+ * arguments appear in the shell's history and in the list of processes.
  */
 export async function readSecret(world: World, message: string): Promise<string> {
   if (isInteractive(world)) return ask(world, { message, secret: true, missing: '' })
   return (await text(world.stdin)).replace(/\r?\n$/, '')
 }
 
-/** Questions go to stderr, because stdout has only data. */
+/** Questions go to stderr, because stdout is only for data. */
 function streams({ stdin, stderr, signal }: World) {
   return { input: stdin, output: stderr, signal }
 }

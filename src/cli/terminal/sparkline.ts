@@ -2,7 +2,7 @@ const BARS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const
 
 /**
  * A row of bars from zero to the highest value. If there are more values than `width`, several share a bar, which shows
- * their highest.
+ * the highest of them.
  */
 export function sparkline(values: readonly number[], width: number): string {
   const columns = Math.min(width, values.length)

@@ -1,13 +1,15 @@
 import { visibleLine } from '../../lib/text/visible.ts'
 
 const GAP = 2
-/** Columns of short words, such as a status, have no more than this. They are never cut. */
+/** Columns with short words, such as a status, are at most this wide. They are never cut. */
 const SHORT = 12
 const NARROWEST = 8
 
 export type Head = { title: string /** People copy it. It is cut last, and then in the middle. */; isCopied: boolean }
 
-/** The lines of a table, head first. If `width` is given, the widest columns are shortened until the table fits. */
+/**
+ * The lines of a table, including its head. If `width` is given, the widest columns are shortened until the table fits.
+ */
 export function renderTable(head: Head[], rows: string[][], width?: number): string[] {
   const cells = [head.map(({ title }) => title), ...rows.map((row) => row.map(singleLine))]
   const widths = head.map((_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ''))))
@@ -20,7 +22,9 @@ export function renderTable(head: Head[], rows: string[][], width?: number): str
   )
 }
 
-/** Shortens the widest of the columns that yield next: long texts first, then what people copy, then texts once more. */
+/**
+ * Shortens the widest column among those to shorten next: first long texts, then what people copy, then texts again.
+ */
 function squeeze(widths: number[], head: Head[], width: number): void {
   const total = () => widths.reduce((sum, each) => sum + each, GAP * (widths.length - 1))
   const isLong = widths.map((each) => each > SHORT)
@@ -59,7 +63,7 @@ function* graphemes(text: string): Iterable<string> {
   for (const { segment } of segmenter.segment(text)) yield segment
 }
 
-/** East Asian characters and emoji take two columns, also those that are shown as emoji only by a selector. */
+/** East Asian characters and emoji take two columns, even those that only a selector turns into emoji. */
 function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0

@@ -1,8 +1,8 @@
 import { ApiError } from '../../errors.ts'
 
 /**
- * What a client learns about a run that its request has started. Every further call of the request is counted against
- * the rate limit. If none is left, the client gets what is known without a call: after an error it would start the run
+ * Reports on a run that this request has started. Each further call in the request counts against the rate limit. If
+ * the limit is reached, the client gets what is known without a call, because after an error it would start the run
  * again.
  */
 export async function unlessLimited<T>(asked: Promise<T>, known: () => T): Promise<T> {

@@ -13,21 +13,21 @@ export type RenderedReply = {
   status: number
   headers: Record<string, string>
   body: string
-  /** Lines that are sent as they are produced, instead of a body. */
+  /** Lines that are sent as they are produced. If present, they replace the body. */
   lines?: AsyncIterable<string | Uint8Array>
-  /** Bytes, of which the client gets the range that it requests, instead of a body. */
+  /** Bytes that replace the body. The client gets the range that it requests. */
   content?: Content
-  /** Stored items that don't fit their shape and were left out of a list, for the log. */
+  /** Stored items that were left out of a list because they don't fit their shape. They are logged. */
   leftOut?: { id: unknown; problem: string }[]
 }
 
 /**
- * The protocol of one kind of client. A dialect says how a request becomes calls of operations, and how a reply, an
- * error and a stream's event are written. It doesn't decide what a client may do.
+ * The protocol of one kind of client. A dialect defines how a request becomes calls of operations, and how a reply, an
+ * error and a stream's events are written. It doesn't decide what a client may do.
  */
 export type Dialect = {
   name: string
-  /** Its name in receipts and logs. */
+  /** The dialect's name in receipts and logs. */
   door: Door
   routes(operations: readonly Operation[]): Route[]
   /** Whether errors on this path are written in the dialect, even if it has no route there. */
@@ -35,16 +35,16 @@ export type Dialect = {
   /** The headers of every reply. */
   headers(request_id: string): Record<string, string>
   error(error: ApiError, request_id: string): RenderedReply
-  /** Requests on paths without an agent name one in another way: see `agentIn`. */
+  /** Set if requests on paths without an agent name one in another way. See `agentIn`. */
   namesAgents?: true
-  /** Its clients look for the provider of their tokens at the place that RFC 9728 defines. */
+  /** Set if its clients look for their token provider at the path that RFC 9728 defines. */
   isProtectedResource?: true
 }
 
-/** `id` is null if the event doesn't say how much of the answer came before it: the client keeps its last ID. */
+/** `id` is null if the event doesn't say how much of the answer came before it. The client then keeps its last ID. */
 export type SentEvent = Omit<StreamEvent, 'id'> & { id: string | null }
 
-/** Writes the answer to a call. It can be made for one call, and then remember what it has written. */
+/** Writes the answer to a call. A writer can be made for a single call and remember what it has written. */
 export type Writer = {
   /** Receives the ID of the call's agent, before the call runs. */
   begin?(agent_id: string): void
@@ -65,22 +65,22 @@ export type ReceivedRequest = {
   request_id: string
 }
 
-/** What a client requests from an operation, and the form of the answer. */
+/** What a client requests from an operation, and how the answer is written. */
 export type CallRequest = {
-  /** The body as the operation expects it; its shape is checked later. */
+  /** The body as the operation expects it. Its shape is checked later. */
   body: unknown
   query: Record<string, unknown>
-  /** What the caller sends for a run besides the body. */
+  /** What the caller sends for a run in addition to the body. */
   given?: GivenInput | undefined
-  /** The client's name for a field of the body or of what is given. Errors use these names. */
+  /** Returns the client's name for a field of the body or of what is given. Errors use these names. */
   rename?(field: string): string
-  /** What the client sent. A repeated request with the same key must send the same. */
+  /** What the client sent. A repeated request with the same key must be identical. */
   sent: unknown
   mode: Mode
   last_event_id: string | undefined
   idempotencyKey: string | undefined
   writer: Writer
-  /** If a stored reply says that the work continues, the call that returns its current state. */
+  /** If a stored reply says that the work continues, returns the call that reads its current state. */
   present?(stored: RenderedReply): NamedCall | undefined
 }
 
@@ -88,28 +88,34 @@ export type CallRequest = {
 export type NamedCall = CallRequest & {
   operation: Operation
   params: Readonly<Record<string, string>>
-  /** A call that is answered instead of this one, once this one has its reply. */
+  /** The call that is answered instead of this one, made once this one has its reply. */
   next?(reply: RenderedReply): NamedCall
 }
 
-/** What a protocol reports to its clients about an agent. */
+/** What a protocol tells its clients about an agent. */
 export type NamedAgent = { id: string; name: string; description: string | null; isCardPublic: boolean }
 
-/** Runs the calls of one request. Each is authorised separately, and counted from the second one on. */
+/**
+ * Runs the calls of one request. Each call is authorised separately, and every call after the first counts against the
+ * rate limit.
+ */
 export type CallRunner = {
   /** Rejects with an error for the dialect to write. */
   run(
     call: NamedCall,
     channel?: Partial<Pick<ReplyChannel, 'emit' | 'onHangUp' | 'openStream'>>,
   ): Promise<RenderedReply>
-  /** Turns the error of a call into one that the dialect writes into its answer. The audit log records a refusal. */
+  /**
+   * Converts the error of a call into one that the dialect writes into its answer. Refusals are recorded in the audit
+   * log.
+   */
   fail(error: unknown, operation: Operation): ApiError
   actor: Actor
   /** The agent that the path names. */
   agent: NamedAgent | undefined
   /** The service's URL, as clients know it. */
   url: string
-  /** A page in a browser has sent the request, and its origin is not listed. */
+  /** Whether a page in a browser has sent the request and its origin is not listed. */
   isFromForeignPage: boolean
   /** Registers a listener that is called when the client has disconnected. */
   onHangUp(listener: () => void): void
@@ -123,28 +129,28 @@ export type CallRunner = {
 export type Route = {
   dialect: Dialect
   method: string
-  /** With parameters in braces. An agent in `{agent_id}` is checked before the body is read. */
+  /** Contains parameters in braces. An agent in `{agent_id}` is checked before the body is read. */
   path: string
   /**
-   * The operation that it calls. Its permission is checked before the body is read, even if the request then names
-   * another operation. Requests are counted, and refusals audited, under its name.
+   * The operation that the route calls. Its permission is checked before the body is read, even if the request then
+   * names another operation. Requests are counted, and refusals are audited, under its name.
    */
   operation: Operation
   /**
-   * The ID or name of the agent that a request means if its path doesn't name it. This runs before anything is checked,
-   * so it returns undefined for anything that it can't read.
+   * Returns the ID or name of the agent that a request means if its path doesn't name it. This runs before anything is
+   * checked, so it returns undefined for anything that it can't read.
    */
   agentIn?(received: Pick<ReceivedRequest, 'params' | 'bytes'>): string | undefined
   /** The headers of every reply, if the operation will be removed from this path. */
   deprecation?: Record<string, string>
-  /** Agents with a public card are shown here without a key. Nothing can be called then. */
+  /** Set if agents with a public card are shown here without a key. Nothing can be called without a key. */
   isOpenForPublicCards?: true
 } & RequestReader
 
 type RequestReader =
-  /** The path says everything about the call except its input. */
+  /** The path determines the call, and the request provides only its input. */
   | { read(received: ReceivedRequest): CallRequest; name?: never; serve?: never }
-  /** The request names one call. */
+  /** The request names the call. */
   | { name(received: ReceivedRequest): NamedCall; read?: never; serve?: never }
   /** The request can contain any number of calls, and the dialect combines their answers. */
   | { serve(received: ReceivedRequest, calls: CallRunner): Promise<RenderedReply>; read?: never; name?: never }

@@ -5,7 +5,7 @@ import { moorage } from './moorage.ts'
 import { openai } from './openai/openai.ts'
 import { prometheus } from './prometheus.ts'
 
-/** All supported dialects. The first one answers on paths that belong to no dialect. */
+/** All supported dialects. The first one handles paths that belong to no dialect. */
 export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus, openai, mcp, a2a]
 
 /** The dialect in which errors on this path are written. */

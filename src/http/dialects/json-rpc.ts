@@ -9,7 +9,7 @@ const INVALID_REQUEST = -32_600
 export const INVALID_PARAMS = -32_602
 export const INTERNAL_ERROR = -32_603
 const MAX_ID_CHARACTERS = 256
-/** The first of the codes that JSON-RPC leaves to the server. */
+/** The first of the codes that JSON-RPC reserves for servers. */
 const SERVER_ERROR = -32_000
 
 const CODE_OF: Partial<Record<ErrorCode, number>> = {
@@ -32,7 +32,7 @@ export function rpcError(error: ApiError, request_id: string): RpcError {
   return { code: isBroken ? PARSE_ERROR : (CODE_OF[code] ?? SERVER_ERROR), message, data }
 }
 
-/** The message with every wrong field, for clients that show nothing else. */
+/** The message with every wrong field, for clients that don't show the details. */
 export function wordsOf({ message, details = [] }: ApiError): string {
   return [message, ...details.map(({ field, error: problem }) => `${field}: ${problem}`)].join('\n')
 }
@@ -44,8 +44,8 @@ export function renderRpcError(error: ApiError, request_id: string): RenderedRep
 }
 
 /**
- * Every event about a request repeats the ID that its client gave it. With a long ID, one request could cause
- * gigabytes.
+ * Refuses long IDs. Every event about a request repeats the ID that its client chose, so with a long ID one request
+ * could cause gigabytes of traffic.
  */
 export function requireShortNames(...names: unknown[]): void {
   if (names.every((name) => typeof name !== 'string' || name.length <= MAX_ID_CHARACTERS)) return

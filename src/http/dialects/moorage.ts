@@ -14,10 +14,10 @@ import { queryReader } from '../input/validate.ts'
 import type { Dialect, RenderedReply, Route, SentEvent, Writer } from './dialect.ts'
 import { isOpenaiClient, openaiFileQuery, openaiFileWriter } from './openai-files.ts'
 
-/** JSON in an envelope, server-sent events. */
+/** Replies are JSON in an envelope, and streams are server-sent events. */
 export const enveloped: Writer = { reply: render, event: renderEvent, replay: replayEvents }
 
-/** Our own dialect: each operation under its own method and path. */
+/** Our own dialect. Each operation has its own method and path. */
 export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Operation[]): PathRoute[] } = {
   name: 'moorage',
   door: 'api',
@@ -44,7 +44,7 @@ export function routeTo(operation: Operation, dialect: Dialect, writer: Writer):
     method,
     path,
     read({ message, query, bytes }) {
-      // An upload is received later, after this has been read.
+      // An upload is received later, after the rest of the request was read.
       const body = operation.input?.upload ? {} : readBody(operation, bytes)
       const isOpenai = forOpenai && isOpenaiClient(message.headers)
       const asked = readQuery(isOpenai && operation.answer.list ? openaiFileQuery(query) : query)
@@ -121,7 +121,7 @@ function render(
   }
 }
 
-/** One stored item that doesn't fit its shape must not hide all others. */
+/** Checks items one by one, because one stored item that doesn't fit its shape must not hide all others. */
 function listed(shape: z.ZodType, items: readonly unknown[]) {
   const data: unknown[] = []
   const leftOut: NonNullable<RenderedReply['leftOut']> = []
@@ -140,11 +140,11 @@ function listed(shape: z.ZodType, items: readonly unknown[]) {
 function paginationOf({ items, total, searched_to, next }: Page<unknown>, { limit, offset }: PageQuery) {
   const has_more = offset + items.length < total
   if (next) return { limit, offset, total, has_more: has_more || next.more, next_after: next.after }
-  // A page of large items may have ended early. The next one starts at offset + limit.
+  // A page of large items may have ended early, and the next one starts at offset + limit.
   const shown = has_more && items.length > 0 ? items.length : limit
   if (searched_to === undefined) return { limit: shown, offset, total, has_more }
-  // There may be more beyond what was searched. A page after the last one says no, so that a client that continues
-  // paging stops.
+  // There may be more items beyond those that were searched. A page after the last one reports no more, so that a
+  // client that keeps requesting pages stops.
   const mayHaveMore = has_more || items.length > 0 || offset === 0
   return { limit: shown, offset, total, has_more: mayHaveMore, searched_to: formatTime(searched_to) }
 }
@@ -191,7 +191,7 @@ function csvWriter(field: string, writer: Writer): Writer {
   }
 }
 
-/** What every item has. */
+/** The columns that every item has. */
 function namesIn(shape: z.ZodObject, field: string): object {
   const items = shape.shape[field]
   const item = items instanceof z.ZodArray ? items.element : undefined

@@ -2,17 +2,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Operation } from '../../operation.ts'
 import type { Writer } from './dialect.ts'
 
-/** No list of ours has longer pages. */
+/** The longest page of our own lists. */
 const LONGEST_PAGE = 100
 
 type ShownFile = { id: string; name: string; size: number; created_at: string; expires_at: string | null }
 
-/** OpenAI's clients share `/v1/files` with ours. They identify themselves. */
+/** OpenAI's clients use the same path `/v1/files` as ours, but they identify themselves. */
 export function isOpenaiClient(headers: IncomingHttpHeaders): boolean {
   return headers['x-stainless-lang'] !== undefined && headers['anthropic-version'] === undefined
 }
 
-/** Writes files in OpenAI's form. Undefined for anything that isn't a file. */
+/** Writes files in OpenAI's form. Undefined if the operation's answer isn't about files. */
 export function openaiFileWriter({ path, answer: { content } }: Operation, ours: Writer): Writer | undefined {
   if (!path.startsWith('/v1/files') || content) return undefined
   return {
@@ -28,7 +28,7 @@ type FilesBody =
   | { data: ShownFile[]; pagination: { has_more: boolean } }
   | { data: ShownFile | { id: string; deleted: true } }
 
-/** The same, with everything that our own reply contains. */
+/** The reply in OpenAI's form, with everything that our own reply contains. */
 function replyOf(shown: FilesBody) {
   if ('pagination' in shown) {
     const data = shown.data.map(fileOf)
@@ -39,7 +39,7 @@ function replyOf(shown: FilesBody) {
   return 'deleted' in data ? { ...data, object: 'file' } : fileOf(data)
 }
 
-/** Its purpose isn't stored: every file can be shown to every agent. */
+/** A file in OpenAI's form. Its purpose isn't stored, because every file can be shown to every agent. */
 function fileOf({ id, name: filename, size: bytes, created_at, expires_at }: ShownFile) {
   const created = Date.parse(created_at) / 1000
   const end = expires_at === null ? {} : { expires_at: Math.floor(Date.parse(expires_at) / 1000) }
@@ -55,7 +55,7 @@ function fileOf({ id, name: filename, size: bytes, created_at, expires_at }: Sho
   }
 }
 
-/** The query of a list in our own form. */
+/** Converts the query of a list to our own form. */
 export function openaiFileQuery(query: string): string {
   const asked = new URLSearchParams(query)
   const order = asked.get('order')

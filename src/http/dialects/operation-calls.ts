@@ -12,10 +12,13 @@ type CallInput = {
   params?: Record<string, string>
   query?: Record<string, unknown>
   body?: unknown
-  /** What the client sent, if the body was made from it. */
+  /** What the client sent, if the body was derived from it. */
   sent?: unknown
   mode?: Mode
-  /** Names a call besides the one that the client's Idempotency-Key is for: its own key is derived from that one. */
+  /**
+   * Set for a call other than the one that the client's Idempotency-Key is for. Its own key is derived from the
+   * client's key.
+   */
   beside?: string
 }
 
@@ -48,13 +51,13 @@ export class OperationCalls {
     return readIdempotencyKey(this.received.message) !== undefined
   }
 
-  /** Rejects with an ApiError; the audit log has recorded a refusal. */
+  /** Rejects with an ApiError. Refusals have been recorded in the audit log by then. */
   async run<T>(id: string, input: CallInput, channel?: Channel): Promise<CallAnswer<T>> {
     const { status, body } = await this.#answer(id, input, channel)
     return { status, ...JSON.parse(body) }
   }
 
-  /** The same, for an operation that answers with bytes. */
+  /** The same, for an operation that returns bytes. */
   async content(id: string, input: CallInput): Promise<Content> {
     const { content } = await this.#answer(id, input)
     if (!content) throw new Error(`the operation ${id} answers with no bytes`)

@@ -13,7 +13,7 @@ const asText: Writer = {
   replay: () => [],
 }
 
-/** The dialect of Prometheus: the telemetry of this node as text, for a key that may manage. */
+/** The dialect of Prometheus: this node's telemetry as text, for keys with the permission `manage`. */
 export const prometheus: Dialect = {
   ...moorage,
   name: 'prometheus',

@@ -6,7 +6,7 @@ import { isKept } from '../../lib/text/kept-number.ts'
 import { within } from '../../lib/work/within.ts'
 import type { Operation } from '../../operation.ts'
 
-/** The body of a request with such a method isn't read. */
+/** Requests with these methods have bodies that aren't read. */
 export const UNREAD: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i
 const MAX_DEPTH = 32
@@ -22,19 +22,22 @@ const MINUS = 0x2d
 const ZERO = 0x30
 const NINE = 0x39
 const OF_NUMBER = new Set(Buffer.from('0123456789.eE+-'))
-/** 1e99 has as many. */
+/** Numbers up to this length are always exact. 1e99 has this length. */
 const SURE_CHARACTERS = 4
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]/g
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The limits of a body: values of every kind together, including nested ones, and elements in one list. */
+/** The limits of a body: the number of all values including nested ones, and of the elements in one list. */
 export type JsonLimits = { values: number; elements: number }
 
 /** A body of this size is parsed, checked and stored in less than 50 ms. */
 const BODY_LIMITS: JsonLimits = { values: 20_000, elements: 10_000 }
 
-/** The protocols' SDKs need a quarter of a millisecond for some wrong values, and don't stop at the first one. */
+/**
+ * Stricter limits, because the protocols' SDKs need a quarter of a millisecond for some wrong values and don't stop at
+ * the first one.
+ */
 export const PROTOCOL_LIMITS: JsonLimits = { values: 1_000, elements: 100 }
 
 type WithBody = {
@@ -62,7 +65,7 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
 /** How large a body can be, and how long it can take to arrive. */
 export type BodyLimits = { limits: Pick<Config['limits'], 'body'>; server: Pick<Config['server'], 'requestTimeout'> }
 
-/** The bytes of a request's body. Undefined when it has none, and for a GET. */
+/** The bytes of a request's body. Undefined if it has none, or for a GET. */
 export async function readBytes(
   message: IncomingMessage,
   { limits: { body: limit }, server: { requestTimeout: timeoutMs } }: BodyLimits,
@@ -94,7 +97,7 @@ function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
     message.on('data', take)
     message.once('end', () => resolve(Buffer.concat(chunks)))
     message.once('error', reject)
-    // A client that disconnected before we listened isn't reported again.
+    // If a client disconnected before we listened, Node doesn't report it again.
     if (message.destroyed)
       reject(message.errored ?? new ApiError('request_timeout', 'The request ended before its body was complete.'))
   })
@@ -118,14 +121,14 @@ export class BrokenJson extends ApiError {
   }
 }
 
-/** The body of the request. It is an empty object when the body is optional and absent. */
+/** The request's body. If the body is optional and absent, this is an empty object. */
 export function readBody({ input }: Pick<Operation, 'input'>, bytes: Buffer | undefined): unknown {
   if (bytes === undefined || bytes.length === 0) {
     if (!input?.body || input.bodyOptional) return {}
     throw badRequest('This operation requires a JSON body.')
   }
   const value = parseJson(bytes)
-  // Many clients send an empty object if they have nothing to say.
+  // Many clients send an empty object if they have nothing to send.
   if (!input?.body && !(isObject(value) && Object.keys(value).length === 0))
     throw badRequest("This operation doesn't accept a body.")
   return value
@@ -145,8 +148,8 @@ export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS): unkn
   } catch {
     throw new BrokenJson(text === undefined ? 'The body is not valid UTF-8.' : 'The body is not valid JSON.')
   }
-  // Only an escape can bring in a NUL or half a surrogate pair: the bytes are valid UTF-8, and JSON forbids raw control
-  // characters.
+  // Only an escape can produce a NUL or half a surrogate pair, because the bytes are valid UTF-8 and JSON forbids raw
+  // control characters.
   if (text.includes('\\u') || text.includes('__proto__')) refuseUnsafe(value)
   if (lost !== undefined) {
     const field = fieldAfter(bytes.toString('utf8', 0, lost))
@@ -171,14 +174,14 @@ function refuseUnsafe(value: unknown): void {
 
 /**
  * What is open at each depth, and how many elements or fields may still follow there. All bodies share these arrays,
- * because new ones cost more than most bodies do. That is safe: a body is scanned without a pause.
+ * because new ones would cost more than most bodies do. That is safe because a body is scanned without a pause.
  */
 const opened = new Uint8Array(MAX_DEPTH + 1)
 const left = new Int32Array(MAX_DEPTH + 1)
 
 /**
- * Refuses a body that is too deep, too wide or contains too many values. Returns where the first number starts that
- * JavaScript would change.
+ * Refuses a body that is nested too deeply, is too wide or contains too many values. Returns where the first number
+ * starts that JavaScript would change.
  */
 function scanJson(bytes: Buffer, limits: JsonLimits): number | undefined {
   let depth = 0
@@ -228,7 +231,7 @@ function tooWide(hasNames: boolean, { elements }: JsonLimits): ApiError {
   )
 }
 
-/** The field at which the given beginning of a JSON text stops, as a path of names and indexes: `context.amounts.2`. */
+/** The path of the field at which the beginning of a JSON text ends, such as `context.amounts.2`. */
 function fieldAfter(json: string): string {
   const path: (string | number)[] = []
   for (const [token] of json.matchAll(TOKEN)) {

@@ -8,15 +8,15 @@ const busboy = lazily<typeof Form>('@fastify/busboy')
 
 const ONE_FILE = 'The form must contain exactly one file. Except for `purpose`, send other fields in the query string.'
 
-/** OpenAI's clients send it. It isn't stored. */
+/** A field that OpenAI's clients send. It isn't stored. */
 const PURPOSE = 'purpose'
 
-/** With one part too many, the form is refused. */
+/** Allows one part too many, because the form is refused when that part arrives. */
 const LIMITS = { files: 1, fields: 1, parts: 3, headerPairs: 20, headerSize: 8_192, fieldSize: 1_024 }
 
 type FormFile = { name: string | undefined; type: string | undefined }
 
-/** The only file of a form. It is known once its first piece has arrived. */
+/** The only file of a form. Its name and type are known once its first piece has arrived. */
 type OpenForm = { pieces(): AsyncGenerator<Uint8Array>; file(): FormFile }
 
 export function openForm(body: AsyncIterable<Uint8Array>, headers: IncomingHttpHeaders): OpenForm {
@@ -57,7 +57,7 @@ export function openForm(body: AsyncIterable<Uint8Array>, headers: IncomingHttpH
         yield* await found.promise
         await ended.promise
       } catch (error) {
-        // The parser has its own errors for a part that doesn't end.
+        // For a part that doesn't end, the parser throws its own error.
         throw error instanceof ApiError ? error : badForm()
       } finally {
         source.destroy()

@@ -7,7 +7,7 @@ import { Upload } from '../../storage/bytes/upload.ts'
 import { tooSlow } from './body.ts'
 import { openForm } from './form-file.ts'
 
-/** What a form contains besides its file. */
+/** The most bytes that a form can contain besides its file. */
 const FORM_BYTES = 65_536
 
 const FORM = /^multipart\/form-data\s*;/i
@@ -47,15 +47,18 @@ async function* someOf(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Asy
   if (size === 0) throw badRequest('The file is empty.')
 }
 
-/** The body can have `bodyBytes`, and the file in it `maxBytes`. */
+/** The limits: the body can have `bodyBytes`, and the file in it `maxBytes`. */
 type Patience = { bodyBytes: number; maxBytes: number; idleMs: number }
 
-/** The body piece by piece, no faster than requested. A client that sends nothing for `idleMs` is disconnected. */
+/**
+ * Yields the body piece by piece, no faster than it is consumed. A client that sends nothing for `idleMs` is
+ * disconnected.
+ */
 async function* bodyOf(
   message: IncomingMessage,
   { bodyBytes, maxBytes, idleMs }: Patience,
 ): AsyncGenerator<Uint8Array> {
-  // The answer needs the connection, even if the rest of the body isn't needed.
+  // The connection is kept open for the answer, even if the rest of the body isn't needed.
   const pieces = message.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>
   let size = 0
   let isWaiting = false
@@ -75,7 +78,7 @@ async function* bodyOf(
       : error
   } finally {
     const ended = pieces.return?.().catch(() => {})
-    // If the client sends nothing more, this would take as long as its connection.
+    // Waiting for a client that sends nothing more would take as long as its connection lasts.
     if (!isWaiting) await ended
   }
 }

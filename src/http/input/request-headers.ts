@@ -5,11 +5,11 @@ const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Whether the client prefers this type to JSON: its Accept header names it, and gives JSON no higher quality (RFC 9110,
- * 12.5.1). At equal quality the type wins, because every client accepts JSON.
+ * Whether the client prefers this type to JSON: its Accept header names the type and gives JSON no higher quality (RFC
+ * 9110, 12.5.1). If the quality is equal, the type wins, because every client accepts JSON.
  */
 export function prefers(accept: string | undefined, type: string): boolean {
-  // Most requests name no such type, so nothing is read.
+  // Most requests don't name the type, so the header isn't parsed.
   if (!accept?.toLowerCase().includes(type)) return false
   const qualities = new Map(
     accept
@@ -28,7 +28,7 @@ function qualityOf(parameters: readonly string[]): number {
   return given === undefined ? 1 : Number(given)
 }
 
-/** The key in the header, or undefined. Quotes around it, as in the IETF draft, don't make it another key. */
+/** The key in the header, or undefined. Quotes around it, as in the IETF draft, don't make a difference. */
 export function readIdempotencyKey(message: Pick<IncomingMessage, 'headers' | 'headersDistinct'>): string | undefined {
   if (message.headers['idempotency-key'] === undefined) return undefined
   const values = message.headersDistinct['idempotency-key'] ?? []

@@ -5,7 +5,9 @@ import { plainIssue } from '../../lib/text/plain-issue.ts'
 const MAX_DETAILS = 20
 const INTEGER = /^-?(0|[1-9]\d{0,15})$/
 const DECIMAL = /^-?\d{1,15}(\.\d{1,15})?$/
-/** Each wrong value takes up to 30 microseconds. */
+/**
+ * For values with more parts than this, only the first error is reported, because each one takes up to 30 microseconds.
+ */
 const MANY_VALUES = 500
 const ZODS_UNION = 'Invalid input'
 const PLAINLY = { error: (issue: z.core.$ZodRawIssue) => plainIssue(issue) }
@@ -13,8 +15,8 @@ const PLAINLY = { error: (issue: z.core.$ZodRawIssue) => plainIssue(issue) }
 const UNTIL_WRONG = { ...PLAINLY, abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>
 
 /**
- * Returns the value in its shape, or throws a 400 that names every wrong field, or only the first if the value is
- * large.
+ * Returns the value in its shape, or throws a 400 that names every wrong field. If the value is large, it names only
+ * the first one.
  */
 export function validate<T extends z.ZodType>(shape: T, value: unknown): z.output<T> {
   const result = shape.safeParse(value, UNTIL_WRONG)
@@ -35,12 +37,11 @@ function refusalOf({ issues }: z.ZodError, value: unknown): ApiError {
 }
 
 /**
- * Makes a strict reader of query strings from a shape. Numbers are written in digits: `1e2` and `0x10` are refused, and
- * `10.0` for an integer.
+ * Makes a strict reader of query strings from a shape. Numbers must be written in digits, so `1e2` and `0x10` are
+ * refused, and `10.0` is refused for an integer.
  */
 export function queryReader(shape: z.ZodObject): (raw: string) => Record<string, unknown> {
-  // Both values are computed when they are first needed, so that the service starts quickly. Most requests have no
-  // query.
+  // Both values are computed when they are first needed, so the service starts quickly. Most requests have no query.
   let ofNothing: Readonly<Record<string, unknown>> | undefined
   let numbers: ReadonlyMap<string, 'integer' | 'number'> | undefined
   return (raw) => {
@@ -53,8 +54,7 @@ export function queryReader(shape: z.ZodObject): (raw: string) => Record<string,
       const type = numbers.get(field)
       if (type === 'integer' && !INTEGER.test(text)) throw invalid({ field, error: 'must be a whole number' })
       if (type === 'number' && !DECIMAL.test(text)) throw invalid({ field, error: 'must be a number' })
-      // defineProperty, because a parameter named __proto__ must become an ordinary field. It is then refused as
-      // unknown.
+      // defineProperty makes a parameter named __proto__ an ordinary field, which is then refused as unknown.
       const value = type === undefined ? text : Number(text)
       Object.defineProperty(values, field, { value, enumerable: true })
     }
@@ -71,7 +71,7 @@ function numbersOf(shape: z.ZodObject): ReadonlyMap<string, 'integer' | 'number'
 }
 
 function pairs(raw: string): [string, string][] {
-  // Clients that build queries by concatenation leave a trailing `&`, or two of them.
+  // Clients that build queries by concatenation leave a trailing `&` or write `&&`.
   const given = raw.split('&').filter((pair) => pair !== '')
   return given.map((pair) => {
     const [name = '', ...rest] = pair.split('=')
@@ -106,7 +106,7 @@ function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
       error: 'unknown field',
     }))
   }
-  // zod's own message for a union says nothing useful. The option that matched furthest has the better message.
+  // zod's own message for a union is useless. The option that matched furthest has a better message.
   if (issue.code === 'invalid_union') {
     const options = issue.errors.map((errors) =>
       errors.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })),
@@ -126,15 +126,16 @@ function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
   return [{ field: fieldOf(issue.path), error: isMissing(issue, value) ? 'is required' : issue.message }]
 }
 
-/** How far the value was read. Missing or unknown fields say nothing about that. */
+/** How deep the value was read before it was wrong. Missing or unknown fields don't count. */
 function depth(issues: z.core.$ZodIssue[], value: unknown): number {
   const wrong = issues.filter((issue) => issue.code !== 'unrecognized_keys' && !isMissing(issue, value))
   return Math.max(0, ...wrong.map((issue) => issue.path.length))
 }
 
 /**
- * How many fields of the value and of an option do not match: those that the option does not know, and those that it
- * requires and the value lacks. 0 if it knows all: then the value may just not be complete yet.
+ * How many fields of the value and of an option don't match: the fields that the option doesn't know, and the fields
+ * that it requires and the value lacks. 0 if the option knows all fields, because the value may then just be
+ * incomplete.
  */
 function mismatches(issues: z.core.$ZodIssue[], value: unknown): number {
   const unknown = issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), 0)
@@ -142,7 +143,7 @@ function mismatches(issues: z.core.$ZodIssue[], value: unknown): number {
 }
 
 function isMissing(issue: z.core.$ZodIssue, value: unknown): boolean {
-  // Our own rule about several fields is more helpful than a missing field.
+  // The error of our own rule about several fields is more helpful than that of a missing field.
   if (issue.path.length === 0 || issue.code === 'custom') return false
   let inner: unknown = value
   for (const step of issue.path) {

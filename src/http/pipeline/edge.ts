@@ -10,31 +10,33 @@ import type { SpendCode } from './guards/require-code.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
 import type { AgentAccess, GuardedAgent } from './request.ts'
 
-/** The console: who is signed in, who can be, and the folder of its files. */
+/** The console's sessions, the check whether a request comes from the console, and the folder of its files. */
 export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor; folder: string }
 
-/** What the edge gets from the rest of the service, so that it knows no slice. */
+/** What the edge needs from the rest of the service. It imports no slice. */
 export type Edge = {
   parts: Parts
   operations: readonly Operation[]
-  /** What the service requires of every request, with the current content of the files that its settings name. */
+  /**
+   * What the service requires of every request. It reflects the current content of the files that the settings name.
+   */
   service: { readonly gate: Gate }
   keys: KeyCheck
   verifyToken: VerifyToken | undefined
   /** An agent of a project, by ID or name. */
   findAgent(project_id: string, ref: string): Promise<AgentAccess | undefined>
-  /** The project that an agent is in now. */
+  /** The project to which an agent currently belongs. */
   projectOf(agent_id: string): Promise<string | undefined>
-  /** Whether some agent accepts tokens of this form. */
+  /** Whether some agent accepts tokens that look like this one. */
   mayBeOfAgent(token: string): Promise<boolean>
   /** The agents that have their own gate. */
   guardedAgents(): Promise<readonly GuardedAgent[]>
-  /** Those of one project. */
+  /** The agents of one project that have their own gate. */
   guardedIn(project_id: string): Promise<readonly GuardedAgent[]>
   spendCode: SpendCode
-  /** Whether the run of a remote agent's token continues. */
+  /** Whether the run that a remote agent's token belongs to is still active. */
   isUnderWay(run: TokenRun): Promise<boolean>
   idempotency: Idempotency
-  /** Undefined if it is switched off. */
+  /** Undefined if the console is switched off. */
   console: SignedIn | undefined
 }

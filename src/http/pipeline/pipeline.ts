@@ -18,24 +18,24 @@ import type { ArrivedRequest, GuardedAgent, IdentifiedRequest } from './request.
 
 /**
  * The first steps of a request, until its actor is known. A request is authenticated once and can contain several
- * calls: each call is counted (`countRequest`), authorised (`authorise`) and run (`runAuthorised`).
+ * calls. Each call is counted (`countRequest`), authorised (`authorise`) and run (`runAuthorised`).
  */
 export type Pipeline = {
-  /** Checks the IP address, the service's gate and the page's origin of every request, except for health checks. */
+  /** Checks the IP address, the service's gate and the page's origin. Health checks skip this. */
   enter(arrived: ArrivedRequest): Promise<void>
   /** Finds the actor and the project. */
   authenticate(arrived: ArrivedRequest): Promise<IdentifiedRequest>
-  /** Counts a failed sign-in of an IP address. Throws if there were too many. */
+  /** Counts a failed sign-in from an IP address. Throws if there were too many. */
   countFailure(bucket: string): Promise<void>
 }
 
-/** Every request takes these steps; an operation cannot forget one. */
+/** The steps that every request takes. An operation can't skip one. */
 export function pipeline(edge: Edge): Pipeline {
   const { parts, service, keys, verifyToken, findAgent, mayBeOfAgent } = edge
   const { config, findProject, limiter, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
   const trusted = ipList(config.server.trustedProxies)
-  // A connection without a forwarded address has the same address for all its requests.
+  // Without a forwarded address, all requests of a connection have the same address.
   const direct = new WeakMap<Socket, string>()
   const grantOrigin = allowOrigin({
     service,
@@ -73,7 +73,7 @@ export function pipeline(edge: Edge): Pipeline {
   }
 }
 
-/** When the right of a request in progress ends. */
+/** When the permission for a request in progress ends. */
 export async function endOfAccess(edge: Edge, known: IdentifiedRequest): Promise<number> {
   const { agent_id } = known.arrived.trace
   const isMoved = agent_id !== null && (await hasMoved(edge, known.actor, agent_id))
@@ -81,8 +81,8 @@ export async function endOfAccess(edge: Edge, known: IdentifiedRequest): Promise
 }
 
 /**
- * Works in the project that the request names. A request that names another project than it can is counted like any
- * other.
+ * Moves the request's actor to the project that the request names. If the actor can't work there, the request still
+ * counts against the rate limit.
  */
 async function inNamedProject(edge: Edge, known: IdentifiedRequest): Promise<IdentifiedRequest> {
   const { arrived } = known
@@ -97,8 +97,8 @@ async function inNamedProject(edge: Edge, known: IdentifiedRequest): Promise<Ide
 }
 
 /**
- * Counts a request, or a further call in it: against the tier of its actor, its project and the service. Finds the agent
- * that the path names.
+ * Counts a request, or a further call in it, against the limits of its actor's tier, its project and the service. Finds
+ * the agent that the path names.
  */
 export async function countRequest(edge: Edge, known: IdentifiedRequest): Promise<IdentifiedRequest> {
   const { arrived, actor } = known
@@ -120,7 +120,7 @@ export async function countRequest(edge: Edge, known: IdentifiedRequest): Promis
   return { arrived, actor, agent }
 }
 
-/** Counts a request against the tier of its actor. */
+/** Counts a request against its actor's tier. */
 export async function takeFromTier(
   arrived: ArrivedRequest,
   actor: Actor,
@@ -135,7 +135,7 @@ export async function takeFromTier(
   await takeRate(arrived, limiter, { bucket: `key:${actor.id}`, rate: { perMinute: limit, burst }, limit, reason })
 }
 
-/** Counts a request against the limit that the service or an agent sets for all its callers together. */
+/** Counts a request against the limit that the service or an agent sets for all callers together. */
 export async function takeFromGate(
   arrived: ArrivedRequest,
   rate: NonNullable<Gate['rate']>,
@@ -149,7 +149,10 @@ export async function takeFromGate(
 
 type RateLimit = { bucket: string; rate: Rate; limit: number; reason(): string }
 
-/** If several limits apply, the headers show the one with the least left. The error names the limit and its setting. */
+/**
+ * Counts a request against one limit. If several limits apply, the headers show the one with the least left. The error
+ * names the limit and its setting.
+ */
 async function takeRate(
   arrived: ArrivedRequest,
   limiter: RateLimiter,
@@ -170,7 +173,7 @@ async function takeRate(
   })
 }
 
-/** Answered from memory, because a client without a key must not cause a query. */
+/** Found in memory, because a client without a key must not cause a query. */
 async function findGates({ guardedAgents }: Edge, ref: string) {
   const found = (await guardedAgents()).filter(({ id, name }) => id === ref || name === ref)
   const isOwn = ({ id, project_id }: GuardedAgent) => id === ref || project_id === DEFAULT_PROJECT

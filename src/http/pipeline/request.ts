@@ -14,7 +14,7 @@ export type AgentAccess = NamedAgent & {
   /** Checks tokens against the agent's own `auth`. */
   verifyToken: VerifyToken | undefined
   project: ProjectSnapshot
-  /** How all of this was found. The memo says whether it is still current. */
+  /** The object from which all of this was read. The memo says whether it is still current. */
   snapshot: object
 }
 
@@ -23,7 +23,7 @@ export type GuardedAgent = { id: string; project_id: string; name: string; gate:
 /** The values of the parameters in the path, by name. */
 export type PathParams = Readonly<Record<string, string>>
 
-/** A request that has arrived: nothing is known about it except what it says itself. */
+/** A request that has arrived. Nothing in it has been verified yet. */
 export type ArrivedRequest = {
   readonly message: IncomingMessage
   readonly dialect: Dialect
@@ -34,35 +34,35 @@ export type ArrivedRequest = {
   readonly started: number
   readonly path: string
   readonly query: string
-  /** The headers of any reply. */
+  /** The headers of every reply to this request. */
   readonly headers: Record<string, string>
   /** Whether the client uses TLS, to us or to a trusted proxy. */
   readonly secure: boolean
   /** The client's IP address, as reported by trusted proxies. */
   address: string
-  /** The limit with the least left. */
+  /** The rate limit that has the least left. */
   rate: Decision | undefined
-  /** The key in the request, if it had one. */
+  /** The key in the request, if there is one. */
   key: SentKey | undefined
   /** The bytes of the body, if they were needed before the request was authorised. */
   bytes: Promise<Buffer | undefined> | undefined
-  /** Set when a page of a listed origin may read the reply. */
+  /** Set if a page of a listed origin may read the reply. */
   cors: Cors | undefined
-  /** What the log and the audit trail say about the request, however far it got. */
+  /** What is logged and audited about the request, no matter how far it gets. */
   readonly trace: {
     actor: Actor | null
     agent_id: string | null
     /** What was requested, on a path without an operation. */
     action?: string
   }
-  /** The request's work in a trace, if the operator has configured a collector. */
+  /** The request's span, if the operator has configured a trace collector. */
   readonly span: Span | undefined
 }
 
-/** A hashed key, and what was found for it. */
+/** A key's hash, and what was found for it. */
 export type SentKey = { readonly hash: string; verified?: VerifiedKey | undefined }
 
-/** A key in the cache, and until when it is valid. */
+/** A key in the cache, and how long it is valid. */
 export type VerifiedKey = { readonly actor: Actor; readonly until: number }
 
 /** A request whose actor is known. */
@@ -73,7 +73,7 @@ export type IdentifiedRequest = {
   readonly agent?: AgentAccess | undefined
 }
 
-/** An admitted call. A request can contain several: the actor can use this operation on this agent. */
+/** An authorised call: the actor can use this operation on this agent. A request can contain several. */
 export type AuthorizedCall = {
   readonly arrived: ArrivedRequest
   readonly actor: Actor

@@ -17,7 +17,10 @@ import { fingerprint, type Repeatable } from './idempotency/repeatable.ts'
 import type { AgentAccess, AuthorizedCall } from './request.ts'
 import { type Call, type Input, runOperation } from './run-operation.ts'
 
-/** Runs an authorised call: requires a second factor, validates, runs once, renders. */
+/**
+ * Runs an authorised call: requires a second factor, validates the input, runs the operation once and renders the
+ * reply.
+ */
 export async function runAuthorised(
   edge: Edge,
   authorised: AuthorizedCall,
@@ -29,9 +32,9 @@ export async function runAuthorised(
   const { given, idempotencyKey, rename, sent, writer } = wanted
   let uploads: Uploads | undefined
   try {
-    // The body may have taken long to arrive.
+    // The permission may have ended while the body arrived.
     if (operation.input?.body) await requireStillAllowed(edge, authorised)
-    // Some operations concern an agent that only their input names. That agent may also require a code.
+    // Some operations concern an agent that only their input names, and that agent may also require a code.
     const early = (operation.access.concerns || operation.mfa?.calls) && readInput(authorised, wanted)
     const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
     const { policy, calls, removesProject, acrossAgents } = operation.mfa ?? {}
@@ -72,8 +75,8 @@ export async function runAuthorised(
 }
 
 /**
- * Requires a one-time code if a policy says so. Returns the stored answer to a request that is repeated with the code
- * that it has already used.
+ * Requires a one-time code if a policy says so. If a request is repeated with the code that it has already used,
+ * returns the stored answer.
  */
 async function checkCode(
   edge: Edge,
@@ -94,7 +97,8 @@ async function checkCode(
   const code = await readCode(authorised, wanted.body, { gates, called })
   if (code === undefined) return undefined
   const tried = await edge.spendCode(authorised.actor.id, code)
-  // A code works once. A repeated request has used up its own, and gets its answer. A wrong code gets none.
+  // A code works only once. A repeated request has used up its own code, so it gets the stored answer. A wrong code
+  // doesn't.
   const isSpent = tried?.ok === false && tried.reason === 'reused'
   const { idempotencyKey: key } = wanted
   const repeatable = isSpent && key !== undefined && repeatableOf(authorised, wanted, key)
@@ -109,7 +113,7 @@ function repeatableOf(
   key: string,
 ): Repeatable {
   return {
-    // The reply to a request about a run is found when the run is erased.
+    // If the request is about a run, erasing the run must find the reply by the run's ID.
     request_id: params['request_id'] ?? arrived.request_id,
     scope: repeatScope(actor),
     project_id: actor.scope.project_id,
@@ -119,7 +123,7 @@ function repeatableOf(
   }
 }
 
-/** Refuses an actor whose right has ended since the request was admitted, and an agent that has moved since. */
+/** Refuses the call if the actor's permission has ended since the request was admitted, or if the agent has moved. */
 async function requireStillAllowed(edge: Edge, known: AuthorizedCall): Promise<void> {
   const { actor, agent, arrived } = known
   const { memo, now } = edge.parts
@@ -150,7 +154,7 @@ async function enterConcerned(
   return agent
 }
 
-/** The gates of all agents of the project that the operation removes. The request must pass each of them. */
+/** The gates of all agents in the project that the operation deletes. The request must pass each of them. */
 async function enterAll(edge: Edge, { arrived, operation }: AuthorizedCall, input: Input): Promise<Gate[]> {
   const { service, guardedIn, parts } = edge
   const project_id = (await operation.mfa?.removesProject?.(input, parts.storage.db)) ?? null
@@ -159,7 +163,7 @@ async function enterAll(edge: Edge, { arrived, operation }: AuthorizedCall, inpu
   return [service.gate, ...own]
 }
 
-/** The gates of all agents whose data the operation may change. An agent hidden from the request is left out. */
+/** The gates of all agents whose data the operation may change, without agents that are hidden from the request. */
 async function gatesInReach({ service, guardedIn, parts }: Edge, { arrived, actor }: AuthorizedCall): Promise<Gate[]> {
   const { project_id, agent_id: only } = actor.scope
   const time = parts.now()
@@ -168,8 +172,8 @@ async function gatesInReach({ service, guardedIn, parts }: Edge, { arrived, acto
 }
 
 /**
- * The gates of the agents that the input calls. An agent hidden from the request isn't found later, so it requires
- * nothing.
+ * The gates of the agents that the input calls. An agent that is hidden from the request won't be found later either,
+ * so it requires nothing.
  */
 async function gatesOfCalled(
   { guardedIn, parts }: Edge,
@@ -183,7 +187,7 @@ async function gatesOfCalled(
   return called.map(({ gate }) => gate).filter((gate) => passesGate(arrived, gate, parts.now()))
 }
 
-/** The agents that a list must leave out, because this request does not pass their own gates. */
+/** The agents that a list must leave out because the request doesn't pass their own gates. */
 async function findClosed({ arrived, actor }: AuthorizedCall, { guardedIn, parts }: Edge): Promise<string[]> {
   const time = parts.now()
   const closed = (await guardedIn(actor.scope.project_id)).filter(({ gate }) => !passesGate(arrived, gate, time))
@@ -191,10 +195,11 @@ async function findClosed({ arrived, actor }: AuthorizedCall, { guardedIn, parts
 }
 
 /**
- * One application may sign tokens for many users under one name. They must not get each other's answers, so the user is
- * part of the scope. A console session may do less than its key, and must not get the key's answers. It is JSON, because
- * all parts may contain any separator. Of a token only the hash is stored: an erased user must not be named for another
- * day. A key of all projects does not get the answer of one project in another.
+ * The scope within which an Idempotency-Key is unique. One application may sign tokens for many users under one name,
+ * and they must not get each other's answers, so the user is part of the scope. A console session may do less than its
+ * key, so it must not get the key's answers. A key of all projects must not get one project's answer in another. The
+ * scope is JSON because the parts may contain any separator. For a token, only its hash is stored, because an erased
+ * user must not stay named for another day.
  */
 function repeatScope({ kind, id, scope, reach, console_session }: Actor): string {
   const { project_id, user_id } = scope

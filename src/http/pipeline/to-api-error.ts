@@ -8,8 +8,8 @@ import { MAX_SORTED, TooLongToSortError } from '../../storage/queries/page.ts'
 import { ReadTimeoutError } from '../../storage/read-limits.ts'
 
 /**
- * Turns any error into one that the client may see. For an unexpected error, the client is only told that it was not at
- * fault.
+ * Converts any error into one that the client may see. For an unexpected error, the client learns only that it was not
+ * at fault.
  */
 export function toApiError(error: unknown, log: Logger, request_id: string): ApiError {
   if (error instanceof ApiError) return error

@@ -3,7 +3,7 @@ import type { OpenApi, Parameter, ShownSchema } from './openapi-document.ts'
 
 const DEEPEST = 4
 
-/** The fields of an object and what each one takes. Objects inside can be folded open. */
+/** A list of an object's fields and what each accepts. Nested objects can be expanded. */
 export function fieldList(schema: ShownSchema, document: OpenApi, depth = 0): Html {
   const shape = objectIn(schema, document)
   const required = shape.required ?? []
@@ -37,7 +37,7 @@ function describe(field: ShownSchema, document: OpenApi): Html {
   return html`${text && html`<p>${prose(text)}</p>`}${limits(withoutNull(resolved))}`
 }
 
-/** What the type does not say: bounds, choices and the default. */
+/** What the type doesn't show: bounds, choices and the default. */
 function limits(schema: ShownSchema): Html {
   const { minimum, maximum, minLength, maxLength, pattern } = schema
   const choices = schema.enum ?? schema.items?.enum

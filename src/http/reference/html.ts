@@ -17,7 +17,7 @@ export class Html {
 
 type Part = Html | string | number | false | undefined | Part[]
 
-/** Escapes the inserted values as text, except for markup that was made by this function. */
+/** Escapes inserted values as text, except for markup that this function made. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(String.raw({ raw: strings }, ...parts.map(render)))
 }
@@ -32,7 +32,7 @@ function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 }
 
-/** Text in which `code` is in backticks. */
+/** Converts text to HTML. Backticks mark `code`. */
 export function prose(text: string): Html {
   const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))
   return html`${parts}`

@@ -1,4 +1,4 @@
-/** The part of OpenAPI 3.1 that we write. The reference page, the SDK's types and tests read it. */
+/** The part of OpenAPI 3.1 that we use. The reference page, the SDK's types and tests read it. */
 export type OpenApi = {
   openapi: string
   info: { title: string; version: string; summary: string; description: string }
@@ -16,12 +16,12 @@ export type OperationObject = {
   /** The day on which a deprecated operation is removed. */
   'x-sunset'?: string
   'x-permission'?: string
-  /** The permission that is enough for what the key itself started. */
+  /** The permission that is enough for what the key itself has started. */
   'x-own-permission'?: string
   'x-for-people'?: true
   'x-for-remote-agents'?: true
   parameters: Parameter[]
-  /** In JSON, or bytes of any type. */
+  /** Either JSON, or bytes of any type. */
   requestBody?: { required: boolean; content: Partial<Record<'application/json' | '*/*', { schema: ShownSchema }>> }
   responses: Record<string, { description: string; content?: Record<string, { schema: ShownSchema }> }>
 }

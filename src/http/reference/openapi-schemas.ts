@@ -3,7 +3,7 @@ import { STATUS_OF } from '../../errors.ts'
 
 export type JsonSchema = Record<string, unknown>
 
-/** Turns a shape into JSON Schema. A shape with an id becomes a component. */
+/** Converts a shape into JSON Schema. A shape with an ID becomes a component. */
 export function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Record<string, JsonSchema>): JsonSchema {
   const {
     $defs = {},
@@ -15,7 +15,7 @@ export function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Reco
   const toComponents = <T>(value: T): T =>
     JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/'))
   for (const [name, definition] of Object.entries($defs)) {
-    // zod numbers what has no name, in each shape again: two of them would be one component.
+    // zod numbers unnamed shapes anew within each shape, so two of them would become the same component.
     if (name.startsWith('__')) throw new Error('a shape that refers to itself needs an id')
     schemas[name] = toComponents(definition)
   }

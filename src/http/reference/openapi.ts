@@ -5,15 +5,15 @@ import { changes, type Operation, protectedNames } from '../../operation.ts'
 import type { OpenApi } from './openapi-document.ts'
 import { errorSchema, type JsonSchema, paginationSchema, successSchema, toSchema } from './openapi-schemas.ts'
 
-/** Bytes as they are. */
+/** Bytes without any encoding. */
 const BYTES = { type: 'string', format: 'binary' }
 
-/** JSON lines: the schema describes one line. */
+/** JSON lines. The schema describes one line. */
 const LINES = 'application/x-ndjson'
 
 const DOCUMENT_VERSION = '1.0.0'
 
-/** Errors that the pipeline may answer to any request. */
+/** Errors with which the pipeline may answer any request. */
 const COMMON_ERRORS: ErrorCode[] = [
   'invalid_request',
   'unauthorized',
@@ -28,8 +28,8 @@ const BODY_ERRORS: ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
 const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_key_reused']
 
 /**
- * Makes the OpenAPI 3.1 document from the declarations. `url` is where clients reach the service. All of it takes longer
- * than other requests may have to wait, so they are served between the operations.
+ * Makes the OpenAPI 3.1 document from the declarations. `url` is where clients reach the service. Making the whole
+ * document would delay other requests for too long, so they are served in between.
  */
 export async function openApiDocument(operations: readonly Operation[], url = '/'): Promise<OpenApi> {
   const schemas: Record<string, JsonSchema> = { Error: errorSchema(), Pagination: paginationSchema() }

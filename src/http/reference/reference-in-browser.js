@@ -1,10 +1,10 @@
 const $ = (id) => document.getElementById(id)
 
-// ---- the service's own address in every sample
+// ---- the service's own URL in every sample
 const address = new URL('.', location.href).href.replace(/\/$/, '')
 for (const place of document.querySelectorAll('[data-origin]')) place.textContent = address
 
-// ---- on a telephone the list of operations is closed until it is wanted
+// ---- on a phone, the list of operations stays closed until it is opened
 const list = document.querySelector('aside details')
 if (matchMedia('(max-width: 760px)').matches) list.open = false
 list.addEventListener('click', (event) => {
@@ -26,7 +26,7 @@ for (const block of document.querySelectorAll('[data-copy]')) {
 }
 
 async function copy(text) {
-  // The clipboard needs a secure context; a service on a plain http address has none.
+  // The clipboard needs a secure context, which a service on a plain http URL doesn't have.
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')
   area.value = text
@@ -82,7 +82,7 @@ addEventListener('keydown', (event) => {
   }
 })
 
-// ---- where the reader is
+// ---- the reader's position
 const links = new Map([...document.querySelectorAll('nav a')].map((link) => [link.hash.slice(1), link]))
 const watcher = new IntersectionObserver(
   (entries) => {

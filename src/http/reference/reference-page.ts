@@ -5,9 +5,9 @@ import { type OpenApi, operationsOf, type PlacedOperation, type ShownSchema } fr
 import { curl, sampleReply, sampleRequest } from './samples.ts'
 
 /**
- * The API reference as one page. It can be read without scripts. They add search, copying, the theme switch and, for
- * people who are signed in, sending. Its addresses are relative: a proxy may have put a prefix before them. Other requests
- * are served between its articles.
+ * The API reference as one page. It can be read without scripts, which add search, copying, the theme switch and, for
+ * people who are signed in, sending requests. Its URLs are relative, because a proxy may have added a prefix. Other
+ * requests are served while its articles are made.
  */
 export async function referencePage(document: OpenApi, { hasConsole }: { hasConsole: boolean }): Promise<string> {
   const operations = operationsOf(document)
@@ -124,7 +124,7 @@ function dataOf({ properties }: ShownSchema): ShownSchema {
   return data.type === 'array' ? (data.items ?? {}) : data
 }
 
-/** The schema of one line of a reply of JSON lines. */
+/** The schema of one line in a JSON lines reply. */
 function lineOf(content: Record<string, { schema: ShownSchema }>): ShownSchema {
   return content['application/x-ndjson']?.schema ?? {}
 }

@@ -6,7 +6,7 @@ import { referencePage } from './reference-page.ts'
 /** A page that anyone can read. */
 export type OpenPage = { path: string; headers: Record<string, string>; body: () => string | Promise<string> }
 
-/** Everything comes from this service: the browser must not load anything from elsewhere. */
+/** Everything comes from this service, so the browser must not load anything from elsewhere. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -20,7 +20,7 @@ const CONTENT_SECURITY_POLICY = [
 
 const asset = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 
-/** The API reference and its files. The document is created when a page that shows it is first requested. */
+/** The API reference and its files. The document is made when a page that shows it is first requested. */
 export function referencePages(document: () => Promise<OpenApi>, has: { hasConsole: boolean }): OpenPage[] {
   return [
     {

@@ -1,6 +1,6 @@
 import type { OpenApi, PlacedOperation, ShownSchema } from './openapi-document.ts'
 
-/** Values that read well, by the name of the field. Other fields get a plain value of their type. */
+/** Sample values by field name. Other fields get a plain value of their type. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   agent_id: 'hello',
   email: 'ada@example.com',
@@ -44,7 +44,7 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   file_id: 'file',
 }
 
-/** The prefix of ids, by the tag of the operations. */
+/** The prefix of IDs, by the tag of the operations. */
 const TAG_PREFIX: Readonly<Record<string, string>> = {
   agents: 'agt',
   files: 'file',
@@ -58,7 +58,7 @@ const TAG_PREFIX: Readonly<Record<string, string>> = {
   'audit-log': 'aud',
 }
 
-/** The values of path parameters that are not ids. */
+/** Values for path parameters that aren't IDs. */
 const IN_PATH: Readonly<Record<string, string>> = { agent_id: 'hello', name: 'API_TOKEN', user_id: 'ada' }
 
 const PROVIDER = 'local-llm'
@@ -70,8 +70,8 @@ const DEEPEST = 6
 export type Io = 'input' | 'output'
 
 /**
- * A value that fits the schema. A reply has every field, a request only the required ones. `own` has the fields that
- * depend on the resource.
+ * Returns a value that fits the schema. A reply has every field, a request only the required ones. `own` contains the
+ * fields that depend on the resource.
  */
 export function sample(
   schema: ShownSchema,
@@ -93,7 +93,7 @@ class Sampler {
     this.#own = own
   }
 
-  /** `name` is the name of the field, or of one item of the list that the value is in. */
+  /** `name` is the name of the field, or of an item of the list that contains the value. */
   valueOf(schema: ShownSchema, name: string, depth: number): unknown {
     if (depth > DEEPEST) return null
     if (schema.$ref) return this.valueOf(this.#resolve(schema.$ref), name, depth + 1)
@@ -123,7 +123,7 @@ class Sampler {
     return this.valueOf({ ...schema, type: types.find((type) => type !== 'null') ?? 'null' }, name, depth + 1)
   }
 
-  /** Fields of a reply that may be null are null, unless a value reads well. */
+  /** Whether a field that may be null is null, which is so in replies unless there is a sample value. */
   #isEmpty(name: string): boolean {
     return this.#isReply && BY_NAME[name] === undefined
   }
@@ -162,11 +162,11 @@ export function sampleReply({ tags, responses }: PlacedOperation, document: Open
     ...(tags[0] === 'secrets' && { name: IN_PATH.name }),
     ...(tags[0] === 'providers' && { name: PROVIDER }),
   }
-  // JSON, or one line of JSON lines.
+  // The reply is JSON, or one line of JSON lines.
   return sample(Object.values(reply?.content ?? {})[0]?.schema ?? {}, document, 'output', own)
 }
 
-/** The path and query of a request that fits, and its body as text; empty where there is none. */
+/** The path, query and body of a sample request. The body is text, and empty if there is none. */
 export function sampleRequest(operation: PlacedOperation, document: OpenApi): { path: string; body: string } {
   const { path, parameters, requestBody } = operation
   const inPath: typeof IN_PATH = path.startsWith('/v1/providers') ? { name: PROVIDER } : IN_PATH
@@ -182,7 +182,7 @@ export function sampleRequest(operation: PlacedOperation, document: OpenApi): { 
   }
 }
 
-/** A command that works once the key is in MOORAGE_API_KEY and the ids are yours. */
+/** A command that works once MOORAGE_API_KEY contains the key and the IDs are replaced. */
 export function curl(operation: PlacedOperation, document: OpenApi): string {
   const { method, requestBody } = operation
   const { path, body } = sampleRequest(operation, document)

@@ -1,6 +1,6 @@
-// For whoever is signed in to the console: each operation that the key may call gets a form that sends it.
+// If the reader is signed in to the console, each operation that the key may call gets a form that sends the request.
 const base = new URL('.', location.href)
-// The console leads here from the project that is open.
+// The console links here with the project that is open.
 const project = new URLSearchParams(location.search).get('project')
 const HEADERS = {
   'X-Moorage-Console': '1',
@@ -44,7 +44,7 @@ function addForm(article) {
   article.querySelector('.samples').prepend(form)
 }
 
-/** The reply as text: the status, the time it took, the request's ID, the body. */
+/** The reply as text: the status, the time it took, the request ID and the body. */
 async function send(method, path, body) {
   const started = performance.now()
   const headers = { ...HEADERS, ...(body !== undefined && { 'Content-Type': 'application/json' }) }

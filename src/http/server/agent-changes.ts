@@ -18,7 +18,7 @@ export class AgentChanges {
     })
   }
 
-  /** Returns a function that stops it. */
+  /** Calls the listener after each change. Returns a function that stops it. */
   follow(scope: Scope, listener: () => void): () => void {
     const follower = { scope, listener }
     this.#followers.add(follower)

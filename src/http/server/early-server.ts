@@ -14,7 +14,7 @@ export type EarlyServer = {
   server: HttpServer
   connections: Connections
   url: string
-  /** From now on, `handle` answers requests. Returns the service's URL. */
+  /** Makes `handle` answer all further requests. Returns the service's URL. */
   handOver(handle: RequestListener): string
   close(): Promise<void>
 }
@@ -23,7 +23,7 @@ const RETRY_AFTER_MS = 5_000
 
 /**
  * Listens before the store is opened, because a migration may take an hour. Health checks then see that the process is
- * alive, and its progress. All other requests are refused.
+ * alive, and how far the migration is. All other requests are refused.
  */
 export async function openEarly(config: Config['server'], migrations: MigrationWatch): Promise<EarlyServer> {
   const newId = idSource()
@@ -33,8 +33,8 @@ export async function openEarly(config: Config['server'], migrations: MigrationW
     const [path = ''] = (request.url ?? '/').split('?')
     const dialect = dialectOf(path)
     const request_id = newId('req', Date.now())
-    // The service may have started by the next request, which must use a connection that the service has known from its
-    // start.
+    // The service may have started by the next request, so that request must come on a new connection, which the
+    // service tracks from its start.
     response.shouldKeepAlive = false
     const probe = probes[path === '/health' ? '/healthz' : path]
     const rendered = dialect.error(unavailable(`Not ready: ${doing()}`, RETRY_AFTER_MS), request_id)

@@ -2,15 +2,15 @@ import type { ServerResponse } from 'node:http'
 import type { Route } from '../dialects/dialect.ts'
 import type { ArrivedRequest } from '../pipeline/request.ts'
 
-/** What answers under a method and a path: the operation of a route, or a page of the server itself. */
+/** What answers a method and a path: an operation's route, or a page of the server itself. */
 export type Endpoint = {
   route?: Route
-  /** Answers without a key. */
+  /** Whether it answers without a key. */
   open?: boolean
-  /** Answers whatever the settings say, because a health check must always reach it. */
+  /** Whether it answers no matter what the settings say, because health checks must always work. */
   probe?: boolean
-  /** Answers only those who ask for a page, as browsers do. For others there is nothing on this path. */
+  /** Whether it answers only clients that request a page, as browsers do. For others, the path doesn't exist. */
   forBrowsers?: boolean
-  /** Answers a path that is not an operation. */
+  /** Answers if the path isn't an operation. */
   page?(arrived: ArrivedRequest, response: ServerResponse): Promise<void>
 }

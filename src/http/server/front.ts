@@ -25,17 +25,17 @@ import { Router } from './router.ts'
 
 const MAX_HEADERS = 100
 const KEY_IN_URL = /(?:^|&)(api_key|apikey|access_token|key|token|secret)=/gi
-/** Headers that may occur once. If one is sent twice, a proxy on the way may have used the other value. */
+/** Headers that may occur only once. If one is sent twice, a proxy on the way may have used the other value. */
 const ONCE = new Set(['host', 'authorization', 'content-type'])
-/** Most header names can be skipped by their length alone. */
+/** Most other headers can be skipped by the length of their name. */
 const LENGTHS_OF_ONCE = new Set([...ONCE].map(({ length }) => length))
 
-/** What the server keeps and uses for every request. */
+/** What the server needs for every request. */
 export type Front = {
   edge: Edge
   steps: Pipeline
   routes: readonly Route[]
-  /** Where requests go. */
+  /** All endpoints, by method and path. */
   endpoints: Router<Endpoint>
   trusted: IpList
   requests: RequestLog
@@ -61,13 +61,13 @@ export function openFront(edge: Edge): Front {
   }
 }
 
-/** Reports each request to the operator: as a line in the service's own log, and in its telemetry. */
+/** Reports each request to the operator, in the service's log and in its telemetry. */
 class RequestLog {
   readonly #log: Logger
   readonly #telemetry: Telemetry
   /**
-   * Whether every request is logged. Above the level `info` only failures are, and then the service need not follow
-   * every reply to its end, which is costly.
+   * Whether every request is logged. If the log level is above `info`, only failures are logged, and the service
+   * needn't follow every reply to its end, which would be costly.
    */
   readonly all: boolean
 
@@ -77,18 +77,18 @@ class RequestLog {
     this.all = log.isLevelEnabled('info')
   }
 
-  /** Counts a request whose answer is about to be sent. */
+  /** Counts a request whose reply is about to be sent. */
   count({ route, started, request_id, span, trace }: ArrivedRequest, status: number): void {
     const operation = route?.operation.id ?? 'none'
     this.#telemetry.requests.add(1, operation, String(status))
     this.#telemetry.requestSeconds.add((performance.now() - started) / 1000, operation)
     if (status === 429 && trace.actor) this.#telemetry.projectLimited.add(trace.actor.scope.project_id)
     span?.set({ 'http.response.status_code': status, 'moorage.request_id': request_id })
-    // What a client did wrong is no error of the service.
+    // A client's mistake isn't an error of the service.
     span?.end(status >= 500 ? String(status) : undefined)
   }
 
-  /** Logs the path of the operation, and never the query: it may contain what people typed. */
+  /** Logs the path of the operation but never the query, because the query may contain what people typed. */
   answered(arrived: ArrivedRequest, status: number): void {
     const { request_id, message, dialect, route, path, started, trace } = arrived
     const line = {
@@ -117,7 +117,7 @@ class RequestLog {
   }
 }
 
-/** Makes the first stage of a request, before anything is known about it. */
+/** Creates the first stage of a request, before anything is known about it. */
 export function arrive(
   { edge, trusted }: Front,
   message: IncomingMessage,
@@ -168,10 +168,7 @@ function beginRequest(tracer: Tracer, { message, route, path, secure }: ArrivedR
   return tracer.begin(name, 'server', attributes, headers['traceparent'] as string | undefined)
 }
 
-/**
- * Refuses what no later step should ever see. It also refuses a key in the URL, because URLs end up in the logs of
- * proxies.
- */
+/** Refuses what no later step should ever see, including a key in the URL, because proxies log URLs. */
 function checkTransport({ message, path, query, route }: ArrivedRequest): void {
   const { rawHeaders, httpVersion, headers } = message
   if (rawHeaders.length > MAX_HEADERS * 2) {
@@ -189,7 +186,7 @@ function checkTransport({ message, path, query, route }: ArrivedRequest): void {
   if (!seen.includes('host') && httpVersion === '1.1')
     throw badRequest('The request must have exactly one Host header.')
   const coding = headers['transfer-encoding']
-  // Node decodes chunks and no other coding: with another one the body would not be what it seems.
+  // Node decodes only chunks. With any other coding, the body wouldn't be what it seems.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
     throw badRequest('The only supported Transfer-Encoding is chunked.')
   }
@@ -211,7 +208,7 @@ export function lostId(): ApiError {
 }
 
 /**
- * Takes a request through the steps that come before its body. The endpoint says which steps those are. Rejects when the
+ * Takes a request through the steps before its body. The endpoint determines which steps those are. Rejects if the
  * request is refused. Returns undefined for a page.
  */
 export async function letIn(
@@ -223,7 +220,7 @@ export async function letIn(
   if (probe) return undefined
   await steps.enter(arrived)
   if (open) return undefined
-  // A preflight carries no key. A preflight that is not granted needs a key, like every other request.
+  // A preflight has no key. If the preflight isn't granted, it needs a key like every other request.
   if (arrived.cors && isPreflight(arrived)) {
     checkBodyHeaders(arrived)
     return undefined
@@ -238,7 +235,7 @@ export async function letIn(
   return authorised
 }
 
-/** A 404, or a 405 that names the methods of the path. */
+/** The error 404, or 405 with the path's methods. */
 function notRouted(endpoints: Router<Endpoint>, { path }: ArrivedRequest): ApiError {
   const methods = endpoints.methods(path, ({ forBrowsers }) => !forBrowsers)
   const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

@@ -4,8 +4,8 @@ import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 
 /**
- * Few programs read metrics. What else connects must not take the handles of the service's own port. An answer takes
- * milliseconds, so the oldest connection gives way to a new one.
+ * Few programs read metrics, and other clients of this port must not use up the handles of the service's own port. An
+ * answer takes milliseconds, so the oldest connection is closed for a new one.
  */
 const MOST_CONNECTIONS = 16
 const ASKS_WITHIN_MS = 2_000
@@ -17,7 +17,7 @@ const LIMITS = {
   keepAliveTimeout: KEEP_ALIVE_MS,
 }
 
-/** Answers Prometheus on a port of its own, without a key. The network must decide who can reach that port. */
+/** Serves Prometheus on its own port, without a key. The network must restrict who can reach that port. */
 export async function openMetricsPort(
   telemetry: Telemetry,
   { host, port }: { host: string; port: number },
@@ -25,7 +25,7 @@ export async function openMetricsPort(
   const isOwn = isLoopback(host) || host === '::1'
   const { createServer } = process.getBuiltinModule('node:http')
   const server = createServer(LIMITS, (request, response) => {
-    // A page of another site can give its own name this machine's address, and would read the answer.
+    // Another site's page can point its own name at this machine and would then be able to read the answer.
     if (isOwn && !isLoopback(nameOf(request.headers.host))) {
       response
         .writeHead(421, { 'Content-Type': 'text/plain; charset=utf-8' })

@@ -7,7 +7,7 @@ import { probePages, type Unready } from './probe-pages.ts'
 import { type ServedPage, sendPage } from './replies/send-page.ts'
 import type { Router } from './router.ts'
 
-/** Shown to people who open the service's address in a browser, where there is no console. */
+/** Shown to people who open the service's URL in a browser when there is no console. */
 const WELCOME: ServedPage = {
   status: 302,
   headers: { Location: '/docs', 'Content-Type': 'text/plain; charset=utf-8' },
@@ -15,8 +15,8 @@ const WELCOME: ServedPage = {
 }
 
 /**
- * Adds the routes that need no key: the health checks, which answer everybody, and the documents of the API, which
- * answer clients that pass the service's gate.
+ * Adds the routes that need no key: the health checks, which answer everyone, and the API's documents, which answer
+ * clients that pass the service's gate.
  */
 export function addOpenRoutes(
   endpoints: Router<Endpoint>,
@@ -28,7 +28,7 @@ export function addOpenRoutes(
     endpoints.add('GET', path, { ...who, page })
   }
   const addDocument = (path: string, headers: Record<string, string>, body: () => string | Promise<string>) => {
-    // The page is made at the first request for it, so that the service starts quickly.
+    // The page is made when it is first requested, so the service starts quickly.
     let made: Promise<ServedPage> | undefined
     const make = async () => ({ status: 200, headers, body: Buffer.from(await body()) })
     add(path, { open: true }, () => (made ??= make()))
@@ -45,7 +45,10 @@ export function addOpenRoutes(
     addDocument(path, headers, body)
 }
 
-/** The address is relative, because a proxy may have taken a prefix away. It depends on the path as the client wrote it. */
+/**
+ * Redirects to `/healthz`. The target is relative, because a proxy may have removed a prefix, and so depends on the
+ * path that the client requested.
+ */
 const leadToHealthz: NonNullable<Endpoint['page']> = async ({ headers, message }, response) => {
   const [path = ''] = (message.url ?? '').split('?')
   const Location = path.endsWith('/') ? '../healthz' : 'healthz'

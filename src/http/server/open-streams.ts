@@ -7,8 +7,8 @@ type OpenStream = IdentifiedRequest & { response: ServerResponse; until: number 
 const LOOK_MS = 1_000
 
 /**
- * Ends the streams of keys, tokens and console sessions that are not valid any more, or whose agent has moved. A stream may last for hours, and
- * its key was checked before its body arrived.
+ * Ends the streams of keys, tokens and console sessions that are no longer valid, and streams whose agent has moved. A
+ * stream may last for hours, and its key was checked before its body arrived.
  */
 export class OpenStreams {
   readonly #open = new Set<OpenStream>()
@@ -26,14 +26,14 @@ export class OpenStreams {
       if (change !== 'keys' && change !== 'agents') return
       for (const stream of this.#open) {
         const { id: key_id, scope, console_session } = stream.actor
-        // The keys of an agent end with the agent, which is announced under the agent's id, as is its move.
+        // An agent's keys end with the agent. Both that and a move are announced with the agent's ID.
         const subjects = [undefined, key_id, console_session, scope.agent_id, stream.arrived.trace.agent_id]
         if (subjects.includes(id)) void this.#check(stream)
       }
     })
   }
 
-  /** Watches the key of a stream until the stream has ended. Most end before the first look. */
+  /** Watches a stream's key until the stream has ended. Most streams end before the first check. */
   watch({ arrived, actor }: IdentifiedRequest, response: ServerResponse): void {
     const stream = { arrived, actor, response, until: 0 }
     this.#open.add(stream)
@@ -41,7 +41,9 @@ export class OpenStreams {
     this.#looking ??= setInterval(() => this.#look(), LOOK_MS).unref()
   }
 
-  /** Checks the streams whose time is over. One timer serves them all, and stops when none is open. */
+  /**
+   * Checks the streams whose validity must be confirmed. One timer serves them all, and stops when no stream is open.
+   */
   #look(): void {
     const time = this.#parts.now()
     for (const stream of this.#open) if (stream.until <= time) void this.#check(stream)

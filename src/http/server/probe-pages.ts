@@ -1,12 +1,12 @@
 import type { ServedPage } from './replies/send-page.ts'
 
-/** Why requests cannot be served at the moment, and what else is known of it. */
+/** Why requests can't be served at the moment, and further details. */
 export type Unready = { reason: string; [more: string]: unknown }
 
-/** The answers to health checks, by path. */
+/** The pages for health checks, by path. */
 export function probePages(unready: () => Promise<Unready | undefined>): Record<string, () => Promise<ServedPage>> {
   return {
-    // The liveness check does not touch the database: to restart this process would not repair a database that is gone.
+    // The liveness check doesn't use the database, because restarting this process wouldn't repair the database.
     '/healthz': async () => json(200, { status: 'ok' }),
     async '/readyz'() {
       const problem = await unready()

@@ -11,7 +11,7 @@ const PREFIX = '/.well-known/oauth-protected-resource'
 
 /**
  * Adds the documents of RFC 9728, which tell clients where to get tokens. They exist only if the service accepts a
- * provider's tokens: a client that finds one no longer asks for a key.
+ * provider's tokens, because a client that finds one no longer asks for a key.
  */
 export function addProtectedResources(endpoints: Router<Endpoint>, { edge, routes }: Front): void {
   const { auth, server } = edge.parts.config
@@ -35,7 +35,7 @@ export function addProtectedResources(endpoints: Router<Endpoint>, { edge, route
   }
 }
 
-/** Names the document in a refusal, for clients that can get a token. */
+/** Adds the document's URL to a refusal, for clients that can get a token. */
 export function withChallenge(
   refusal: RenderedReply,
   { dialect, route, params, ...arrived }: ArrivedRequest,
@@ -51,7 +51,7 @@ export function withChallenge(
   }
 }
 
-/** The service's URL as clients know it: the one that the operator configured, or else the one that the client used. */
+/** The service's URL as clients know it: the URL that the operator configured, or else the one that the client used. */
 export function publicUrl(
   { secure, message }: Pick<ArrivedRequest, 'secure' | 'message'>,
   { publicUrl: named }: Config['server'],

@@ -2,21 +2,24 @@ import type { PathParams } from '../pipeline/request.ts'
 
 export type FoundPath<T> = { value: T; params: PathParams }
 
-/** What a path leads to, and the names of its parameters. */
+/** What is found at the end of a path, and the names of the path's parameters. */
 type PathEnd<T> = { value: T; names: string[] }
 
-/** What may follow at this point of a path, and what ends here, by method. */
+/** What may follow at this point of a path, and what can be found here by method. */
 type Branch<T> = {
   words: Map<string, Branch<T>>
   parameter: Branch<T> | undefined
   ends: Map<string, PathEnd<T>>
 }
 
-/** Finds what was added under a method and a path. A literal word wins over a parameter. HEAD finds what GET finds. */
+/**
+ * Finds what was added for a method and a path. A literal segment takes precedence over a parameter. HEAD is handled
+ * like GET.
+ */
 export class Router<T> {
   readonly #root: Branch<T> = newBranch()
 
-  /** Parameters are in braces: `/v1/agents/{agent_id}`. */
+  /** Path parameters are in braces: `/v1/agents/{agent_id}`. */
   add(method: string, path: string, value: T): void {
     const names: string[] = []
     let branch = this.#root
@@ -35,8 +38,8 @@ export class Router<T> {
   }
 
   /**
-   * Returns undefined for an unknown path or method. Throws a URIError for an invalid escape in a parameter. Fixed
-   * words match as they are: everybody who looks at the path must see the same words.
+   * Returns undefined for an unknown path or method. Throws a URIError for an invalid escape in a parameter. Literal
+   * segments aren't decoded, because every part of the service must see the same path.
    */
   find(method: string, path: string): FoundPath<T> | undefined {
     const values: string[] = []
@@ -47,7 +50,7 @@ export class Router<T> {
     return { value: end.value, params }
   }
 
-  /** The methods under which the path leads to something that counts. */
+  /** The methods for which the path leads to something that `counts`. */
   methods(path: string, counts: (value: T) => boolean): string[] {
     const found = endsOf(this.#root, path.split('/'), 0).flatMap((ends) => [...ends])
     return [...new Set(found.filter(([, { value }]) => counts(value)).map(([method]) => method))]
@@ -77,7 +80,7 @@ function search<T>(
   return below
 }
 
-/** What ends at a path: under its words, and where parameters take their place. */
+/** What is found at a path if it is matched by words and by parameters. */
 function endsOf<T>(branch: Branch<T>, words: string[], at: number): Branch<T>['ends'][] {
   const word = words[at]
   if (word === undefined) return [branch.ends]

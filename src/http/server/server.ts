@@ -23,30 +23,30 @@ import { answerRequest, answerUpload } from './replies/answer-request.ts'
 import { send, sendEarly } from './replies/send.ts'
 import type { FoundPath, Router } from './router.ts'
 
-/** How long a client may continue sending what is dropped. It may have no key at all. */
+/** How long a client may continue to send what is dropped. It may not even have a key. */
 const DROPPED_FOR_MS = 2_000
-/** The same for a client that may upload, and whose file is too large. */
+/** The same for a client that is allowed to upload but whose file is too large. */
 const FILE_DROPPED_FOR_MS = 30_000
 
 /**
- * Clients drop an empty ID, and make `/v1/agents/hello/` of `/v1/agents/hello/memory/..`. The request would change or delete
- * more than what was meant.
+ * Methods whose path must not end with a slash. If an ID is empty, clients produce such a path, or turn
+ * `/v1/agents/hello/memory/..` into `/v1/agents/hello/`. The request would then change or delete more than was meant.
  */
 const NEVER_WITH_SLASH: ReadonlySet<string> = new Set(['DELETE', 'PATCH'])
 
 export type Server = {
-  /** Answers every request from now on. Returns the service's address. */
+  /** Answers all further requests. Returns the service's URL. */
   open(): string
-  /** Reports not ready from now on. Each reply is the last on its connection. New connections are still served. */
+  /** Reports not ready from now on. Connections close after their next reply, but new connections are still served. */
   beginClosing(): void
-  /** Takes no new connections, lets running requests finish, then closes the connections. */
+  /** Accepts no new connections, lets running requests finish, then closes the connections. */
   close(patience: { lingerMs: number; drainMs: number }): Promise<void>
 }
 
-/** Says why the store cannot be used at the moment, or undefined. */
+/** Returns why the store can't be used at the moment, or undefined. */
 type Health = { problem(): Promise<string | undefined> }
 
-/** `early` listens already. */
+/** `early` is already listening. */
 export function createServer(edge: Edge, store: Health, early: EarlyServer): Server {
   const { config, log } = edge.parts
   const { tls } = config.server
@@ -80,12 +80,12 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
   }
 }
 
-/** Takes a request from its first line to its reply. */
+/** Handles a request from its first line to its reply. */
 function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   const { config } = front.edge.parts
   // On an unknown path or method, the steps before the body refuse the request.
   const nowhere: Endpoint = {}
-  // Browsers send a preflight on any path. The same steps refuse one that isn't granted.
+  // Browsers may send a preflight for any path. The same steps refuse a preflight that isn't granted.
   const answerPreflight = preflightAnswer(front.routes)
   const preflight: Endpoint = {
     page: async (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),
@@ -95,7 +95,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     const entered = letIn(front, arrived, endpoint)
     const limit = endpoint.route?.operation.access.knownWithinMs
     const authorised = await (limit === undefined ? entered : within(limit, entered, noAnswer))
-    // The rest of a body that the service does not read may still arrive. Then it must not be taken for another request.
+    // The rest of a body that isn't read may still arrive, and must not be taken for another request.
     if (!arrived.message.complete && UNREAD.has(arrived.message.method ?? '')) response.shouldKeepAlive = false
     if (!authorised) return endpoint.page?.(arrived, response)
     if (authorised.operation.input?.upload) return answerUpload(front, authorised, response)
@@ -108,7 +108,8 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     const mark = url.indexOf('?')
     const words = mark < 0 ? url : url.slice(0, mark)
     const query = mark < 0 ? '' : url.slice(mark + 1)
-    // A slash at the end of a path means nothing (see `NEVER_WITH_SLASH`): all that look at the path see it without.
+    // A slash at the end of a path has no meaning (but see `NEVER_WITH_SLASH`), so all later steps see the path without
+    // it.
     const path = words.length > 1 && words.endsWith('/') ? words.slice(0, -1) : words
     let found: FoundPath<Endpoint> | undefined
     let malformed: unknown
@@ -118,7 +119,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     } catch (error) {
       malformed = error
     }
-    // On a path of the console a client that forgot `/v1` gets an error that says so, and a browser gets the page.
+    // On a console path, a client that forgot `/v1` gets an error that says so, and a browser gets the page.
     const isForOthers = found?.value.forBrowsers && !message.headers.accept?.includes('text/html')
     const endpoint = (isForOthers ? undefined : found?.value) ?? (method === 'OPTIONS' ? preflight : nowhere)
     const arrived = arrive(front, message, { path, query }, { route: endpoint.route, params: found?.params ?? {} })
@@ -133,7 +134,7 @@ function noAnswer(): ApiError {
   return unavailable("The database isn't responding. Try again shortly.")
 }
 
-/** Answers requests that the router never sees, because Node could not read them or does not hand them on. */
+/** Answers requests that the router never sees, because Node couldn't parse them or doesn't pass them on. */
 function refuse({ edge, requests }: Front, connections: Connections, socket: Socket, error: ApiError): void {
   const { newId, now } = edge.parts
   connections.endWith(socket, () => {
@@ -143,11 +144,11 @@ function refuse({ edge, requests }: Front, connections: Connections, socket: Soc
   })
 }
 
-/** Answers every request that fails, wherever it failed. */
+/** Answers every request that fails, no matter where it failed. */
 function answerFailure(front: Front, error: unknown, arrived: ArrivedRequest, response: ServerResponse): void {
   const { audit, config, log } = front.edge.parts
   const { request_id, headers, dialect, message } = arrived
-  // The client is gone, so this is no failure of the service, and is not logged as one.
+  // The client has disconnected, so the service didn't fail and nothing is logged as a failure.
   const isCutOff = error === message.errored
   const apiError = isCutOff
     ? new ApiError('request_timeout', 'The request ended before its body was complete.')
@@ -156,7 +157,7 @@ function answerFailure(front: Front, error: unknown, arrived: ArrivedRequest, re
   front.requests.count(arrived, apiError.status)
   if (!front.requests.all && apiError.status >= 500) front.requests.answered(arrived, apiError.status)
   if (response.headersSent) return void response.destroy()
-  // What else arrives on this connection belongs to this body: no other request is read from it.
+  // Anything else that arrives on this connection belongs to this body, so no other request can be read from it.
   if (!message.complete) headers['Connection'] = 'close'
   const refusal = dialect.error(apiError, request_id)
   const answer = apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal

@@ -14,12 +14,12 @@ import { type Approval, type ApprovalStatus, type Settlement, settled } from './
 
 const APPROVALS = bulkTable('approvals')
 
-/** A row for the journal. */
+/** The approval as a row for the journal. */
 export function approvalWrite(approval: Approval): Write {
   return { into: APPROVALS, row: toRow(approval) }
 }
 
-/** The approval of a call. If people were asked about it twice, the later one. */
+/** Finds the approval of a call. If the run asked people about the call twice, finds the later approval. */
 export async function findApproval(db: Database, request_id: string, call_id: string): Promise<Approval | undefined> {
   const row = await db
     .selectFrom('approvals')
@@ -46,7 +46,7 @@ export async function listPending(db: Database, request_ids: readonly string[]):
   return readable(db, rows, fromRow)
 }
 
-/** Everything that these runs asked people, in the order of asking. */
+/** Everything that these runs asked people, oldest first. */
 export async function listOfRuns(db: Database, request_ids: readonly string[]): Promise<Approval[]> {
   if (request_ids.length === 0) return []
   const rows = await db
@@ -60,7 +60,7 @@ export async function listOfRuns(db: Database, request_ids: readonly string[]): 
 
 /**
  * Settles an approval, and adds the decision to its run as a step. Call it in the transaction in which the run stops
- * waiting, or goes on waiting for other approvals.
+ * waiting, or continues to wait for other approvals.
  */
 export async function settleApproval(db: Database, approval: Approval, settlement: Settlement): Promise<Approval> {
   const { status, at, by, ...how } = settlement
@@ -79,7 +79,7 @@ export async function settleApproval(db: Database, approval: Approval, settlemen
   return after
 }
 
-/** For runs that stop waiting because of a timeout, a pause or a cancellation. */
+/** Settles the pending approvals of runs that stop waiting because of a timeout, a pause or a cancellation. */
 export async function settlePending(
   db: Database,
   request_ids: readonly string[],
@@ -109,11 +109,11 @@ export async function eraseFromApprovals(db: Database, request_ids: readonly str
     .execute()
 }
 
-/** Approvals asked for and decided before this time. Their IDs contain the time of asking. */
+/** Matches approvals that were requested and decided before this time. Their IDs contain the time of the request. */
 const isOlder = (before: number) =>
   sql<SqlBool>`id < ${firstIdAt('apr', before)} and status <> 'pending' and decided_at < ${before}`
 
-/** For retention. */
+/** Removes at most `limit` decided approvals from before this time. Returns how many. */
 export function removeApprovals(db: Database, before: number, limit: number): Promise<number> {
   return removeRows(db, 'approvals', { which: isOlder(before), limit })
 }

@@ -65,7 +65,7 @@ export type Approval = RowWith<
   }
 >
 
-/** Who decided, when and what. The tool is called with `arguments`. */
+/** Who decided, when, and how. The tool is called with `arguments`. */
 export type Settlement = {
   status: Exclude<ApprovalStatus, 'pending'>
   at: number

@@ -6,7 +6,7 @@ import type { Approval } from './approval.ts'
 
 export type WaitingOutcome = Extract<RunOutcome, { status: 'waiting' }>
 
-/** What a run asks people, as rows. */
+/** What a run asks people, as rows of the approvals table. */
 export function approvalsOf(
   { id: request_id, agent_seq, attempt, context, created_by }: WaitingInvocation,
   { asks, until: expires_at }: WaitingOutcome,
@@ -41,7 +41,7 @@ export function approvalsOf(
 
 const MAX_EVENT_ARGUMENTS = 8 * 1024 // bytes
 
-/** The run's event contains this. Long arguments are left out. */
+/** The approval as the run's event contains it. Long arguments are left out. */
 export function toldApproval({ call_id, kind, tool, arguments: given, expires_at }: Approval) {
   const isShort = Buffer.byteLength(JSON.stringify(given)) <= MAX_EVENT_ARGUMENTS
   return { call_id, kind, tool, ...(isShort && { arguments: given }), expires_at: formatTime(expires_at) }

@@ -2,8 +2,8 @@ import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
 
 /**
- * Whether a run waits for people to decide: about its own question, or about one of a run that it called. Other waits
- * end without people: for a budget, a provider, a resume, or a run that works.
+ * Whether a run waits for people to decide something, for itself or for a run that it called. Other waits end without
+ * people: for a budget, a provider, a resume, or a called run that is working.
  */
 export const asksPeople = sql<SqlBool>`(all_invocations.status = 'waiting' and exists (
   select 1 from approvals where approvals.status = 'pending' and approvals.request_id in (

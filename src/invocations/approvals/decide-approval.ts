@@ -84,8 +84,8 @@ function checkDecision({ decision, answer, arguments: changed }: Decision, { kin
 }
 
 /**
- * Checks changed arguments before the run is locked, because that may take a while. If the actor may not decide, or
- * decides too late, it reports nothing: the operation does that.
+ * Checks changed arguments before the run is locked, because the check may take a while. If the actor may not decide,
+ * or decides too late, this throws nothing, because the operation reports it.
  */
 async function checkArguments(
   { agent_id, request_id, call_id }: z.output<typeof ApprovalParams>,

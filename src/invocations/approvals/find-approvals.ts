@@ -45,7 +45,7 @@ export async function findApprovals(
     const below = await listBelow(db, request_id)
     select = select.where('request_id', 'in', [request_id, ...below.map(({ id }) => id)])
   }
-  // An ID begins with the time of asking.
+  // An ID begins with the time of the request.
   if (start_time !== undefined) select = select.where('id', '>=', firstIdAt('apr', start_time))
   if (end_time !== undefined) select = select.where('id', '<', firstIdAt('apr', end_time))
   const { items, total } = await longPage(db, select, query, { order: 'created_at' })

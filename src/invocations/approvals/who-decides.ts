@@ -9,13 +9,13 @@ import * as invocations from '../store.ts'
 import type { Approval } from './approval.ts'
 
 const NEEDS_PERMISSION = 'Deciding requires the permission `approve`. Use a key with the role `approver` or `admin`.'
-/** A person who works alone has no other key that would be accepted. */
+/** A person who works alone has no second key that could decide. */
 const OR_SELF = "or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)"
 const NEEDS_OTHER_KEY = `The key that started a run can't decide on its approvals. Use another key that it didn't create, ${OR_SELF}.`
 const NEEDS_OTHER_PERSON = `The people who started a run or wrote its schedule can't decide on its approvals. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, ${OR_SELF}.`
 const NEEDS_FEWER_MAKERS = `The key that decides, or the key that started the run, was created through a chain of more than 50 keys and people. Use a key created on the server with --local, ${OR_SELF}.`
 
-/** At most this many makers of a key are looked up. */
+/** At most this many makers are looked up for a key. */
 const MOST_MAKERS = 50
 
 /** The makers of keys that one request has looked up so far. */
@@ -56,8 +56,8 @@ async function whyNotOther(
 }
 
 /**
- * The owner of the ID, those who made its key or rotated it last, those who did that with their keys, and so on: all of
- * them may have its secret. The host is left out, because its operator makes keys for everyone. At most `MOST_MAKERS`
+ * The owner of the ID, those who created its key or last rotated it, the makers of their keys, and so on. Each of them
+ * may know the key's secret. The host is left out, because its operator makes keys for everyone. At most `MOST_MAKERS`
  * are looked up.
  */
 async function makersOf(db: Database, id: string, known: KnownMakers): Promise<ReadonlySet<string>> {
@@ -68,7 +68,7 @@ async function makersOf(db: Database, id: string, known: KnownMakers): Promise<R
   for (const next of makers) {
     if (makers.size > MOST_MAKERS) break
     const key = await keys.find(db, next)
-    // A role has no secret that the person who gave it could know.
+    // A role has no secret that the person who granted it could know.
     const givers = key?.role_source === null ? [key.created_by, key.rotated_by] : []
     for (const maker of [...givers, key?.person_id]) if (maker && maker !== 'local') makers.add(maker)
   }

@@ -7,7 +7,7 @@ const MOST_ATTACHMENTS = 20
 
 const MediaType = z.string().regex(MEDIA_TYPE, 'must be a media type')
 
-/** Files of a message: stored files, URLs to fetch, or their bytes. */
+/** A message's files: stored files, URLs to fetch, or the bytes themselves. */
 export const AskedAttachments = z
   .array(
     z.union(

@@ -78,7 +78,7 @@ function nameIn(url: string): string | undefined {
   }
 }
 
-/** The guard's own message must not reveal what is behind a URL. */
+/** The guard's own message could reveal what is behind a URL, so clients get a different one. */
 function told(error: unknown, field: string, maxBytes: number): unknown {
   if (!(error instanceof GuardedFetchError)) return error
   return error.code === 'too_large' ? fileTooLarge(maxBytes) : invalid({ field, error: error.message })

@@ -65,7 +65,7 @@ export async function removeAttachments({
 
 type AttachmentOwner = FileOrigin & { user_id: string | null }
 
-/** The same for one list, in the request's transaction. */
+/** Stores the attachments of one list in the request's transaction. */
 export async function keepEach(
   db: Database,
   asked: readonly AttachmentInput[],
@@ -82,7 +82,7 @@ export async function keepEach(
   return kept
 }
 
-/** A key that acts for many users must not show one of them another's file. */
+/** A key that acts for many users must not show one user's file to another. */
 async function findFor(
   db: Database,
   file_id: string,

@@ -38,7 +38,7 @@ export async function receiveAttachments(
   const release = async () => {
     for (const one of taken.values()) if (one instanceof Upload) await parts.bytes.release(one.taken)
   }
-  // The files are a part of the request, and share one time limit.
+  // The files are part of the request and share its time limit.
   const signal = AbortSignal.timeout(parts.config.server.requestTimeout)
   try {
     const left = wanted.values()
@@ -62,7 +62,7 @@ function placed({ attachments = [] }: { attachments?: readonly AttachmentInput[]
   return attachments.map((one, i) => ({ one, field: `${before}attachments.${i}` }))
 }
 
-/** Errors of an attachment are returned when the request runs, because a repeated request may already have a reply. */
+/** An attachment's errors are returned when the request runs, because a repeated request may already have a reply. */
 function asRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   throw error

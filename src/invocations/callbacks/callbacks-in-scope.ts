@@ -20,7 +20,7 @@ export async function requireRun(
   return agent
 }
 
-/** Finds it by its ID or by the name that its caller gave it. */
+/** Finds a callback by its ID or by the name that the client gave it. */
 export async function getCallbackInScope(
   params: CallbackPath,
   needed: 'read' | 'write',

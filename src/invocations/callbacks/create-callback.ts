@@ -28,7 +28,7 @@ export const createCallback = operation({
   async run({ params, body }, context: CallbackNeeds) {
     const { db } = context
     const { id: agent_id, project_id } = await requireRun(params, 'write', context)
-    // Simultaneous requests come one after the other, so each sees the callbacks of those before it.
+    // The lock makes simultaneous requests run one after the other, so each sees the callbacks that exist already.
     await callbacks.hold(db, params.request_id)
     const { callback, secret } = callbackOf(body, { project_id, agent_id, request_id: params.request_id }, context)
     const all = await callbacks.listOfRequest(db, params.request_id)

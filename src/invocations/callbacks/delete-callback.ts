@@ -20,7 +20,7 @@ export const deleteCallback = operation({
   async run({ params }, { actor, db, newId, now }) {
     const { id } = await getCallbackInScope(params, 'write', { actor, db })
     await callbacks.remove(db, id)
-    // Its deliveries are removed in the background, as for every deleted webhook.
+    // The deliveries are removed in the background, as for every deleted webhook.
     await enqueue(db, { id: newId('job', now()), kind: 'purge', run_at: now() })
     return { id, deleted: true as const }
   },

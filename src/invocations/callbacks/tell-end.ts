@@ -10,7 +10,7 @@ import * as invocations from '../store.ts'
 /** Notifies a callback that its run has ended, unless that has already happened. */
 export function tellEnd(webhook_id: string, parts: Pick<Parts, 'events' | 'now' | 'storage'>): Promise<void> {
   return parts.storage.transaction(async (db) => {
-    // Other nodes may try the same.
+    // Another node may try to notify the callback at the same time.
     await webhooks.lock(db, webhook_id)
     await tellUntold(db, webhook_id, parts)
   })

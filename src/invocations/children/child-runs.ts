@@ -22,7 +22,7 @@ import { findByCall, isBelow, listBelow, spentWithBelow } from './child-store.ts
 
 const MAX_DEPTH = 4
 
-/** A run below may wait for a person this long. It wakes this run when it ends. */
+/** A called run may wait for a person this long. When it ends, it wakes this run earlier. */
 const PATIENT_MS = 32 * 24 * 3_600_000
 
 type BegunChild = { invocation: Invocation; agent: Agent; session_key: string | undefined }
@@ -32,14 +32,14 @@ type ChildParts = Pick<Parts, 'findProject' | 'limiter' | 'memo' | 'newId' | 'no
 type ChildRequest = Parameters<RunTree['askAgent']>[1]
 
 /**
- * The runs that a run calls. It waits for them as it waits for people: they are queued in the commit in which it begins
- * to wait. When they have ended, it continues and finds their answers.
+ * The runs that a run calls. The run waits for them as it waits for people: they are queued in the commit in which it
+ * begins to wait. When they have ended, it continues and finds their answers.
  */
 export class ChildRuns {
   readonly #started: StartedRun
   readonly #parts: ChildParts
   readonly #begun: BegunChild[] = []
-  /** A run below has waited for something other than runs, so their shared time limit is dropped. */
+  /** A called run has waited for something other than runs, so their shared time limit is dropped. */
   #isPatient = false
 
   constructor(started: StartedRun, parts: ChildParts) {
@@ -111,7 +111,7 @@ export class ChildRuns {
     return { error: `Agent ${name} answered with more than ${MAX_RESULT_BYTES / 1024} KiB.`, ...begun }
   }
 
-  /** The run to queue. It has the same owner as this one. */
+  /** Prepares the run to queue. It has the same owner as this one. */
   async #prepare(tool: AgentTool, asked: ChildRequest): Promise<BegunChild> {
     const { newId, now } = this.#parts
     const { invocation: parent, agent: caller } = this.#started
@@ -143,8 +143,8 @@ export class ChildRuns {
   }
 
   /**
-   * The session in which the run takes its turn. If its agent is one of those above it, they would wait for each other, so it
-   * needs no turn; nor does one that is called beside another of its agent.
+   * The session in which the called run takes its turn, if it needs one. It doesn't if its agent is already in the
+   * chain of callers, because the two runs would wait for each other, or if this run has already called the same agent.
    */
   async #takeTurn(begun: Invocation, definition: Definition): Promise<string | undefined> {
     const key = turnOf(begun, definition)
@@ -178,7 +178,7 @@ export class ChildRuns {
   }
 }
 
-/** The security that an agent requires of its clients applies to other agents too. */
+/** The agent's `security` also applies when another agent calls it. */
 async function enterAgent(
   { id, name }: Agent,
   own: AgentSecurity,

@@ -23,8 +23,8 @@ export async function findByCall(
 }
 
 /**
- * Whether the run that called it is still active: that one needs the answer, and calls the agent again if the answer is
- * missing.
+ * Whether the run that called this one is still active. That run needs the answer, and calls the agent again if the
+ * answer is missing.
  */
 export function isAwaited(table: 'runs' | 'invocations'): RawBuilder<SqlBool> {
   return anyOf(sql`runs as caller where caller.id = ${sql.ref(`${table}.parent_request_id`)}`)
@@ -35,9 +35,9 @@ type Below = Pick<
   'id' | 'agent_seq' | 'status' | 'deadline_at' | 'input_tokens' | 'output_tokens' | 'cost_nano'
 >
 
-/** The runs that a run has called, the runs that those have called, and so on. */
+/** The runs below a run: those that it has called, those that they have called, and so on. */
 export async function listBelow(db: Database, id: string): Promise<Below[]> {
-  // It begins with `select`, so SQLite's readers run it and it doesn't wait for the writer.
+  // The query begins with `select`, so SQLite runs it on a reader and it doesn't wait for the writer.
   const { rows } = await sql<Below>`select * from (
     with recursive below(id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano) as (
       select id, agent_seq, status, deadline_at, input_tokens, output_tokens, cost_nano
@@ -85,20 +85,20 @@ export async function cancelBelow(db: Database, id: string, now: number): Promis
   )
 }
 
-/** Cancels runs on any node. Waiting ones are queued, and the node that takes them ends them. */
+/** Cancels runs on any node. Waiting runs are queued, and the node that takes them ends them. */
 export async function cancelThose(db: Database, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
   const those = db.updateTable('runs').where('id', 'in', ids)
   await those.set({ cancel_requested_at: now }).execute()
   await those.set(ENDS_AFTER_WAIT).where('status', '=', 'waiting').execute()
-  // They don't wait for the turn of a session, only to end.
+  // These runs only have to end, so they don't wait for the turn of a session.
   await those.set({ session_key: null, place: null }).where('place', 'is not', null).execute()
   await settlePending(db, ids, 'cancelled', now)
   await announce(db, 'queue')
   await announce(db, 'cancellations')
 }
 
-/** Runs that have ended or were deleted, while runs that they called are active and not yet being cancelled. */
+/** Runs that have ended or were deleted while runs that they called are still active and not being cancelled. */
 export async function listEndedCallers(db: Database, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select distinct parent_request_id as id from runs
@@ -108,7 +108,7 @@ export async function listEndedCallers(db: Database, limit: number): Promise<str
   return rows.map(({ id }) => id)
 }
 
-/** Runs that began to wait at the moment in which they were cancelled. */
+/** Runs that began to wait just as they were cancelled. */
 export async function listUncancelled(db: Database, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select id from runs where cancel_requested_at > 0 and status = 'waiting' limit ${limit}`.execute(db)

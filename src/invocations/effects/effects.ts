@@ -38,7 +38,7 @@ export async function effects(
     ownLogWrite(source, endEntry(invocation)),
     ...metricWrites({ ...invocation, agent_seq: agent.seq, time, outcome: status }),
   )
-  // An answer that ended with calls for its caller is remembered when the run continues.
+  // An answer that ends with tool calls for the caller is remembered only when the run continues.
   const remembers = policy.remember && !isStateless(context) && hasOwnMemory(invocation, agent)
   if (status === 'completed' && remembers && !invocation.rounds) {
     const { message, response, attachments } = invocation
@@ -51,7 +51,7 @@ export async function effects(
 }
 
 /**
- * What a run writes when it begins to wait for people: the approvals, the log of its attempt since its last step, and
+ * What a run writes when it begins to wait for people: the approvals, the log entries since its last stored step, and
  * the event. A run that waits for anything else writes nothing here.
  */
 export async function waitingEffects(
@@ -116,7 +116,7 @@ function eventData({
     cost_usd: usdOf(cost_nano),
     duration_ms,
     ...(status === 'completed' && { response: cutToBytes(response ?? '', MAX_EVENT_RESPONSE) }),
-    // A value can't be cut. If it's longer, only the receipt contains it.
+    // A value can't be cut. If it's too long for the event, only the receipt contains it.
     ...(structured && Buffer.byteLength(response ?? '') <= MAX_EVENT_RESPONSE && outputOf({ structured, response })),
     ...(error && { error }),
     ...(schedule_id !== null && { schedule_id }),

@@ -8,7 +8,7 @@ import { endUnowned } from '../store.ts'
 import { announceTurns } from '../turns/turn-store.ts'
 import { effects } from './effects.ts'
 
-/** How it ends, and its agent, if that still exists and can receive the event. */
+/** How the run ends, and its agent, if that still exists and can receive the event. */
 type UnownedEnd = {
   agent: Agent | undefined
   status: 'failed' | 'cancelled'
@@ -16,7 +16,7 @@ type UnownedEnd = {
 }
 
 /**
- * Ends a run that no node runs, with everything that it has done so far, and sends its events immediately. Returns
+ * Ends a run that no node runs, keeping everything that it has done so far, and sends its events immediately. Returns
  * false and writes nothing if a node is running it after all, or has run it in the meantime.
  */
 export async function endUnownedRun(
@@ -26,7 +26,7 @@ export async function endUnownedRun(
 ): Promise<boolean> {
   const { id } = invocation
   const rows = (await listKeptRows(storage.db, [id])).get(id) ?? []
-  // A run whose steps are damaged must still end, without them.
+  // A run with damaged steps must still end, so it ends without them.
   const { steps } = readable(storage.db, [rows], readKept)[0] ?? NOTHING_KEPT
   const ended = endWith(withKept(invocation, steps), status, error, now())
   const writes = agent ? await effects(ended, agent, agent, logsOf(steps), { events, newId }) : []
@@ -34,7 +34,7 @@ export async function endUnownedRun(
   const hasSession = invocation.context.session_id !== undefined
   const isEnded = await storage.transaction(async (db) => {
     const done = await endUnowned(db, ending, now())
-    // It may have had the turn of its session.
+    // The run may have had the turn of its session.
     if (done && hasSession) await announceTurns(db, [{ session_key: sessionKey(invocation) }])
     return done
   })

@@ -2,16 +2,16 @@ import * as deployments from '../../deployments/store.ts'
 import { removeOfDeployment } from '../../memory/upkeep-store.ts'
 import type { Database } from '../../storage/database.ts'
 
-/** Another node may admit a run before it learns of the rollback. */
+/** Another node may still admit runs for this long, until it learns of the rollback. */
 const LEARNS_WITHIN_MS = 60_000
 
 /**
- * Removes up to `limit` memories that runs of a rolled-back deployment have written, if the rollback asked for it. It
- * continues until no run of the deployment is unfinished. Call this in a transaction.
+ * Removes up to `limit` memories that runs of a rolled-back deployment have written, if the rollback asked for it.
+ * Further calls remove more until no run of the deployment is unfinished. Call this in a transaction.
  */
 export async function forgetRolledBack(db: Database, limit: number, now: number): Promise<number> {
   for (const { id, agent_seq, forgetting } of await deployments.listForgetting(db)) {
-    // Read before the memories: a run that ends in between has written them by then.
+    // Checked before the memories are read: a run that ends in between has then written its memories already.
     const mayWriteMore = now < (forgetting ?? 0) + LEARNS_WITHIN_MS || (await hasUnfinished(db, agent_seq, id))
     const removed = await removeOfDeployment(db, { agent_seq, deployment_id: id }, limit)
     if (removed > 0) {

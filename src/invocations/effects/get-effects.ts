@@ -25,7 +25,7 @@ export const getEffects = operation({
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq, id: params.request_id })
     const { id: request_id, finished_at, context } = found
-    // A run writes them when it ends.
+    // Effects are written when a run ends.
     if (finished_at === null) return { memories: [], deliveries: [] }
     const { user_id = null, session_id = null } = context
     const { agent_id } = actor.scope

@@ -4,7 +4,7 @@ import type { Needs } from '../../operation/context.ts'
 import type { Invocation } from '../invocation.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 
-/** The run that the actor speaks of, if it may see it. */
+/** The run that the feedback is about, if the actor may see it. */
 export async function ratedRun(
   { agent_id, request_id }: { agent_id: string; request_id: string },
   { actor, db }: Needs<'actor' | 'db'>,

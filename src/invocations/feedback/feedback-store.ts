@@ -8,11 +8,9 @@ import type { Tables } from '../../storage/tables.ts'
 import { withoutToken } from '../steps/receipt-steps.ts'
 import { type Feedback, millionthsOf, scoreOf } from './feedback.ts'
 
-/** Rows go with their receipts, because they refer to them. */
-
 /**
- * Locks the receipt until the transaction ends: an erasure comes before the feedback or after it, and feedback with other
- * keys is counted one after the other. SQLite has one writer at a time and needs none of this.
+ * Locks the receipt until the transaction ends, so an erasure comes either before or after the feedback, and feedback
+ * with other keys is counted one at a time. SQLite has only one writer and needs no lock.
  */
 export async function holdReceipt(db: Database, request_id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
@@ -22,8 +20,8 @@ export async function holdReceipt(db: Database, request_id: string): Promise<voi
 type GivenFeedback = Pick<Feedback, 'id' | 'request_id' | 'key' | 'score' | 'comment' | 'created_by'> & { time: number }
 
 /**
- * Writes the feedback, in place of an earlier one with its key. What it is about comes from the receipt in the same
- * statement. Undefined if the receipt is erased or gone.
+ * Stores the feedback and replaces earlier feedback with the same key. The statement copies the agent, version and user
+ * from the receipt. Undefined if the receipt is erased or gone.
  */
 export async function put(
   db: Database,
@@ -84,7 +82,7 @@ export async function put(
   return row && fromRow(row)
 }
 
-/** How many others a run has besides that of this key. */
+/** How many other keys have feedback on this run. */
 export async function countOthers(db: Database, request_id: string, key: string): Promise<number> {
   const { total } = await db
     .selectFrom('feedback')
@@ -154,7 +152,7 @@ export type FeedbackFilter = { [column in (typeof EQUAL)[number]]?: string | und
   end_time?: number | undefined
 }
 
-/** A page of what was given to some agents. */
+/** A page of the feedback on some agents. */
 export async function findFeedback(
   db: Database,
   among: readonly ShownAgent[],
@@ -174,7 +172,7 @@ export async function findFeedback(
   if (score_below !== undefined) select = select.where('score_millionths', '<', millionthsOf(score_below))
   if (score_above !== undefined) select = select.where('score_millionths', '>', millionthsOf(score_above))
   if (commented !== undefined) select = select.where('comment', commented ? 'is not' : 'is', null)
-  // An id begins with the time at which the feedback was first given.
+  // An ID begins with the time at which the feedback was first given.
   if (start_time !== undefined) select = select.where('id', '>=', firstIdAt('fbk', start_time))
   if (end_time !== undefined) select = select.where('id', '<', firstIdAt('fbk', end_time))
   const { items, total } = await longPage(db, select, sortedBy(query), { order: 'created_at' })

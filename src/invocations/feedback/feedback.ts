@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { KeyName, Label, Text, Time } from '../../shapes.ts'
 
-/** Scores are stored as whole millionths, so that their sums are exact. */
+/** Scores are stored as whole millionths, so their sums are exact. */
 const MILLION = 1_000_000
 
 const DEFAULT_FEEDBACK_KEY = 'rating'
@@ -46,7 +46,7 @@ export const FeedbackReply = z
   })
   .meta({ id: 'Feedback' })
 
-/** What someone says of an answer. A run has one for each key. */
+/** What a client says about an answer. A run has at most one feedback for each key. */
 export type Feedback = {
   id: string
   agent_seq: number
@@ -67,7 +67,7 @@ export type Feedback = {
 }
 
 export function millionthsOf(score: number): number {
-  // Without the sum, a score that rounds to zero from below would be -0.
+  // Adding 0 turns -0, the result for a tiny negative score, into 0.
   return Math.round(score * MILLION) + 0
 }
 

@@ -46,7 +46,7 @@ function toldFeedback({ id, request_id, key, score, comment, user_id, session_id
   return { feedback_id: id, request_id, key, score, comment, environment, version, deployment_id, context }
 }
 
-/** The feedback in the words of the conventions for generative AI. */
+/** The feedback as attributes of OpenTelemetry's conventions for generative AI. */
 function evaluation({ key, score, comment, request_id, version }: Feedback, agent_id: string, span: Span) {
   return {
     'gen_ai.evaluation.name': key,

@@ -5,7 +5,7 @@ import { listOfRuns } from './feedback-store.ts'
 
 type Told = { request_id: string; agent_id: string }
 
-/** Adds to receipts what was said about them. Most have nothing, and stay as they are. */
+/** Adds their feedback to receipts. Most have none and stay as they are. */
 export async function withFeedback<Receipt extends Told>(db: Database, actor: Actor, receipts: readonly Receipt[]) {
   const ids = receipts.map(({ request_id }) => request_id)
   const found = await withKeyNames(db, actor, await listOfRuns(db, ids), ['created_by'])

@@ -19,7 +19,7 @@ export type AwaitedTurn = { queued: Invocation; agent: Agent; definition: Defini
 
 export type Earlier = { agent: Agent; invocation: Invocation }
 
-/** Waits for the end of the earlier run, which continues even if it can no longer be followed from here. */
+/** Waits until the earlier run ends. The run continues even if it can no longer be followed from here. */
 export async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds, told?: Position) {
   const followed = followInvocation(agent, invocation.id, { told, endless: false }, context)
   const found = await followed.catch((error) => {
@@ -42,14 +42,14 @@ export async function answerEarlier({ agent, invocation }: Earlier, { db, pauses
 export async function followInLine({ queued, agent, definition }: AwaitedTurn, context: AwaitNeeds) {
   const giveUp = () => {
     const ending = { agent, status: 'failed', error: SESSION_BUSY } as const
-    // If its turn has come meanwhile, nothing is written.
+    // If the run's turn has come in the meantime, nothing is written.
     endUnownedRun(queued, ending, context).catch((err) => context.log.warn({ err }, 'a run in line was not ended'))
   }
   const timer = setTimeout(giveUp, definition.limits.timeout_ms ?? context.config.limits.invokeTimeout)
   try {
     return await followAwaited({ agent, invocation: queued }, context)
   } catch (error) {
-    // This node stops. Only a request with a key can be sent again, and finds the run.
+    // This node stops. Without an Idempotency-Key, the client can't send the request again and find the run.
     const isLost = error instanceof StillRunning && !context.repeatable
     if (isLost) await endUnownedRun(queued, { agent, status: 'cancelled', error: CANCELLED }, context)
     throw error
@@ -58,7 +58,9 @@ export async function followInLine({ queued, agent, definition }: AwaitedTurn, c
   }
 }
 
-/** Sends the client the rest of the run. If the client disconnects while it waits for the answer, the run is cancelled. */
+/**
+ * Sends the client the rest of the run. If the client disconnects while it waits for the answer, the run is cancelled.
+ */
 export async function followAwaited({ agent, invocation }: Earlier, context: AwaitNeeds, told?: Position) {
   let isAwaited = true
   context.onHangUp?.(() => {
@@ -74,7 +76,7 @@ export async function followAwaited({ agent, invocation }: Earlier, context: Awa
 /** What a run waits for. */
 export type AwaitedBy = { approvals: readonly AwaitedApproval[]; reason?: string }
 
-/** A run that has no question for people waits because of a pause, which may be over by now. */
+/** A waiting run that asks people nothing waits because of a pause, which may be over by now. */
 export async function pauseOf(
   { project_id }: Agent,
   asked: readonly unknown[],
@@ -84,7 +86,7 @@ export async function pauseOf(
   return pause ? { reason: pausedMessage(pause) } : {}
 }
 
-/** The work continues, and the receipt will contain its result. */
+/** The reply while the work continues. The receipt will contain the result. */
 export function accepted({ id: request_id, status }: Invocation, agent: Agent, waits?: AwaitedBy): AcceptedReply {
   const location = `/v1/agents/${agent.id}/invocations/${request_id}`
   return new AcceptedReply({ request_id, status, ...waits }, location, status === 'queued')

@@ -19,8 +19,8 @@ import { openingEvent, queuedEvent, waitingEvent } from './stream-events.ts'
 export type FollowNeeds = ClientNeeds & Needs<'actor' | 'live' | 'openStream' | 'remote' | 'stopping'>
 
 /**
- * Sends the client what an invocation says after `told`, on whichever node it runs, and returns it when it has ended.
- * If `endless` is false, it also returns an invocation that waits for people, which may take days.
+ * Streams an invocation to the client from the position `told`, on whichever node it runs, and returns it when it has
+ * ended. If `endless` is false, it also returns an invocation that waits for people, which may take days.
  */
 export async function followInvocation(
   agent: Agent,
@@ -30,7 +30,8 @@ export async function followInvocation(
 ): Promise<Invocation> {
   const { openStream, remote, stopping } = context
   const client = new FollowingClient(request_id, told, context)
-  // It may run here, start here at any moment, or run on another node. When it has ended, its receipt has the answer.
+  // The run may be on this node, start here at any moment, or be on another node. Once it has ended, its receipt has
+  // the answer.
   let watch: Watch | undefined
   try {
     for (let isOpen = false; ; isOpen = true) {
@@ -66,7 +67,9 @@ function findRun(
   return run
 }
 
-/** Undefined if the stream is open and the store doesn't answer: the run continues anyway, and so does the stream. */
+/**
+ * Undefined if the database doesn't answer while the stream is open: the run continues anyway, and so does the stream.
+ */
 async function look(
   agent: Agent,
   request_id: string,
@@ -90,7 +93,7 @@ class FollowingClient {
   readonly #request_id: string
   readonly #context: ClientNeeds
   #told: Position | undefined
-  /** The last attempt for which the client was told that it waits. */
+  /** The last attempt for which the client was told that the run waits. */
   #toldWaiting = 0
   #toldPosition: number | undefined
 
@@ -103,14 +106,17 @@ class FollowingClient {
     })
   }
 
-  /** Sends what the run says, until it ends or the client disconnects. */
+  /** Sends the run's output until the run ends or the client disconnects. */
   async follow(run: LiveRun): Promise<void> {
     const from = this.#begin(run.began?.attempt ?? 1, run.began?.milestones ?? [])
     const unfollow = run.follow(from, (event) => this.#tell(event))
     await Promise.race([run.ended, this.hungUp]).finally(unfollow)
   }
 
-  /** Says once per attempt what the run waits for. Returns false if it waits neither for people nor for a resume. */
+  /**
+   * Tells the client once per attempt what the run waits for. Returns false if it waits neither for people nor for a
+   * resume.
+   */
   async tellWaiting({ id, attempt }: Invocation, { project_id }: Agent): Promise<boolean> {
     const { db, pauses } = this.#context
     if (this.#toldWaiting === attempt) return true
@@ -128,7 +134,7 @@ class FollowingClient {
     return true
   }
 
-  /** Its position among the runs that wait for the turn of its session, whenever it changes. */
+  /** Tells the client, whenever it changes, how many runs of the session come before this one. */
   async tellQueued({ id, attempt }: Invocation): Promise<void> {
     const { db, emit } = this.#context
     if (!emit) return

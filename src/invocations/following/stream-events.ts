@@ -8,14 +8,14 @@ export function startEvent(request_id: string, attempt = 1): StreamEvent {
   return { id: eventId({ attempt, characters: 0, tools: 0 }), event: 'start', data: { request_id } }
 }
 
-/** Tells a client that has received a part of an earlier attempt that the answer starts over. */
+/** Tells a client that has received part of an earlier attempt that the answer starts over. */
 function restartEvent(request_id: string, attempt: number): StreamEvent {
   return { ...startEvent(request_id, attempt), event: 'restart' }
 }
 
 /**
- * The event that a client must get before those of this attempt, or undefined. `milestones` are the points at which the
- * attempt can continue.
+ * The event that a client needs before the events of this attempt, or undefined. `milestones` are the points at which
+ * the attempt can continue.
  */
 export function openingEvent(
   request_id: string,

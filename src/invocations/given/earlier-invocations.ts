@@ -6,18 +6,18 @@ import { fromRow } from '../rows/invocation-rows.ts'
 
 const MOST_IDS = 2_000
 
-/** The most that an invocation adds to a conversation. */
+/** The size in bytes of what an invocation adds to a conversation. */
 const SIZE = textBytes('all_invocations', ['message', 'response', 'given', 'rounds'])
 
-/** What must be known of an invocation before a client can continue it. */
+/** What is needed to decide whether a client can continue an invocation. */
 export type NamedInvocation = Pick<Invocation, 'id' | 'status' | 'created_by' | 'erased_at'> & {
   user_id: string | undefined
-  /** It ended with tool calls for the caller. */
+  /** Whether it ended with tool calls for the caller. */
   handed: boolean
   bytes: number
 }
 
-/** The IDs that are invocations of the agent, latest first. No texts are read. */
+/** Which of the IDs are invocations of the agent, latest first. Texts aren't read. */
 export async function listNamed(db: Database, agent_seq: number, ids: readonly string[]): Promise<NamedInvocation[]> {
   const latest = ids.toSorted().toReversed().slice(0, MOST_IDS)
   if (latest.length === 0) return []
@@ -56,17 +56,19 @@ export class EarlierInvocations {
     this.#agent_seq = agent_seq
   }
 
-  /** Reads the given invocations for which there is room, latest first. */
+  /** Reads these invocations, latest first, until the run has reached its limit. */
   async read(ids: Iterable<string>): Promise<void> {
     const missing = [...ids].filter((id) => !this.found.has(id))
     const [only, ...others] = missing
     const latest =
       only && others.length > 0 ? await listNamed(this.#db, this.#agent_seq, missing) : [{ id: only ?? '' }]
-    // One at a time: they may be large, and other requests need the event loop between two of them.
+    // They are read one at a time because they may be large, and other requests need the event loop in between.
     for (const { id } of latest) await this.find(id)
   }
 
-  /** An invocation that is known, or read now. Undefined if it was deleted, or if the run has reached its limit. */
+  /**
+   * Returns an invocation, reading it if necessary. Undefined if it was deleted, or if the run has reached its limit.
+   */
   async find(id: string | undefined): Promise<Invocation | undefined> {
     const known = this.found.get(id ?? '')
     if (known || !id || this.bytes >= MAX_EARLIER) return known

@@ -7,14 +7,14 @@ import type { Invocation } from '../invocation.ts'
 import { EarlierInvocations } from './earlier-invocations.ts'
 import { idsIn, restoreRounds, withRounds } from './restore-rounds.ts'
 
-/** How many invocations back a conversation may go. */
+/** How many invocations a conversation may go back. */
 const MAX_CHAIN = 100
 
 type Source = { db: Database; texts: EarlierTexts; isPatient?: boolean; signal?: AbortSignal }
 
 /**
- * What the run is given, with the conversation that it continues and what the agent's own tools did in it. Undefined if
- * the service has no room for it now, or the signal came first.
+ * What the caller gave the run, including the conversation that it continues and what the agent's own tools did in it.
+ * Undefined if the service has no memory free for it now, or the signal was aborted first.
  */
 export async function resolveGiven(
   given: Given,
@@ -32,7 +32,7 @@ export async function resolveGiven(
 async function withEarlier(given: Given, earlier: EarlierInvocations): Promise<Given> {
   const chain = await listChain(earlier, given.previous)
   await earlier.read(idsIn(given))
-  // The invocations of the chain name others, which their actors were allowed to see.
+  // These invocations refer to others, which their own actors were allowed to see.
   await earlier.read(new Set(chain.flatMap((one) => (one.given ? idsIn(one.given) : []))))
 
   const { found } = earlier
@@ -43,7 +43,7 @@ async function withEarlier(given: Given, earlier: EarlierInvocations): Promise<G
   return { ...given, ...own, history: [...history, ...(own.history ?? [])] }
 }
 
-/** Inserts what earlier invocations said and did where the caller only refers to it. */
+/** Inserts what earlier invocations said and did wherever the caller only refers to it. */
 function restore(given: Given, earlier: ReadonlyMap<string, Invocation>): Pick<Given, 'history' | 'rounds'> {
   const restored = withRounds(given, (rounds) => restoreRounds(rounds, earlier))
   if (restored.history) restored.history = restored.history.map((turn) => withAnswer(turn, earlier))
@@ -66,8 +66,8 @@ async function listChain(earlier: EarlierInvocations, last: string | undefined):
 }
 
 /**
- * What one invocation adds to the conversation. If it ended with calls, its text is part of the rounds that answer
- * them. The invocation that continues it repeats its message, unless a new message came instead.
+ * What one invocation adds to the conversation. If it ended with tool calls, its text is part of the rounds that answer
+ * them, and the invocation that continues it repeats its message, unless the user sent a new one instead.
  */
 function turnsOf(
   { given, message, attachments, response, rounds: left }: Invocation,

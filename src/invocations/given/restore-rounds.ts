@@ -3,8 +3,8 @@ import type { Round } from '../../runtime/models/model.ts'
 import type { Invocation } from '../invocation.ts'
 
 /**
- * The invocations that the caller's calls and `previous` belong to. In consecutive rounds, the last one handed over by
- * an invocation is enough, because that invocation has stored the earlier ones.
+ * The invocations to which the caller's calls and `previous` refer. In consecutive rounds, the last invocation that
+ * handed over calls is enough, because it has stored the rounds before it.
  */
 export function idsIn({ history = [], rounds = [], previous }: Given): string[] {
   const ids = [rounds, ...history.map((turn) => turn.rounds ?? [])].flatMap((list) => {
@@ -19,7 +19,7 @@ export function lastHanded(rounds: readonly GivenRound[]): number {
   return rounds.findLastIndex(({ calls }) => calls.some(({ of }) => of))
 }
 
-/** Replaces all given rounds. */
+/** Replaces all rounds that the caller gave. */
 export function withRounds(
   { history, rounds }: Given,
   replace: (rounds: readonly GivenRound[]) => GivenRound[],
@@ -29,8 +29,8 @@ export function withRounds(
 }
 
 /**
- * The rounds as the model knows them. An invocation that handed a call to its caller has stored everything before it,
- * with the results of the agent's own tools; the caller sends the rest.
+ * The rounds as the model knows them. An invocation that handed a call to its caller has stored everything before that
+ * call, including the results of the agent's own tools; the caller sends the rest.
  */
 export function restoreRounds(rounds: readonly GivenRound[], earlier: ReadonlyMap<string, Invocation>): Round[] {
   let restored: Round[] = []

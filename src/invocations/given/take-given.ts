@@ -13,8 +13,8 @@ import { listNamed, type NamedInvocation } from './earlier-invocations.ts'
 import { idsIn, lastHanded, withRounds } from './restore-rounds.ts'
 
 /**
- * Checks what the caller sends before it is stored: it can continue only what the actor may see. If an earlier
- * invocation is hidden or deleted, its call is only what the caller says about it.
+ * Checks what the caller sends before it is stored: the caller can continue only what the actor may see. If an earlier
+ * invocation is hidden or deleted, only what the caller says about its call is known.
  */
 export async function takeGiven(
   given: Given,
@@ -52,8 +52,8 @@ async function saidIn(db: Database, agent_seq: number, id: string): Promise<User
 }
 
 /**
- * A conversation keeps its first user, even if a later request names none. Otherwise another user could continue it
- * from there.
+ * A conversation keeps its first user even if a later request names none. Otherwise, another user could continue from
+ * there.
  */
 function withUser(context: Invocation['context'], earlier: Iterable<NamedInvocation>): Invocation['context'] {
   const users = new Set([context.user_id, ...Array.from(earlier, ({ user_id }) => user_id)])
@@ -64,7 +64,8 @@ function withUser(context: Invocation['context'], earlier: Iterable<NamedInvocat
 }
 
 /**
- * As many as one run may load. The rest are treated as unknown, so that nothing the request names is silently left out.
+ * The earlier invocations that one run can load. The rest are treated as unknown, so a request that refers to them
+ * fails instead of silently losing them.
  */
 function takenUp(latest: readonly NamedInvocation[]): NamedInvocation[] {
   let left = MAX_EARLIER
@@ -75,7 +76,7 @@ function takenUp(latest: readonly NamedInvocation[]): NamedInvocation[] {
   })
 }
 
-/** A key that acts for many users must not show one of them what another said. */
+/** A key that acts for many users must not show one user what another said. */
 function mayContinue(
   actor: Actor,
   { id, user_id, created_by, erased_at }: NamedInvocation,
@@ -110,8 +111,8 @@ function requirePrevious(
 }
 
 /**
- * Forgets which invocation handed over a call, if the actor may not see that invocation. Nothing else has the name of
- * the call then: a call without a name is refused, unless a later round restores it.
+ * Removes the reference to the invocation that handed over a call if the actor may not see that invocation. Then the
+ * call's name is unknown, so a call without a name is refused unless a later round restores it.
  */
 function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedInvocation>): GivenRound[] {
   const isSeen = ({ of }: GivenCall) => of !== undefined && seen.get(of.request_id)?.handed === true
@@ -126,11 +127,11 @@ function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedI
   return rounds.map((round, i) => ({ ...round, calls: round.calls.map((call) => knownCall(call, i)) }))
 }
 
-/** If the caller says that a tool must be called, checks that there is one. */
+/** If the caller requires a tool call, checks that the tool exists. */
 export function requireTools({ tool_choice, tools: handed = [] }: GivenInput, definition: Definition): void {
   if (tool_choice === undefined || tool_choice === 'auto' || tool_choice === 'none') return
   const tools = definition.tools
-  // Only an MCP server knows the names of its tools.
+  // Only the MCP server knows the names of its tools.
   if (tools.some(({ type }) => type === 'mcp')) return
   const names = [...handed, ...tools].flatMap((tool) => ('name' in tool ? tool.name : []))
   if (tool_choice === 'required') {

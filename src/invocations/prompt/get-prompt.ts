@@ -47,7 +47,7 @@ export const getPrompt = operation({
   },
 })
 
-/** If the model never answered, it was asked after all other steps. */
+/** If the model never answered, the question came after all other steps. */
 function lastAnswered(steps: Invocation['steps']): number {
   const last = steps.findLastIndex(({ kind }) => kind === 'model')
   return last < 0 ? steps.length : last

@@ -51,7 +51,7 @@ const LONGEST = 20_000
 const SHORTEST = 1_000
 const TOGETHER = 400_000
 
-/** The beginning of each message. The more messages there are, the less is shown of each. */
+/** The beginning of each message. The more messages there are, the shorter the part that is shown. */
 export function cutMessages(messages: readonly Omit<ShownMessage, 'characters'>[]): ShownMessage[] {
   const longest = Math.max(SHORTEST, Math.min(LONGEST, Math.floor(TOGETHER / messages.length)))
   return messages.map(({ content, ...rest }) => {

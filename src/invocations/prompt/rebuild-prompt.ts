@@ -32,7 +32,7 @@ type PromptRequest = {
 
 export type RebuildNeeds = Needs<'db' | 'earlier' | 'memo' | 'storage'>
 
-/** Rebuilds what the model was shown, from stored data and with the functions that the run used. */
+/** Rebuilds what the model was shown, from stored data, with the same functions that the run used. */
 export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds): Promise<ShownPrompt> {
   const { db } = parts
   const { invocation, steps, step } = wanted
@@ -58,7 +58,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
     recalled: found.recalled,
     summary: found.summary,
     given,
-    // If there are files, the prompt says how their texts are quoted.
+    // If there are files, the prompt explains how their texts are quoted.
     ...(attachments && { files: new Map() }),
   }
   if (attachments) notes.push('Files are listed by name only; their text and images are not shown.')
@@ -88,7 +88,7 @@ async function givenTo({ agent, invocation: { given } }: PromptRequest, { db, ea
   if (!given) return undefined
   const taken = await resolveGiven(given, agent, { db, texts: earlier })
   if (!taken) throw unavailable('Too many long conversations are being read. Try again shortly.')
-  // From here on nothing is awaited, so the texts are released before the next run reads.
+  // Nothing is awaited from here on, so the memory for the texts is released before the next request reads any.
   taken.release()
   return taken.value
 }

@@ -55,7 +55,9 @@ export class BackgroundRuns {
     journal.release()
   }
 
-  /** Starts no more runs and cancels those in progress, which return to the queue. Returns how many. */
+  /**
+   * Starts no more runs, and cancels those in progress, which return to the queue. Returns how many were in progress.
+   */
   stop(): number {
     this.#stop.abort()
     const cancelled = [...this.#running]
@@ -71,14 +73,14 @@ export class BackgroundRuns {
     if (!agent) return
     const here = live.find(invocation.id)
     if (here && !here.cancellation.cancelled) {
-      // This process slept until the run's lease ended, and has now taken the run again.
+      // This process was suspended until the run's lease ended, and has now taken the run again.
       here.lease = lease
       if (session?.isAwaited && here.session) here.session.isAwaited = true
       return
     }
-    // Its last attempt stops here. After that, it can start over.
+    // The earlier attempt stops here first. Then the run can start over.
     await here?.ended
-    // From here on a pause finds the run and stops it. Earlier pauses are checked below.
+    // From here on, a pause finds the run and stops it. Earlier pauses are checked below.
     const run = live.start(invocation.id, agent.id)
     run.lease = lease
     run.parent_request_id = invocation.parent_request_id ?? undefined
@@ -90,7 +92,7 @@ export class BackgroundRuns {
     }
   }
 
-  /** No node can continue a run whose stored steps can't be read. */
+  /** Ends a run whose stored steps can't be read, because no node can continue it. */
   async #endIfDamaged(err: unknown, { invocation: { id: request_id } }: TakenRun): Promise<void> {
     if (!(err instanceof DamagedRowError) || err.id !== request_id) throw err
     const { log, now, storage } = this.#parts
@@ -104,7 +106,7 @@ export class BackgroundRuns {
     const agent = (await findSnapshotBySeq(agent_seq, this.#parts))?.agent ?? known
     // A run in its first attempt has no stored steps.
     const kept = attempt > 1 ? await listKept(storage.db, id) : NOTHING_KEPT
-    // The version that was deployed when the invocation was queued. A run that is given up doesn't need it.
+    // The version that was deployed when the invocation was queued. A run that is given up doesn't need one.
     const served = isGivenUp(taken) ? agent : kept.definition
     const definition = served ?? (await getDefinition(agent, version, this.#parts))
     return { ...taken, agent, definition, run, kept: kept.steps, nextPosition: kept.nextPosition }
@@ -124,15 +126,15 @@ export class BackgroundRuns {
   }
 }
 
-/** It couldn't be prepared or finished, although it was taken many times. */
+/** Whether the run was taken many times and could never be prepared or finished. */
 function isGivenUp({ lapses }: TakenRun): boolean {
   return lapses >= MAX_LAPSES
 }
 
 /**
- * Runs a queued invocation. If the service stops, it returns to its old position in the queue. If the node dies, it
- * continues after its last step when its lease ends, here or on another node, unless that has happened too often
- * without a new step.
+ * Runs a queued invocation. If the service stops, the invocation returns to its old position in the queue. If the node
+ * dies, it continues after its last step when the lease ends, here or on another node, unless that has happened too
+ * often without a new step.
  */
 async function runQueued(queued: QueuedRun, stop: AbortSignal, parts: RunParts): Promise<void> {
   if (isGivenUp(queued)) return endUnrun(queued, 'failed', parts)

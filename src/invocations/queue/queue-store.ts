@@ -13,22 +13,22 @@ import { readRuns } from '../rows/read-runs.ts'
 /** A run that was taken from the queue. */
 export type TakenRun = {
   invocation: Invocation
-  /** How many nodes have died while running it. */
+  /** How many nodes have died while running it, since its last stored step. */
   lapses: number
-  /** It must end, because the run that called it has. */
+  /** Whether the run must end because the run that called it has ended. */
   isUnwanted: boolean
   lease: Lease
-  /** The session of which it has the turn, and whether others wait for it. */
+  /** The session whose turn the run has, and whether other runs wait for that turn. */
   session: { key: string; isAwaited: boolean } | undefined
 }
 
 /**
- * A queued run may be taken when it has the turn of its session, or needs none. These are words of the indexes, which
- * SQLite uses where their order is asked for.
+ * A queued run may be taken if it has the turn of its session, or needs none. The condition repeats the indexes' own
+ * words, because SQLite only then uses them for the order.
  */
 const IS_DUE = sql.raw<SqlBool>("status = 'queued' and place is null")
 
-/** Which queued runs a node looks for: all, or those that begin before others, for which it has places of their own. */
+/** Which queued runs a node looks for: all of them, or only interactive ones, for which it reserves places. */
 export type WhichQueued = 'all' | 'interactive'
 
 function isDue(queued: WhichQueued): RawBuilder<SqlBool> {

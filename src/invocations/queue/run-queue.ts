@@ -28,9 +28,10 @@ const WAITING = 'waiting'
 type QueueParts = BackgroundParts & Pick<Parts, 'errands' | 'node'>
 
 /**
- * Runs what `Prefer: respond-async` has queued, and runs whose turn in their session has come. Each agent has a lane, so
- * projects alternate, and so do the agents of each; within a lane, runs start by rank: in order of arrival, moved by their
- * priority. A queued run wakes its lane, and so does the end of a run that is counted in the agent's limit.
+ * Runs what `Prefer: respond-async` has queued, and runs whose turn in their session has come. Each agent has a lane;
+ * projects alternate, and so do the agents of a project. Within a lane, runs start in the order of their rank: the time
+ * of arrival, shifted by the priority. A lane wakes when a run is queued in it, and when a run that the agent's limit
+ * counts has ended.
  */
 export class RunQueue {
   readonly #parts: QueueParts
@@ -102,7 +103,9 @@ export class RunQueue {
     this.#waking.survey()
   }
 
-  /** Other runs wait for a run's turn. If that run is on this node, it passes the turn on when it ends. */
+  /**
+   * Other runs of the session wait for a run's turn. If that run is on this node, it passes the turn on when it ends.
+   */
   #hearOfTurn(id: string | undefined): void {
     const { live, node } = this.#parts
     if (id === undefined) {
@@ -114,7 +117,7 @@ export class RunQueue {
     else if (owner === node && !live.tellAwaited(session_key, holder)) this.#passTurn(session_key, holder)
   }
 
-  /** `told` is a run of this node that has the turn and was told that others wait for it. */
+  /** `told` is a run on this node that has the turn and was told that others wait for it. */
   #passTurn(session_key: string, told?: string): void {
     const { errands, live, storage } = this.#parts
     errands.begin('passing on the turn of a session', async () => {
@@ -136,7 +139,7 @@ export class RunQueue {
     )
   }
 
-  /** Also when the lane was full: a run may only have been locked while another one came into line behind it. */
+  /** Wakes the lane even if it was full: its run may only have been locked while another run got in line behind it. */
   #wakeInteractive(lane: string): void {
     this.#interactive.freed(lane)
     this.#interactive.wake(lane)
@@ -165,7 +168,7 @@ export class RunQueue {
       .catch((err) => log.warn({ err }, 'could not notify other nodes of the runs that resume'))
   }
 
-  /** Each run that is taken has a place in the journal, so its entry is always accepted. */
+  /** Every taken run has a place in the journal, so its entry is always accepted. */
   async #take(agent_seq: number, queued: WhichQueued, places: number): Promise<WorkBatch<TakenRun>> {
     const { journal, node: owner, now, storage } = this.#parts
     let limit = 0
@@ -182,7 +185,8 @@ export class RunQueue {
   }
 
   /**
-   * A run for which another one waits has ended. If this node dies before it announces this, a later check finds it.
+   * Resumes a run when the run that it waited for has ended. If this node dies first, a later check finds the waiting
+   * run.
    */
   async #wakeParent(request_id: string): Promise<void> {
     const { storage } = this.#parts

@@ -7,7 +7,7 @@ import { type Attachment, notShown } from '../../runtime/attachments/attachment.
 import type { Database } from '../../storage/database.ts'
 import { type Invocation, type InvokeBody, newInvocation, type Priority } from '../invocation.ts'
 
-/** What a schedule sends. Its files are already stored. */
+/** What a schedule sends to its agent. The files are already stored. */
 type ScheduledAsk = Omit<InvokeBody, 'attachments' | 'priority'> & {
   attachments: readonly Attachment[]
   priority: Priority
@@ -23,7 +23,7 @@ type ScheduledBy = {
   scheduled_at: number | null
 }
 
-/** A schedule's run, for the queue. It is an ordinary background run. */
+/** A schedule's run, as an ordinary background run for the queue. */
 export async function scheduledRun(
   asked: ScheduledAsk,
   agent: Agent,

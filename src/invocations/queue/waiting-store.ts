@@ -23,7 +23,7 @@ function waitingRuns(db: Database) {
 }
 
 /**
- * Queues waiting runs whose time has come, a batch at a time. What they asked people has then expired. Returns how
+ * Queues waiting runs whose time has come, a batch at a time, and lets their pending approvals expire. Returns how
  * many.
  */
 export async function wakeDue(db: Database, now: number): Promise<number> {
@@ -39,11 +39,11 @@ export async function wakeDue(db: Database, now: number): Promise<number> {
 }
 
 /**
- * The budgets that runs wait for and that have changed since or were deleted. It costs one look-up per budget, however
- * many runs wait.
+ * The budgets that runs wait for and that have changed or were deleted since. It costs one look-up per budget, no
+ * matter how many runs wait.
  */
 async function listChangedBudgets(db: Database): Promise<string[]> {
-  // It begins with `select`, so SQLite's readers run it and it doesn't wait for the writer.
+  // The query begins with `select`, so SQLite runs it on a reader and it doesn't wait for the writer.
   const { rows } = await sql<{ state: string }>`select state from (
     with recursive waited(state) as (
       select min(waits_for) from runs where status = 'waiting' and waits_for is not null
@@ -73,7 +73,7 @@ export async function wakeForBudgets(db: Database): Promise<number> {
   return (await queueThose(db, waiting)).length
 }
 
-/** The runs that wait only for runs that have ended. */
+/** Runs that wait only for runs that have ended. */
 function answeredRuns(db: Database) {
   return waitingRuns(db)
     .where('waits_for', '=', CHILDREN)
@@ -84,7 +84,9 @@ function answeredRuns(db: Database) {
     )
 }
 
-/** Queues runs whose called runs have all ended: the one with this ID, or a batch of all. Returns their agents. */
+/**
+ * Queues runs whose called runs have all ended: the run with this ID, or a batch of such runs. Returns their agents.
+ */
 export async function wakeParents(db: Database, id?: string): Promise<number[]> {
   const answered = answeredRuns(db)
     .select('id')
@@ -94,14 +96,14 @@ export async function wakeParents(db: Database, id?: string): Promise<number[]> 
   return (await queueThose(db, answered)).map(({ agent_seq }) => agent_seq)
 }
 
-/** Queues a waiting run, because people have decided what it asked. */
+/** Queues a waiting run because people have decided its approvals. */
 export async function queueWaiting(db: Database, id: string): Promise<void> {
   await queueThose(db, sql`(select cast(${id} as text) as id)`)
 }
 
 /**
- * Queues the waiting runs of paused agents, so that they are cancelled. Without an ID, those of every paused agent.
- * What they asked people is cancelled.
+ * Queues the waiting runs of paused agents so that they are cancelled, and cancels their pending approvals. Without an
+ * ID, it does so for every paused agent.
  */
 export async function queueWaitingOfPaused(db: Database, agent_id: string | undefined, now: number): Promise<number> {
   const paused = db

@@ -26,7 +26,7 @@ const WHY: Record<QueuePlace['reason'], string> = {
   order: 'Waiting for a free place',
 }
 
-/** Why a queued run has not begun. Undefined if it has meanwhile. */
+/** Why a queued run has not begun. Undefined if it has begun in the meantime. */
 export async function whyQueued(
   db: Database,
   { id, agent_seq }: { id: string; agent_seq: number },
@@ -39,7 +39,7 @@ export async function whyQueued(
   return { reason, position, message: `${WHY[reason]} (position ${position}).` }
 }
 
-/** Among the queued runs of its agent. */
+/** The run's position among the queued runs of its agent. */
 async function findPosition(db: Database, id: string): Promise<number | undefined> {
   const { rows } = await sql<{ position: number }>`
     select 1 + (select count(*) from runs ahead
@@ -63,7 +63,7 @@ async function findReason(
   return rows[0]?.is_full || (await isProjectFull(db, run.agent_seq, now)) ? 'limit' : 'order'
 }
 
-/** Counts without a lock: it's only told. */
+/** Counts without a lock, because the result is only shown to clients. */
 function isAgentFull(db: Database, now: number): RawBuilder<SqlBool> {
   return sql<SqlBool>`${limitOfRuns(db)} <= (select count(*) from runs active
     where active.agent_seq = runs.agent_seq and active.status = 'running' and active.lease_until > ${now})`

@@ -7,7 +7,7 @@ import { NO_OUTCOME } from '../../storage/tables/run-tables.ts'
 import { columnsOf, type Tables } from '../../storage/tables.ts'
 import { type EndedInvocation, type Invocation, type Priority, rankOf } from '../invocation.ts'
 
-/** What receipts show. It lacks what only the next run of a conversation reads. */
+/** What receipts show: every column except those that only the next run of a conversation reads. */
 export const RECEIPT = columnsOf('invocations', ['given', 'rounds'])
 
 /** Runs that have not ended. */
@@ -21,7 +21,7 @@ const RUNS_IN_LINE = bulkTable('runs', {
 
 const RECEIPTS = bulkTable('invocations')
 
-/** A run that continues is leased to the node that runs it. */
+/** A running run is leased to the node that runs it. */
 export const LEASED_RUNS: LeasedTable = {
   table: 'runs',
   key: ['id'],
@@ -29,7 +29,7 @@ export const LEASED_RUNS: LeasedTable = {
   condition: "status = 'running'",
 }
 
-/** By the key alone, because a run that has an owner is running. */
+/** The owner is enough as a condition, because a run that has an owner is running. */
 const HELD_RUNS: LeasedTable = { ...LEASED_RUNS, condition: 'owner is not null' }
 
 const ENDED_RUNS: EndedTable = HELD_RUNS
@@ -42,10 +42,10 @@ const PASSES_TURN: EndedTable['next'] = {
       order by ahead.place, ahead.id limit 1`,
 }
 
-/** The steps are deleted, because from now on the receipt contains them. */
+/** The steps are deleted, because the receipt now contains them. */
 const ENDED_STEPS: EndedTable = { ...ENDED_RUNS, drops: { table: 'steps', column: 'request_id' } }
 
-/** A run that continues. It has made progress, so earlier deaths of its nodes are no longer counted. */
+/** A run that continues. It has made progress, so earlier deaths of its nodes no longer count. */
 const RENEWED_RUNS: EndedTable = { ...HELD_RUNS, columns: ['lease_until', 'lapses'] }
 
 const WAITING_RUNS: EndedTable = {
@@ -65,7 +65,7 @@ const WAITING_RUNS: EndedTable = {
 
 const PASSING = new Map([ENDED_RUNS, ENDED_STEPS, WAITING_RUNS].map((of) => [of, { ...of, next: PASSES_TURN }]))
 
-/** How a run begins, besides what it's asked. */
+/** How a run begins, besides the request itself. */
 type Start = { project_id: string; lease?: Lease; session_key?: string | undefined; priority?: Priority }
 
 /** A row for the journal, for a run that is queued or starts under a lease. */
@@ -74,16 +74,16 @@ export function insertion(
   { project_id, lease, session_key, priority = 'normal' }: Start,
 ): Write {
   const start = { project_id, owner: lease?.owner, lease_until: lease?.until, session_key, priority }
-  // One that is queued again because its node died comes first.
+  // A run that is queued again because its node died comes first.
   return { into: RUNS, row: { ...askedRow(invocation), ...start, rank: lease ? 0 : rankOf(invocation, priority) } }
 }
 
-/** The same, for a run that waits for its turn. Its place is the time at which it was asked for, on whichever node. */
+/** A row for a run that waits for its session's turn. Its place in line is the time of its request, on any node. */
 export function insertionInLine(invocation: Invocation, start: Start): Write {
   return { into: RUNS_IN_LINE, row: { ...insertion(invocation, start).row, place: invocation.created_at } }
 }
 
-/** The end of a run that has the turn of its session, for which others wait. */
+/** The end of a run that has the turn of its session while others wait for it. */
 export function passingTurn(end: LeaseEnd, session_key: string): LeaseEnd {
   const of = PASSING.get(end.of)
   return of ? { ...end, of, hands: session_key } : end
@@ -101,7 +101,7 @@ export function receiptWrite(ended: EndedInvocation): Write {
   return { into: RECEIPTS, row: { ...askedRow(ended), ...outcome } }
 }
 
-/** Deletes a run that has ended, only if the owner still has its lease. */
+/** Deletes a run that has ended, but only if the owner still has its lease. */
 export function ending(id: string, owner: string, hasKeptSteps: boolean): LeaseEnd {
   return { of: hasKeptSteps ? ENDED_STEPS : ENDED_RUNS, lease: { key: [id], owner } }
 }

@@ -10,7 +10,7 @@ const DAMAGED = {
   message: "The run can't continue because its stored data is damaged.",
 }
 
-/** Runs that a node should continue. Those that can't be read end here, so that no other run waits for them. */
+/** Reads the runs that a node should continue. Runs that can't be read end here, so no other run waits for them. */
 export async function readRuns(
   db: Database,
   rows: readonly Parameters<typeof fromRun>[0][],
@@ -24,7 +24,7 @@ export async function readRuns(
 
 const COLUMNS = columnsOf('invocations')
 
-/** The receipt contains whatever is stored of the run. */
+/** Ends a run that can't be read. Its receipt contains everything stored about it. */
 export async function endDamaged(db: Database, id: string, now: number): Promise<void> {
   const end = (held: Database) => moveToReceipts(held, id, now)
   await (db.isTransaction ? end(db) : db.transaction().execute(end))

@@ -7,16 +7,16 @@ import { textBytes } from '../../storage/queries/text-bytes.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, RECEIPT } from './invocation-rows.ts'
 
-/** How many bytes of receipts one read loads. Other requests get their turn between two reads. */
+/** How many bytes of receipts one read loads. Other requests are served between two reads. */
 const BYTES_AT_ONCE = 1024 * 1024
 
 /**
- * If receipts are larger than this together, a page has fewer of them, because a reply is written as a whole. A hundred
- * ordinary receipts fit, for clients that expect full pages.
+ * A page ends at this many bytes of receipts, because a reply is written as a whole. A hundred ordinary receipts fit,
+ * for clients that expect full pages.
  */
 const PAGE_BYTES = 8 * BYTES_AT_ONCE
 
-/** The ID of an invocation, and how many bytes are shown and read. */
+/** An invocation's ID, and how many bytes of it are shown and stored. */
 export type ReceiptKey = { id: string; shown: number; stored: number }
 
 export const RECEIPT_KEY = [

@@ -25,7 +25,7 @@ export async function withStepsSoFar(db: Database, invocation: Invocation): Prom
   return isUnderWay(invocation) ? shown(invocation, (await listKept(db, invocation.id)).steps) : invocation
 }
 
-/** The same for a list. Invocations with damaged steps are left out. */
+/** The same for a list, without the invocations whose steps are damaged. */
 export async function listWithStepsSoFar(db: Database, invocations: readonly Invocation[]): Promise<Invocation[]> {
   const underWay = invocations.filter(isUnderWay).map(({ id }) => id)
   const rows = await listKeptRows(db, underWay)
@@ -36,7 +36,7 @@ function isUnderWay(invocation: Invocation): boolean {
   return !isFinal(invocation) && invocation.attempt > 0
 }
 
-/** The text so far isn't the response yet. */
+/** The invocation with its steps. The text produced so far isn't the response yet. */
 function shown(invocation: Invocation, steps: readonly Step[]): Invocation {
   return steps.length > 0 ? { ...withKept(invocation, steps), response: null } : invocation
 }

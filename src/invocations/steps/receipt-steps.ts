@@ -124,7 +124,7 @@ type ModelReceipt = Times & {
   left_out?: Omissions
 }
 
-/** Names the memories by their seqs. The receipt shows how many there were. */
+/** The receipt contains the memories' seqs, and clients see how many there were. */
 export type RecallReceipt = Times & { kind: 'recall' } & RecalledNames
 
 /** `index` is the position of the call in the answer that requested it. */
@@ -144,7 +144,7 @@ type ApprovalReceipt = Times & { kind: 'approval'; name: string } & Omit<Ruling,
 export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
   return steps.map((step, position): ReceiptStep => {
     const { attempt, started_at } = step
-    // A wait can end before its time.
+    // A wait can end before its scheduled time.
     const finished_at = Math.min(
       step.finished_at,
       (step.kind === 'wait' && steps[position + 1]?.started_at) || Infinity,
@@ -206,7 +206,7 @@ export function presentSteps(steps: readonly ReceiptStep[]): z.input<typeof Rece
   })
 }
 
-/** Steps without their texts: only costs and times remain. */
+/** Steps without their texts: only costs and times are kept. */
 export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   return steps.map((step) => {
     if (step.kind === 'approval') {
@@ -222,12 +222,12 @@ export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   })
 }
 
-/** The ID of a token identifies a person. Erased data contains an ID that belongs to no actor instead. */
+/** A token's ID identifies a person, so erased data contains an ID that belongs to no actor instead. */
 export function withoutToken<Id extends string | null>(id: Id): Id | 'token:erased' {
   return id?.startsWith('token:') ? 'token:erased' : id
 }
 
-/** An answer of the model, and its tool calls in the order in which they ended. */
+/** The model's answer and its tool calls, in the order in which the calls ended. */
 type Round = { attempt: number; characters: number; tools: ToolReceipt[] }
 
 function roundsOf(steps: readonly ReceiptStep[]): Round[] {
@@ -243,7 +243,7 @@ function roundsOf(steps: readonly ReceiptStep[]): Round[] {
 
 type EndedTranscript = { attempt: number; response: string | null; steps: readonly ReceiptStep[] }
 
-/** The transcript of an ended invocation. Its last answer may leave calls to the caller. */
+/** The transcript of an ended invocation. Its last answer may contain calls for the caller. */
 export function transcriptOf(
   { attempt, response, steps }: EndedTranscript,
   handed: readonly (ShownCall & { index: number })[],

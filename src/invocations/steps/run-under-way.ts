@@ -3,8 +3,9 @@ import type { TokenRun } from '../../security/run-token.ts'
 import { findAttempt } from '../find-invocations.ts'
 
 /**
- * Whether the attempt of a token is still active, on any node. The token says when its time is over, and the stored run
- * whether it has ended. A check of a remote agent isn't a run and has no row: it ends with its time.
+ * Whether the attempt that a token belongs to is still active on any node. The token says when the attempt's time is
+ * over, and the stored run says whether it has ended. A check of a remote agent isn't a run and has no row, so it ends
+ * only with its time.
  */
 export async function isUnderWay(
   { request_id, attempt, until }: TokenRun,

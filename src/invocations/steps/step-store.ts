@@ -18,7 +18,7 @@ const REPLACED_STEPS = bulkTable('steps', {
 
 export type KeptSteps = {
   steps: Step[]
-  /** The draft with which the run began. Undefined if it began with a version, or if nothing is stored. */
+  /** The draft with which the run began. Undefined if the run began with a version, or if nothing is stored. */
   definition: Definition | undefined
   /** The position of the next step to store. */
   nextPosition: number
@@ -26,7 +26,7 @@ export type KeptSteps = {
 
 export const NOTHING_KEPT: KeptSteps = { steps: [], definition: undefined, nextPosition: 0 }
 
-/** A row for the journal. `definition` is the draft that answers; it is stored with the first step. */
+/** A row for the journal. `definition` is the draft that the run uses; it is stored with the first step. */
 export function stepWrite(request_id: string, position: number, step: Step, definition?: Definition): Write {
   const { kind, attempt, started_at, finished_at, ...content } = step
   const row = { request_id, position, kind, attempt, started_at, finished_at, content: JSON.stringify(content) }
@@ -90,7 +90,7 @@ export function logsOf(steps: readonly Step[]): LogEntry[] {
   return steps.flatMap(({ logs }) => logs)
 }
 
-/** For runs that another node ends, in the transaction that ends them. */
+/** Removes the steps of runs that another node ends, in the transaction that ends them. */
 export async function removeKept(db: Database, request_ids: readonly string[]): Promise<void> {
   if (request_ids.length === 0) return
   await db.deleteFrom('steps').where('request_id', 'in', request_ids).execute()

@@ -17,7 +17,7 @@ import { replacedStepWrite, stepWrite } from './step-store.ts'
 
 const NOTHING_KEPT_YET = Promise.resolve()
 
-/** A run that was admitted and stored. The status of `invocation` is running, and it has a start time. */
+/** A run that was admitted and stored. Its invocation has the status `running` and a start time. */
 export type StartedRun = {
   invocation: Invocation
   agent: Agent
@@ -31,15 +31,15 @@ export type StartedRun = {
   kept: readonly Step[]
   /** The position of the next step to store. */
   nextPosition: number
-  /** Aborted when the service stops. Without a signal, the run ends by itself then. */
+  /** Aborted when the service stops. Without this signal, the run isn't interrupted. */
   stop?: AbortSignal | undefined
-  /** Whether the answer is recorded for followers. */
+  /** Whether the answer is recorded for clients that follow the run. */
   streaming: boolean
-  /** The request in its trace, if it has one. */
+  /** The request's span, if it is traced. */
   span?: Span | undefined
 }
 
-/** What the store gets from a run while it continues, and when it ends. */
+/** What a run writes to the store while it continues and when it ends. */
 export class StoredRun {
   readonly #started: StartedRun
   readonly #parts: Pick<Parts, 'journal' | 'now'>
@@ -51,7 +51,7 @@ export class StoredRun {
   #hasSteps: boolean
   /** Resolves when the latest step is stored, or couldn't be. */
   #keeping = NOTHING_KEPT_YET
-  /** The last entry's part of the ledger. */
+  /** The ledger lines in the run's last entry. */
   #spent: TakenLines | undefined
 
   constructor(started: StartedRun, meter: RunMeter, parts: Pick<Parts, 'journal' | 'now'>) {
@@ -64,8 +64,8 @@ export class StoredRun {
   }
 
   /**
-   * Stores the steps that aren't stored yet. Tools end at any time, so one call waits for the other: no step is stored
-   * before an earlier one.
+   * Stores the steps that aren't stored yet. Tools can end at any time, so each call waits for the one before it, and
+   * no step is stored before an earlier one.
    */
   keep(steps: readonly Step[]): Promise<void> {
     const keeping = this.#keeping.then(() => this.#keep(steps))
@@ -93,8 +93,8 @@ export class StoredRun {
   }
 
   /**
-   * The service stops. The next attempt asks again for the answer that was broken off, and the receipt has the cost of both.
-   * Steps that are not stored yet are taken again.
+   * The service stops. The next attempt asks the model again for the answer that was cut off, and the receipt contains
+   * the cost of both. Steps that aren't stored yet are done again.
    */
   async interrupt(outcome: RunSpending, end: StepEnd): Promise<void> {
     await this.#keeping
@@ -115,7 +115,7 @@ export class StoredRun {
     return this.#entry(writes, rows.waiting(invocation, this.#started.owner, outcome))
   }
 
-  /** What the run has spent is stored even if its last entry isn't, because it continues elsewhere. */
+  /** Stores what the run has spent even if its last entry isn't written, because the run continues elsewhere. */
   async storeSpending(): Promise<void> {
     this.#spent?.giveBack()
     this.#spent = undefined
@@ -127,7 +127,7 @@ export class StoredRun {
     return { writes: [...writes, ...this.#spent.writes], endings: [ending], reserved: true }
   }
 
-  /** A repeated wait replaces the last step of earlier attempts. No other step is replaced. */
+  /** A repeated wait replaces the last step of earlier attempts. No other step is ever replaced. */
   #replacedWrites(steps: readonly Step[]) {
     const { invocation, kept, nextPosition } = this.#started
     const step = steps[kept.length - 1]

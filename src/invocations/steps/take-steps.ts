@@ -27,7 +27,7 @@ export const takeSteps = operation({
   description:
     "Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. The `status` is `done` with the results, or `waiting`: then the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409.",
   access: { permission: null, userTokens: true, ofRuns: true, isLimitedByRun: true },
-  // The run's receipt has its steps.
+  // The run's receipt shows its steps.
   audit: { target: 'request_id', when: () => false },
   transaction: false,
   input: { params: InvocationParams, body: AskSteps },
@@ -51,7 +51,7 @@ export const takeSteps = operation({
 
 type TakeNeeds = Needs<'actor' | 'now' | 'runtime' | 'stepsElsewhere' | 'stopping' | 'storage'>
 
-/** A node that hangs keeps its runs for some seconds. Then another node takes them up, as another attempt. */
+/** How long to look for the run. If its node hangs, another node takes it over within this time, as another attempt. */
 const FOUND_WITHIN_MS = 30_000
 
 function over(): ApiError {

@@ -7,7 +7,9 @@ import { messagesJson } from '../../telemetry/traced-messages.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { StartedRun } from './stored-run.ts'
 
-/** The run in the trace of its request, or of the run that called it. A background run has its own trace. */
+/**
+ * Begins the run's span, in the trace of its request or of the run that called it. A background run gets its own trace.
+ */
 export function beginRunSpan(
   { invocation, agent, definition, span }: StartedRun,
   tracer: NonNullable<Parts['tracer']>,
@@ -21,7 +23,7 @@ export function beginRunSpan(
     'gen_ai.agent.name': agent.name,
     ...(invocation.version !== null && { 'gen_ai.agent.version': invocation.version }),
     ...(definition.description && { 'gen_ai.agent.description': definition.description }),
-    // Some tools group by one, some by the other.
+    // Some tracing tools group by the first attribute, others by the second.
     ...(session_id !== undefined && { 'gen_ai.conversation.id': session_id, 'session.id': session_id }),
     'moorage.request_id': invocation.id,
     'moorage.environment': invocation.environment,
@@ -38,7 +40,7 @@ function modelAttributes(model: string) {
   return { 'gen_ai.provider.name': provider, 'gen_ai.request.model': id }
 }
 
-/** `error` is the code of the receipt's error. */
+/** `error` is the error code in the receipt. */
 export function endRunSpan(span: Span, message: string, outcome: RunOutcome, error: string | undefined): void {
   span.set({
     ...usageAttributes(outcome.usage),

@@ -11,10 +11,10 @@ import type { Invocation } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
 import { join } from './turn-store.ts'
 
-/** A run that waits for the turn of its session is queued, and any node may take it. */
+/** A run that waits for the turn of its session. It is queued, and any node may take it. */
 export type PutInLine = { queued: Invocation }
 
-/** Why it may not begin: its agent or project has no room, or its session is busy and refuses runs then. */
+/** Why a run may not begin: its agent or project has no room, or its session is busy and rejects runs. */
 type NotBegun = 'no_room' | 'session_busy'
 
 type InSession = {
@@ -29,7 +29,7 @@ type InSession = {
 
 export type AdmitParts = Pick<Parts, 'journal' | 'live' | 'node' | 'now' | 'storage'>
 
-/** Runs of a session that come to this node are admitted one after the other, so that none overtakes another here. */
+/** Admits the runs of a session that arrive at this node one after the other, so none overtakes another. */
 export function admitInSession(
   run: LiveRun,
   asked: InSession,
@@ -43,8 +43,8 @@ export function admitInSession(
 }
 
 /**
- * Most sessions are free. Then the run is stored like any other, and the index of turns refuses it if another run has the
- * turn. That run is asked about only then, or if it's on this node.
+ * Most sessions are free. The run is then stored like any other, and the unique index of turns refuses it if another
+ * run has the turn. Only then, or if the other run is on this node, is the other run looked up.
  */
 async function admitAfter(
   before: LiveRun | undefined,
@@ -79,7 +79,7 @@ async function commitUnlessTaken(row: Write, journal: Parts['journal']): Promise
   }
 }
 
-/** A run that a client waits for and that has to wait for its turn. Whichever node dies then, another goes on with it. */
+/** A run that a client waits for and that waits for its turn. If its node dies, another node continues it. */
 function inLine(invocation: Invocation): Invocation {
   return { ...invocation, status: 'queued', attempt: 0, started_at: null, keyed: true }
 }

@@ -13,15 +13,15 @@ import { listEnded } from '../store.ts'
 
 const HAS_TURN = sql.raw<SqlBool>(hasTurn())
 
-/** Who has the turn of a session. */
+/** The run that has the turn of a session. */
 type Holder = { id: string; status: string; attempt: number; owner: string | null } & RunLane
 
-/** Where a run waits for a node that takes it. */
+/** The lane in which a run waits for a node to take it. */
 type RunLane = { agent_seq: number; project_id: string; priority: string }
 
 /**
- * Locks the run that has the turn until the transaction ends. Its end waits for that, so a run that joins the line behind
- * it is never overlooked.
+ * Locks the run that has the turn until the transaction ends. The run can't end before that, so it never overlooks a
+ * run that gets in line behind it.
  */
 async function lockHolder(db: Database, session_key: string): Promise<Holder | undefined> {
   return db
@@ -42,7 +42,7 @@ async function findFirstInLine(db: Database, session_key: string): Promise<First
   return rows[0]
 }
 
-/** Whether a run of the session has the turn, or waits for it. One that waits for a person does neither. */
+/** Whether a run of the session has the turn or waits for it. A run that waits for a person does neither. */
 export async function isBusy(db: Database, session_key: string): Promise<boolean> {
   const { rows } = await sql`
     select 1 from runs where session_key = ${session_key} and ${HAS_TURN}
@@ -53,17 +53,17 @@ export async function isBusy(db: Database, session_key: string): Promise<boolean
 type Joining = {
   session_key: string
   while_busy: Definition['sessions']['while_busy']
-  /** The row of a run that has the turn, and of one that has to wait for it. */
+  /** The row to store if the run has the turn. `queued` is the row if it has to wait. */
   begun: Write
   queued: Write
-  /** Whether the limits allow a run that begins at once. */
+  /** Whether the limits allow a run to begin immediately. */
   hasRoom?: RawBuilder<SqlBool> | undefined
   now: number
 }
 
 /**
- * Stores a run of a session in the caller's transaction: with the turn if it's free, else in line. `busy` and `no room` say
- * that nothing was stored.
+ * Stores a run of a session in the caller's transaction: with the turn if the turn is free, otherwise in line. `busy`
+ * and `no room` mean that nothing was stored.
  */
 export async function join(db: Database, joining: Joining): Promise<'begun' | 'queued' | 'busy' | 'no room'> {
   const { session_key, while_busy, begun, queued, hasRoom, now } = joining
@@ -72,7 +72,7 @@ export async function join(db: Database, joining: Joining): Promise<'begun' | 'q
     const first = await findFirstInLine(db, session_key)
     if (!holder && !first) {
       if (await insertIf(db, begun, hasRoom ?? sql<SqlBool>`true`, { unlessTaken: true })) return 'begun'
-      // Another run got the turn at this moment, on another node. It may be over by now, so this one looks again.
+      // Another node's run got the turn in between. It may already be over, so this loop checks again.
       if (!hasRoom || (await isBusy(db, session_key))) continue
       return 'no room'
     }
@@ -88,30 +88,32 @@ export async function join(db: Database, joining: Joining): Promise<'begun' | 'q
 }
 
 /**
- * The node that runs it learns that others wait for its end. If none runs it, the nodes look who has the turn by then: a
- * node may be taking it at this moment, and may have looked too early who waits for it.
+ * Tells the node that runs the holder that others wait for its end. If no node runs it, every node checks who has the
+ * turn after the commit: a node may be taking the holder right now, and may have checked too early who waits for it.
  */
 function announceAwaited(db: Database, session_key: string, holder: Holder | undefined): Promise<void> {
   return announce(db, 'turns', holder?.owner ? `${session_key} ${holder.id} ${holder.owner}` : session_key)
 }
 
-/** Whom a node should tell that others wait, or whose turn it should pass on. */
+/**
+ * Reads an announcement: either which run should be told that others wait, or which session's turn should be passed on.
+ */
 export function readAwaited(id: string): { session_key: string; holder?: string; owner?: string } {
   const [session_key = '', holder, owner] = id.split(' ')
   return holder && owner ? { session_key, holder, owner } : { session_key }
 }
 
-/** Every node passes the turn on, if it's free, when the transaction has committed. The first one does. */
+/** When the transaction has committed, every node tries to pass the turn on if it's free. The first one succeeds. */
 export async function announceTurns(db: Database, runs: readonly { session_key: string | null }[]): Promise<void> {
   const keys = new Set(runs.flatMap(({ session_key }) => session_key ?? []))
   for (const key of keys) await announce(db, 'turns', key)
 }
 
 /**
- * Gives the turn to the first in line, if it's free. A run that has waited gets it before one that is queued and has not
- * begun. Behind a run that waits for those that it called, runs that others called go on without the turn: else two
- * agents that call each other could wait for each other. If the turn isn't free, the node that has it is told, unless it's
- * the run that is `told`. Returns the id of the run that had the turn.
+ * Gives the turn to the first run in line, if the turn is free. A run that continues after a wait gets it before a
+ * queued run that has not begun. While the holder waits for runs that it called, runs in line that were called by
+ * others begin without the turn. Otherwise, two agents that call each other could wait for each other. If the turn
+ * isn't free, the node that runs the holder is told, unless the holder is `told`. Returns the ID of the holder.
  */
 export async function passTurn(
   storage: Pick<Storage, 'transaction'>,
@@ -125,7 +127,7 @@ export async function passTurn(
       return holder?.id
     })
   } catch (error) {
-    // Another run got it at the same moment.
+    // Another run got the turn at the same moment.
     if (!isDuplicate(error)) throw error
     return undefined
   }
@@ -138,7 +140,7 @@ async function passTurnIn(db: Database, session_key: string, holder: Holder | un
   if (holder) {
     if (holder.owner) return announceAwaited(db, session_key, holder)
     const mayOvertake = first.place === FIRST_PLACE && holder.attempt === 0
-    // A node that tried to take it while it was locked here has skipped it.
+    // A node that tried to take the holder while it was locked here has skipped it, so it is announced again.
     if (!mayOvertake) return announceDue(db, holder)
     await db
       .updateTable('runs')
@@ -162,20 +164,20 @@ async function letCalledBegin(db: Database, session_key: string): Promise<void> 
   for (const run of begun) await announceDue(db, run)
 }
 
-/** All nodes hear that a run can be taken from the queue. */
+/** Tells all nodes that a run can be taken from the queue. */
 export function announceDue(db: Database, { project_id, agent_seq, priority }: RunLane): Promise<void> {
   const lane = laneKey(project_id, agent_seq)
   return announce(db, 'queue', priority === 'interactive' ? interactiveLane(lane) : lane)
 }
 
-/** How the lane is announced to those that take only interactive runs. */
+/** How the lane is announced to workers that take only interactive runs. */
 export function interactiveLane(lane: string): string {
   return `${lane} interactive`
 }
 
 /**
- * Cancels what runs in the session, and what waits for its turn. What waits for people or a budget goes on. The turn is free
- * then, unless a run is in progress: it has the turn until it has stopped.
+ * Cancels the session's runs that are in progress or wait for the turn. Runs that wait for people or a budget continue
+ * to wait. The turn is free afterwards, unless a run is in progress, which keeps the turn until it has stopped.
  */
 export async function cancelSession(db: Database, session_key: string, now: number): Promise<void> {
   const ofSession = db.updateTable('runs').where('session_key', '=', session_key)
@@ -192,7 +194,9 @@ export async function cancelSession(db: Database, session_key: string, now: numb
   await announce(db, 'cancellations')
 }
 
-/** Sessions whose turn is free though runs are in line: a node died, or learned too late that others waited. */
+/**
+ * Sessions whose turn is free although runs are in line, because a node died or learned too late that others waited.
+ */
 export async function listFreeTurns(db: Database, limit: number): Promise<string[]> {
   const { rows } = await sql<{ session_key: string }>`
     select distinct session_key from runs
@@ -206,7 +210,7 @@ export async function listFreeTurns(db: Database, limit: number): Promise<string
   return rows.map(({ session_key }) => session_key)
 }
 
-/** How many runs of their session come before these, and one more. Runs that are not in line have no position. */
+/** Each run's position in the line of its session, starting at 1. Runs that aren't in line have no position. */
 export async function listPositions(db: Database, ids: readonly string[]): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
   const { rows } = await sql<{ id: string; position: number }>`
@@ -218,7 +222,7 @@ export async function listPositions(db: Database, ids: readonly string[]): Promi
   return new Map(rows.map(({ id, position }) => [id, Number(position)]))
 }
 
-/** Returns a function that says which of the followed runs have ended, or have moved in line since it was last asked. */
+/** Returns a function that says which of the followed runs have ended or moved in line since its last call. */
 export function followedChanges(db: Database): (ids: string[]) => Promise<string[]> {
   let known = new Map<string, number>()
   return async (ids) => {

@@ -1,6 +1,6 @@
-/** Longer words are not compared: that would take long, and no candidate is as long. */
+/** Longer words aren't compared, because that would take long and no candidate is that long. */
 const LONGEST = 100
-/** The distance of two words if one begins with the other. A single mistake is closer. */
+/** The distance between two words if one begins with the other. A single mistake is closer than that. */
 const BEGINNING = 1.5
 
 /** The candidate that the reader most likely meant by `word`, if one is close enough. */
@@ -22,7 +22,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 
 const plain = (word: string) => word.toLowerCase().replaceAll(/[_-]/g, '')
 
-/** For example `warn` and `warning`: one word begins with the other, which is more than half as long. */
+/** For example `warn` and `warning`: one word begins with the other, and is more than half as long. */
 function isBeginning(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one]
   return short !== long && long.startsWith(short) && short.length * 2 > long.length

@@ -15,7 +15,10 @@ const JSON_TYPES: TypeNames = {
 
 const FORMATS: Readonly<Record<string, string>> = { email: 'an email address', url: 'a URL', uuid: 'a UUID' }
 
-/** zod's own messages are for programmers. A client reads what the field must be, in the words of JSON. */
+/**
+ * Describes an issue in the terms of JSON, because zod's own messages are for programmers and clients need to know what
+ * the field must be.
+ */
 export function plainIssue(issue: z.core.$ZodRawIssue, types = JSON_TYPES): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -24,7 +27,7 @@ export function plainIssue(issue: z.core.$ZodRawIssue, types = JSON_TYPES): stri
     case 'invalid_value':
       return oneOf(issue.values)
     case 'invalid_union':
-      // The alternatives have messages of their own, except where a field says which of them is meant.
+      // The alternatives have their own messages, except where a field says which of them is meant.
       return Array.isArray(issue['options']) ? oneOf(issue['options']) : undefined
     case 'invalid_format':
       return FORMATS[issue.format] && `must be ${FORMATS[issue.format]}`
@@ -47,7 +50,7 @@ export function plainIssue(issue: z.core.$ZodRawIssue, types = JSON_TYPES): stri
   }
 }
 
-/** The first thing that is wrong with a value, with the place in it. Undefined if it fits the shape. */
+/** The first problem of a value, with its position. Undefined if the value fits the shape. */
 export function problemIn(shape: z.ZodType, value: unknown): string | undefined {
   const [issue] = shape.safeParse(value, { error: (raw) => plainIssue(raw) }).error?.issues ?? []
   return issue && `${issue.path.join('.')} ${issue.message}`.trim()
@@ -61,7 +64,7 @@ const isCounted = (origin: string) => origin === 'string' || origin === 'array'
 
 const unitOf = (origin: string) => (origin === 'string' ? 'character' : 'item')
 
-/** For a text in the place of a whole number zod expects a number. */
+/** zod expects a number even if a text stands where a whole number is needed. */
 function isWhole({ expected, inst }: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidType>): boolean {
   return expected === 'number' && inst instanceof z.ZodNumber && inst.isInt
 }

@@ -1,6 +1,6 @@
 const REDACTED = '[redacted]'
 
-/** Secrets that can be recognised by their form. The text before the secret is captured and kept. */
+/** Secrets that can be recognized by their form. The text before the secret is captured and kept. */
 const SECRETS = [
   /(?:mrg|whsec)_[\w+/=-]{16,}/,
   /\b(?:sk|pk|rk|gh[opsur]|github_pat|glpat|xox[abeprs]|hf)[_-][\w-]{16,}/,
@@ -14,14 +14,14 @@ const SECRETS = [
 const PATTERN = new RegExp(SECRETS.map(({ source }) => source).join('|'), 'gi')
 
 /**
- * A JWT, with the word around it. The pattern looks ahead once per word: to look ahead from every `eyJ` in a long word
- * would take seconds.
+ * Matches a JWT with the word around it. The pattern looks ahead only once per word, because looking ahead from every
+ * `eyJ` in a long word would take seconds.
  */
 const JWT = /(?<![\w-])(?=[\w-]+\.[\w-]{8,}\.)[\w-]*?\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g
 
 /**
- * No secret above is a word this short: the shortest has `sk_` and 16 more characters. Most names and many values are
- * short.
+ * A word this short can't be one of the secrets above, because the shortest is `sk_` with 16 more characters. Most
+ * names and many values are this short.
  */
 const SHORT_WORD = /^\w{0,18}$/
 
@@ -36,13 +36,11 @@ export function redact(text: string): string {
   })
 }
 
-/** Fields whose whole value is a secret; `tokens_used` is not one of them. */
+/** Fields whose whole value is a secret. `tokens_used` isn't one of them. */
 const SECRET_FIELD = /(?:^|[_-])(?:authorization|cookie|password|secret|token|api_?key)$/i
 const MAX_DEPTH = 16
 
-/**
- * Redacts every text inside a value, at any depth. A field that is named like a secret loses its whole text.
- */
+/** Redacts all texts inside a value, at any depth. A field with the name of a secret loses its whole text. */
 export function redactDeep(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redact(value)
   if (value === null || typeof value !== 'object') return value
@@ -52,7 +50,7 @@ export function redactDeep(value: unknown, depth = 0): unknown {
   for (const [name, inner] of Object.entries(value)) {
     const isSecret = typeof inner === 'string' && SECRET_FIELD.test(name)
     const cleaned = isSecret ? REDACTED : redactDeep(inner, depth + 1)
-    // An assignment to __proto__ would change the prototype of the object.
+    // Assigning to __proto__ would change the object's prototype.
     if (name === '__proto__') Object.defineProperty(fields, name, { value: cleaned, enumerable: true })
     else fields[redact(name)] = cleaned
   }

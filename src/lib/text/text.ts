@@ -1,11 +1,11 @@
-/** Makes text that every store accepts: UTF-8 has no lone surrogates, and PostgreSQL no NUL. */
+/** Returns text that every store accepts: UTF-8 can't contain lone surrogates, and PostgreSQL can't store NUL. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd')
 }
 
 /**
- * Text of one line: names, labels, ids. With line breaks, other control characters or changes of direction, a name
- * could imitate or hide the text beside it in a list, a log or a terminal.
+ * Matches text on one line: names, labels, IDs. With line breaks, other control characters or changes of direction, a
+ * name could imitate or hide the text next to it in a list, a log or a terminal.
  */
 export const ONE_LINE = /^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u
 
@@ -21,7 +21,7 @@ export const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,100}$/i
 export const TEXT_TYPE =
   /^text\/|^application\/(?:json|xml|javascript|x-ndjson|yaml|x-yaml|toml|sql)$|\+(?:json|xml|yaml)$/
 
-/** Whether bytes begin a text: UTF-8 without control characters. The last character may be cut off. */
+/** Whether bytes are the beginning of a text: UTF-8 without control characters. The last character may be cut off. */
 export function isText(head: Uint8Array): boolean {
   if (head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return false
   try {
@@ -32,14 +32,14 @@ export function isText(head: Uint8Array): boolean {
   }
 }
 
-/** Takes away the slashes at the end of an address or a path, so that more of a path can follow. */
+/** Removes the slashes at the end of a URL or path, so that more of a path can follow. */
 export function withoutEndingSlashes(address: string): string {
   return address.replace(/(?<!\/)\/+$/, '')
 }
 
 /** Cuts text to at most `bytes` of UTF-8, between two characters. */
 export function cutToBytes(text: string, bytes: number): string {
-  // Each UTF-16 unit of a character takes three bytes at most.
+  // Each UTF-16 unit of a text takes at most three bytes.
   if (text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes) return text
   return new TextDecoder().decode(Buffer.from(text).subarray(0, bytes), { stream: true })
 }

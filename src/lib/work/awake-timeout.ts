@@ -4,8 +4,8 @@ const SHORTEST_MS = 10
 export type AwakeTimeout = { clear(): void }
 
 /**
- * Fires after `ms` in which this process could run. If the process was suspended, perhaps with its machine, a timer
- * fires late, and only the time that the timer was set to is counted. So the time is measured in slices.
+ * Fires after `ms` during which this process could run. If the process was suspended, perhaps with its machine, a timer
+ * fires late. So the time is measured in slices, and each slice counts only as long as its timer was set to.
  */
 export function setAwakeTimeout(ring: () => void, ms: number): AwakeTimeout {
   const sliceMs = Math.max(SHORTEST_MS, ms / SLICES)

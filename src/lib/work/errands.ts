@@ -1,8 +1,8 @@
 import type { Logger } from '../log.ts'
 
 /**
- * Short work that no request waits for. The stop does: it ends before what it uses is closed, and nothing starts after
- * that.
+ * Short work for which no request waits. The service's stop waits for it, so it ends before what it uses is closed.
+ * Nothing starts after that.
  */
 export class Errands {
   readonly #log: Logger
@@ -13,7 +13,10 @@ export class Errands {
     this.#log = log
   }
 
-  /** `what` names the work in the log if it fails. Work that takes long throws the reason of the signal once it is aborted. */
+  /**
+   * `what` describes the work in the log if it fails. Long work should throw the signal's reason when the signal
+   * aborts.
+   */
   begin(what: string, work: (signal: AbortSignal) => Promise<unknown>): void {
     const { signal } = this.#stop
     if (signal.aborted) return

@@ -1,13 +1,13 @@
 import { groupOf } from './lane-key.ts'
 
 /**
- * How many pieces of work may be in progress on this node: in all, and of one lane. A quarter more of all is kept for
- * groups that have nothing in progress.
+ * How much work may be in progress on this node: in total, and in one lane. A quarter of the total is added for groups
+ * that have nothing in progress.
  */
 export type Share = {
   total: number
   ofLane(key: string): number
-  /** How many of them a lane gets in one turn, at most. */
+  /** How many pieces of work a lane gets in one turn, at most. */
   inTurn?: number
 }
 
@@ -28,15 +28,15 @@ export type Outlook = {
 export type Full = 'full' | 'group full'
 
 type Lane = {
-  /** During its turn the store is asked about it. A lane has one turn at a time. */
+  /** `served` during its turn, while the store is asked for work. A lane has only one turn at a time. */
   mode: 'resting' | 'served'
-  /** When its turn comes. During a turn it is only moved forward, so that no wake-up is lost. */
+  /** When its turn comes. During a turn it can only become earlier, so no wake-up is lost. */
   due_at: number
-  /** More is due, but it has to wait until something of the lane, or of its group, ends. */
+  /** Set if more is due but has to wait until something of the lane or its group ends. */
   full: Full | undefined
-  /** Something of its group has ended during its turn, which may have counted it before. */
+  /** Whether something of its group has ended during its turn. The turn may have counted it before. */
   wasGroupFreed: boolean
-  /** What has begun and the places that are set aside in a turn. */
+  /** How much work has begun, plus the places that are reserved during a turn. */
   under_way: number
   /** Whether results of ended work wait to be stored. */
   hasResults: boolean
@@ -47,7 +47,7 @@ type Lane = {
 /** A lane with its key. */
 type WaitingLane = readonly [string, Lane]
 
-/** The waiting lanes of a group, and how much of the whole group is in progress. */
+/** A group's waiting lanes, and how much work of the whole group is in progress. */
 type Group = { under_way: number; line: WaitingLane[] }
 
 const NEVER = Number.POSITIVE_INFINITY
@@ -55,11 +55,11 @@ const NEVER = Number.POSITIVE_INFINITY
 const TRUSTED_AFTER = 20
 
 /**
- * Decides whose work starts next. Each owner of work (an agent, a webhook, a kind of job) has a lane, so that one long
- * queue doesn't delay the others. The lanes of a project are a group (`lane-key.ts`). The group with the least active
- * work comes first, in it the lane with the least, then the one that has waited longest. A lane in which one piece of
- * work in five (or more) fails gets one slot at a time, and all such lanes together get at most half of the slots,
- * because failures may be slow. It reads no clock.
+ * Decides whose work starts next. Each owner of work (an agent, a webhook, a kind of job) has a lane, so one long queue
+ * doesn't delay the others. The lanes of a project form a group (`lane-key.ts`). The group with the least active work
+ * comes first, and within it the lane with the least, then the one that has waited longest. If one in five pieces of a
+ * lane's work (or more) fails, the lane gets one place at a time, and all such lanes together get at most half of the
+ * places, because failures may be slow. This class reads no clock.
  */
 export class FairLanes {
   readonly #lanes = new Map<string, Lane>()
@@ -75,25 +75,25 @@ export class FairLanes {
     this.#reserve = Math.ceil(share.total / 4)
   }
 
-  /** Nothing is in progress, and every result is stored. */
+  /** Whether nothing is in progress and every result is stored. */
   get isIdle(): boolean {
     return this.#lanes.values().every(isIdle)
   }
 
-  /** The lane has something to do at this time or earlier. A full lane waits all the same. */
+  /** Notes that the lane has work at this time or earlier. A full lane still waits. */
   wake(key: string, due_at: number): void {
     const lane = this.#laneOf(key)
     if (!lane.full) lane.due_at = Math.min(lane.due_at, due_at)
   }
 
-  /** A place that a full lane waits for may be free. A turn in progress may have counted it before. */
+  /** Notes that a place for which a full lane waits may be free. A turn in progress may have counted it before. */
   freed(key: string): void {
     const lane = this.#lanes.get(key)
     if (lane?.full === 'full' || lane?.mode === 'served') lane.due_at = Number.NEGATIVE_INFINITY
     this.#freedGroup(key)
   }
 
-  /** The lanes whose turn it is. Their slots are reserved until `served` is called. */
+  /** The lanes whose turn it is. Their places are reserved until `served` is called. */
   turns(now: number): LaneTurn[] {
     const waiting = [...this.#lanes].filter(
       ([, { mode, hasResults, due_at }]) => mode === 'resting' && (hasResults || due_at <= now),
@@ -120,7 +120,7 @@ export class FairLanes {
     return turns
   }
 
-  /** Ends a turn. `full_until` is when a full lane gets another turn if nothing of it ends before. */
+  /** Ends a turn. A full lane gets another turn at `full_until`, unless something of it ends before. */
   served({ key, places }: LaneTurn, { begun, next }: Outlook, full_until: number): void {
     const lane = this.#laneOf(key)
     this.#free += places - begun
@@ -129,12 +129,12 @@ export class FairLanes {
     const isFull = next === 'full' || next === 'group full'
     this.wake(key, isFull ? full_until : (next ?? NEVER))
     if (isFull) lane.full = next
-    // Until the group turns out to be full, the next of its waiting lanes can have a slot.
+    // Until the group turns out to be full, its next waiting lane can have a place.
     if (places > 0 && (next !== 'group full' || lane.wasGroupFreed)) this.#freedGroup(key)
     this.#forgetIdle(key, lane)
   }
 
-  /** A piece of work has ended. If it has a result, the lane gets a turn to store it. */
+  /** Notes that a piece of work has ended. If it has a result, the lane gets a turn to store it. */
   ended(key: string, hasResult: boolean): void {
     const lane = this.#laneOf(key)
     this.#free++
@@ -144,13 +144,13 @@ export class FairLanes {
     this.#forgetIdle(key, lane)
   }
 
-  /** How a piece of the lane's work went. */
+  /** Notes whether a piece of the lane's work succeeded. */
   report(key: string, how: 'well' | 'failed'): void {
     const lane = this.#laneOf(key)
     lane.distrust = how === 'failed' ? TRUSTED_AFTER : Math.max(0, lane.distrust - 1)
   }
 
-  /** The time of the next turn after `now`. Infinity when only a call can cause one. */
+  /** The time of the next turn after `now`. Infinity if only a call can cause one. */
   nextTurn(now: number): number {
     let next = NEVER
     for (const { mode, due_at } of this.#lanes.values()) {
@@ -159,14 +159,14 @@ export class FairLanes {
     return next
   }
 
-  /** From now on nothing starts. Lanes get turns only to store results. */
+  /** From now on, nothing starts. Lanes get turns only to store results. */
   close(): void {
     this.#free = Number.NEGATIVE_INFINITY
   }
 
   /**
-   * How many places each of the waiting lanes gets. Place by place, the group with the least work comes first; its lanes
-   * get one each, then another each.
+   * How many places each waiting lane gets. Places are assigned one by one, always to the group with the least work.
+   * Within a group, each lane gets one place before any gets a second one.
    */
   #allot(waiting: readonly WaitingLane[], now: number): Map<string, number> {
     const places = new Map<string, number>()
@@ -193,7 +193,7 @@ export class FairLanes {
     return places
   }
 
-  /** The groups of these lanes. In each the lane with the least work is first in line. */
+  /** The groups of these lanes. In each group, the lane with the least work comes first. */
   #groupsOf(waiting: readonly WaitingLane[]): Group[] {
     const loads = new Map<string, number>()
     for (const [key, { under_way }] of this.#lanes) {
@@ -206,7 +206,7 @@ export class FairLanes {
     }))
   }
 
-  /** Of the lanes that wait because their group is full, the one that has waited longest gets a turn. */
+  /** Gives a turn to the lane that has waited longest of those that wait because the group is full. */
   #freedGroup(key: string): void {
     const group = groupOf(key)
     let isPassedOn = false
@@ -241,7 +241,7 @@ export class FairLanes {
   }
 }
 
-/** Only groups with waiting lanes. Of several with the same load, the one that has waited longest. */
+/** The group with the least work. If several have the same, the one that has waited longest. */
 function leastLoaded(groups: readonly Group[]): Group | undefined {
   let least: Group | undefined
   for (const group of groups) {

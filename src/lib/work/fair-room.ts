@@ -3,21 +3,21 @@ import { groupOf } from './lane-key.ts'
 
 /** A part of a room that is in use. */
 export type Portion = {
-  /** Gives back everything beyond this amount. */
+  /** Gives back everything above this amount. */
   keep(amount: number): void
-  /** Gives back all of it. Only the first call counts. */
+  /** Gives back everything. Only the first call has an effect. */
   release(): void
 }
 
 type RoomRequest = { lane: string; amount: number; begin(portion: Portion | undefined): void }
 
 /**
- * A fixed amount of something that this process has: bytes of memory, threads, slots. Each part is taken for a lane
- * (`lane-key.ts`): for a project, and for an agent or another owner in it.
+ * A fixed amount of something that this process has: bytes of memory, threads, places. Each part is taken for a lane
+ * (`lane-key.ts`), which is a project and an agent or another owner in it.
  *
  * A project can use at most as much as it leaves free: one project alone gets half of the room, and two get a third
  * each. So there is always something left for a project that uses nothing. If too little is left, projects take turns,
- * and lanes within each: those that use least come first, then those whose last turn was longest ago.
+ * and so do the lanes of each: those that use least come first, then those whose last turn was longest ago.
  */
 export class FairRoom {
   readonly #total: number
@@ -36,7 +36,9 @@ export class FairRoom {
     this.#left = total
   }
 
-  /** Takes a part. Undefined if that was not possible within `ms` or before the signal, or if the room was closed. */
+  /**
+   * Takes a part. Undefined if there was no room within `ms` or before the signal aborted, or if the room was closed.
+   */
   async take(
     lane: string,
     amount: number,
@@ -60,7 +62,7 @@ export class FairRoom {
     return portion
   }
 
-  /** Does a piece of work that uses one of the places. */
+  /** Does work that uses one place. */
   async during<T>(lane: string, work: () => Promise<T>): Promise<T> {
     const place = await this.take(lane, 1)
     try {
@@ -70,12 +72,12 @@ export class FairRoom {
     }
   }
 
-  /** Takes a part that is in use already, however much is left. Others wait until it fits again. */
+  /** Adds a part that is already in use, no matter how much room is left. Others wait until there is room again. */
   add(lane: string, amount: number): Portion {
     return this.#give(lane, amount)
   }
 
-  /** Ends all waiting. From now on nothing is given out. */
+  /** Ends all waits. From now on, nothing is given out. */
   close(): void {
     this.#isClosed = true
     const waiting = [...this.#line.values()].flatMap((lanes) => [...lanes.values()].flat())
@@ -83,7 +85,7 @@ export class FairRoom {
     for (const { begin } of waiting) begin(undefined)
   }
 
-  /** A project that uses nothing can have everything that is left. */
+  /** Whether the amount fits. A project that uses nothing can have everything that is left. */
   #fits(lane: string, amount: number): boolean {
     return this.#heldBy(groupOf(lane)) + amount <= this.#left
   }
@@ -125,7 +127,8 @@ export class FairRoom {
     for (const [project, lanes] of this.#leastFirst(this.#line)) {
       const [[, [first]]] = this.#leastFirst(lanes) as [[string, [RoomRequest]]]
       if (this.#fits(first.lane, first.amount)) return first
-      // It uses nothing, so only others can make room for it. What is left is saved until it fits.
+      // This project uses nothing, so only others can make room for it. Whatever is left is saved until its request
+      // fits.
       if (this.#heldBy(project) === 0) return undefined
     }
     return undefined
@@ -141,7 +144,7 @@ export class FairRoom {
     this.#line.set(groupOf(lane), lanes.set(lane, [...(lanes.get(lane) ?? []), waiting]))
   }
 
-  /** Returns false if it is no longer waiting. */
+  /** Returns false if the request is no longer waiting. */
   #leave(waiting: RoomRequest): boolean {
     const { lane } = waiting
     const lanes = this.#line.get(groupOf(lane))
@@ -154,7 +157,7 @@ export class FairRoom {
     return true
   }
 
-  /** After its turn a project goes to the end of the line, and so does the lane in it. */
+  /** Moves a project to the end of the line after its turn, and likewise the lane in it. */
   #moveBack(lane: string): void {
     const project = groupOf(lane)
     const lanes = this.#line.get(project)
@@ -170,7 +173,7 @@ export class FairRoom {
   #giveUp(waiting: RoomRequest): void {
     if (!this.#leave(waiting)) return
     waiting.begin(undefined)
-    // Others may have waited behind it.
+    // Others may have waited behind this request.
     this.#beginNext()
   }
 }

@@ -1,13 +1,13 @@
 import type { Logger } from '../log.ts'
 
-/** How often a continuing outage is logged again, with what it has cost so far. */
+/** How often a continuing outage is logged again, with its cost so far. */
 const AGAIN_MS = 60_000
 
 type Words = { level: 'warn' | 'error'; lost: string; back: string }
 
 /**
- * Something that is temporarily unavailable. Its first failure is logged, and further ones are counted until it is
- * back.
+ * Something that is temporarily unavailable. The first failure is logged, and further ones are counted until it is
+ * available again.
  */
 export class Outage {
   readonly #log: Logger
@@ -42,7 +42,8 @@ export class Outage {
   /** Call this whenever it works. */
   works(): void {
     if (this.#since === undefined) return
-    // The end is good news, whatever the level of the first line: no alert that counts errors goes by it.
+    // The end is always logged as a warning, no matter what level the outage had, so alerts that count errors ignore
+    // it.
     this.#log.warn(this.#cost(), this.#words.back)
     this.#since = undefined
     this.#failures = 0

@@ -1,6 +1,6 @@
 /**
- * What the work comes to, or the error of `late` once `ms` have passed. What came while this process stood still is seen
- * before that, and counts.
+ * Resolves with the work's result, or rejects with the error from `late` after `ms`. If the process was suspended, a
+ * result that arrived in the meantime is handled before the timeout, and counts.
  */
 export function within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {

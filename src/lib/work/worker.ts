@@ -1,29 +1,29 @@
 import { FairLanes, type Full, type Share } from './fair-lanes.ts'
 
-/** The clock can be changed, so it is read again after this time, even if nothing is due before. */
+/** The clock can be changed, so it is read again after this time even if nothing is due earlier. */
 const CLOCK_MS = 1_000
 /** How long a lane rests after its turn failed, or after it was full and nothing of it has ended here. */
 const REST_MS = 1_000
-/** Other nodes announce work, perhaps many times a second. The store is asked about it at most this often. */
+/** Other nodes announce work, perhaps many times a second. The store is asked at most this often. */
 const SURVEY_PAUSE_MS = 100
-/** An announcement may be lost, and a node may die. How often the store is asked without one. */
+/** How often the store is asked without an announcement, because announcements may be lost and nodes may die. */
 const SURVEY_EVERY_MS = 10_000
 
-/** What a turn of a lane has taken, and when it has more: full if it has reached its limit of active work. */
+/** What a lane's turn has taken, and when there is more: full if the lane has reached its limit of active work. */
 export type WorkBatch<Item> = { items: readonly Item[]; next: number | Full | undefined }
 
 type Options<Item, Result> = {
   share: Share
-  /** Stores the results of a lane, and takes up to `places` pieces of its work that are due. */
+  /** Stores a lane's results, and takes up to `places` pieces of its due work. */
   serve(key: string, places: number, results: readonly Result[]): Promise<WorkBatch<Item>>
-  /** Does the work that was taken. It must not reject. A result is handed to the lane's next turn. */
+  /** Does the work that was taken. It must not reject. A result is passed to the lane's next turn. */
   run?(item: Item, key: string): Promise<Result | undefined>
   /** Which lanes have work in the store, and when it is due. */
   survey?(): Promise<readonly { key: string; due_at: number }[]>
-  /** Told of a turn or a survey that failed. The results of that turn are lost. */
+  /** Called when a turn or a survey has failed. The results of that turn are lost. */
   failed(err: unknown): void
   now(): number
-  /** Calls back after this many milliseconds, unless it is cancelled before. */
+  /** Calls back after this many milliseconds, unless it is cancelled earlier. */
   callLater?: CallLater
 }
 
@@ -35,9 +35,9 @@ const byTimeout: CallLater = (callback, ms) => {
 }
 
 /**
- * Does leased work: it takes what is due from the store, fairly by lanes, and sees each piece to its end. Everything
- * that this node does in the background is done by one of these. What it has in memory can be lost at any moment: the
- * store has the work, and says in the statement that takes it how much may be in progress.
+ * Does leased work: takes what is due from the store, fairly by lanes, and follows each piece to its end. All
+ * background work of this node is done by such workers. What a worker has in memory can be lost at any moment: the work
+ * is in the store, and the statement that takes it decides how much may be in progress.
  */
 export class Worker<Item, Result = undefined> {
   readonly #options: Options<Item, Result>
@@ -48,7 +48,7 @@ export class Worker<Item, Result = undefined> {
   #mode: 'open' | 'draining' | 'closed' = 'open'
   #cancelTurns: (() => void) | undefined
   #cancelSurvey: (() => void) | undefined
-  /** `again` says that the survey in progress may have missed what was announced since. */
+  /** `again` means that the survey in progress may have missed later announcements. */
   #survey: 'resting' | 'asking' | 'again' = 'resting'
   #surveyedAt = Number.NEGATIVE_INFINITY
   #soon: NodeJS.Immediate | undefined
@@ -59,32 +59,32 @@ export class Worker<Item, Result = undefined> {
     this.#lanes = new FairLanes(options.share)
   }
 
-  /** The lane has work at this time; without a time, now. */
+  /** Notes that the lane has work at this time, or without a time, now. */
   wake(key: string, due_at = Number.NEGATIVE_INFINITY): void {
     if (this.#mode !== 'open') return
     this.#lanes.wake(key, due_at)
     this.#lookSoon()
   }
 
-  /** Something that counts against the limit of a lane has ended. */
+  /** Notes that something has ended that counts against a lane's limit. */
   freed(key: string): void {
     this.#lanes.freed(key)
     this.#lookSoon()
   }
 
-  /** How a piece of a lane's work went: lanes that fail get less. */
+  /** Notes whether a piece of a lane's work succeeded. Lanes that fail get less. */
   report(key: string, how: 'well' | 'failed'): void {
     this.#lanes.report(key, how)
   }
 
-  /** Asks the store which lanes have work, now or in a moment, and from then on again and again. */
+  /** Asks the store which lanes have work, now or shortly, and repeats that regularly. */
   survey(): void {
     if (this.#mode !== 'open') return
     if (this.#survey !== 'resting') this.#survey = 'again'
     else this.#surveyIn(Math.min(this.#surveyedAt + SURVEY_PAUSE_MS - this.#options.now(), SURVEY_PAUSE_MS))
   }
 
-  /** Takes no more work. Resolves when everything that is in progress has ended and its results are stored. */
+  /** Takes no more work. Resolves when everything in progress has ended and its results are stored. */
   async close(): Promise<void> {
     this.#mode = 'draining'
     this.#lanes.close()

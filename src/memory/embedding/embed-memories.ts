@@ -19,27 +19,32 @@ type Options = {
 const EVERY_MS = 5_000
 const SCANNED = 200
 const MEMORIES_PER_EMBEDDING = 16
-/** Rows can be committed out of order, so a pass also looks at the seqs shortly before the point it has reached. */
+/**
+ * Rows can be committed out of order, so each pass also reads the seqs shortly before the point that it has reached.
+ */
 const OVERLAP = 2_000
 const FULL_PASS_MS = 3_600_000
-/** How long an agent is passed over after a budget refused its memories. Each return reads all memories since. */
+/**
+ * How long an agent is passed over after a budget has refused its memories. When it is tried again, all memories from
+ * that point on are read again.
+ */
 const REFUSED_MS = 60_000
-/** How often a run that continues says how far it is. */
+/** How often a long run logs its progress. */
 const TELL_MS = 10_000
 
 /**
- * Recurring: gives every memory without a vector of the present model one. Missing vectors are found by looking at the
- * memories, so that a crash loses nothing and a new embedder also processes older memories.
+ * A recurring job that embeds every memory that has no vector of the current model. It finds missing vectors by reading
+ * the memories, so nothing is lost in a crash, and a new embedder also processes older memories.
  */
 export function embedMemories(embedder: Embedder, { storage, now, log, pauses, spending }: Options): JobHandler {
   let reached = 0
   let fullPassAt = now()
-  /** Memories that the embedder refused. They are not tried again before the next full pass. */
+  /** Memories that the embedder has refused. They are tried again in the next full pass. */
   let refused = new Set<number>()
-  /** Of each agent that is paused, or has spent what it may, the first memory that was passed over. */
+  /** For each agent that is paused or has reached a budget, the first memory that was passed over. */
   const held = new Map<string, { project_id: string; first: number; until: number }>()
 
-  /** The memories of one agent. Those of several users share a request, so the ledger names no user. */
+  /** Embeds memories of one agent. The memories of several users share a request, so the ledger names no user. */
   const embedOfAgent = async (memories: [Embeddable, ...Embeddable[]], signal: AbortSignal) => {
     const [{ project_id, agent_id, agent_seq }] = memories
     const { paused, release } = await pauses.watch(project_id)
@@ -61,7 +66,7 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
     held.set(agent_id, { project_id, first, until: isRefused ? now() + REFUSED_MS : 0 })
   }
 
-  /** Goes back to what was passed over of agents that continue now. */
+  /** Goes back to the first memory that was passed over, for agents that are no longer paused or refused. */
   const takeUpHeld = async () => {
     for (const [agent_id, { project_id, first, until }] of held) {
       if (until > now() || (await pauses.find(project_id))) continue
@@ -73,7 +78,7 @@ export function embedMemories(embedder: Embedder, { storage, now, log, pauses, s
   const embed = async (batch: Embeddable[], signal: AbortSignal, meter: Meter) => {
     const texts = batch.map(({ content }) => content)
     const vectors = await embedder.embed(texts, signal, meter).catch((error) => {
-      // If the batch has one text, that text is at fault. If it has several, the embedder is.
+      // If the batch has only one text, that text is the problem. Otherwise, it is the embedder.
       if (!(error instanceof TextRefused) || batch.length > 1) throw error
       return []
     })

@@ -16,7 +16,7 @@ const LIMITS = {
   nearest: 100,
 }
 
-/** The cosine to the query, by seq, of the given memories and of the nearest among the scope's newest. */
+/** Returns, by seq, the cosine to the query of the given memories and of the nearest among the scope's newest. */
 export async function findSimilar(
   { db, compare }: Pick<Storage, 'db' | 'compare'>,
   scope: MemoryScope,
@@ -29,7 +29,7 @@ export async function findSimilar(
     .select('memories.seq')
     .where(inMemoryScope(scope))
     .where('memories.superseded_by', 'is', null)
-  // Seqs first: SQLite would sort the rows with their vectors.
+  // The seqs are selected first, because SQLite would otherwise sort the rows together with their vectors.
   const vectorsOf = (memories: typeof inScope) =>
     db
       .selectFrom(memories.as('chosen'))
@@ -50,14 +50,16 @@ export async function findSimilar(
   return cosines
 }
 
-/** A memory can be much longer. No embedder is given more than this. */
+/** An embedder gets at most this many characters of a memory, which can be much longer. */
 const READ_CHARACTERS = 10_000
 const embeddedText = sql<string>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`
 
-/** A memory whose text an embedder is to read. */
+/** A memory whose text will be embedded. */
 export type Embeddable = { seq: number; content: string; project_id: string; agent_id: string; agent_seq: number }
 
-/** Looks at the next memories after `after`. Returns the last seq, and those that have no vector of the model yet. */
+/**
+ * Reads the next memories after `after`. Returns the last seq, and the memories that have no vector of the model yet.
+ */
 export async function listUnembedded(
   db: Database,
   model: string,
@@ -81,12 +83,12 @@ export async function listUnembedded(
     .select(['agents.project_id', 'agents.id as agent_id', 'agents.seq as agent_seq'])
     .orderBy('next.seq')
     .execute()
-  // The memories of a deleted agent are removed soon.
+  // The memories of deleted agents are about to be removed.
   const missing = rows.filter((row): row is Embeddable => row.content !== null && row.agent_id !== null)
   return { last: rows.at(-1)?.seq, missing }
 }
 
-/** Memories whose text was changed after their vectors were made. */
+/** Memories that were changed after they were embedded. */
 export async function listChanged(db: Database, limit: number): Promise<Embeddable[]> {
   return db
     .selectFrom('memory_vectors')
@@ -102,7 +104,7 @@ export async function listChanged(db: Database, limit: number): Promise<Embeddab
     .execute()
 }
 
-/** How many memories have a vector of the model, and how many wait for one. Superseded facts get none. */
+/** How many memories have a vector of the model, and how many wait for one. Superseded facts aren't embedded. */
 export async function countEmbedded(db: Database, model: string): Promise<{ embedded: number; waiting: number }> {
   const [stored, kept, superseded] = await Promise.all([
     db
@@ -125,7 +127,7 @@ export async function countEmbedded(db: Database, model: string): Promise<{ embe
 }
 
 /**
- * Stores vectors. A memory that was removed or changed since its text was read gets none; it is embedded again later.
+ * Stores vectors. A memory that was removed or changed since its text was read gets none, and is embedded again later.
  */
 export async function insertVectors(
   db: Database,
@@ -143,7 +145,7 @@ export async function insertVectors(
           .select(({ val }) => ['seq', val(model).as('model'), val(vector).as('vector')])
           .where('seq', '=', seq)
           .where(embeddedText, '=', content)
-          // Waits for a transaction that is changing the memory at this moment.
+          // Waits for a transaction that is changing the memory right now.
           .$if(engineOf(db) === 'postgres', (memory) => memory.forShare()),
       )
       .onConflict((known) => known.column('memory_seq').doUpdateSet({ model, vector }))

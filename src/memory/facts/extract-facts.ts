@@ -17,7 +17,7 @@ import {
 
 const EVERY_MS = 60_000
 const IDLE_MS = 10 * 60_000
-/** Sessions without a new turn for longer than this are not searched for facts any more. */
+/** Sessions without a new turn for longer than this are no longer searched for facts. */
 const LOOK_BACK_MS = 7 * 24 * 3_600_000
 const TURNS_AT_ONCE = 60
 const ENOUGH_TURNS = 40
@@ -27,9 +27,9 @@ const SESSIONS_AT_ONCE = 20
 type FactJobParts = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId' | 'pauses'>
 
 /**
- * Recurring. When a conversation has been silent for a while, or has become long, its agent's own model extracts
- * lasting facts. It does so for agents with `memory.facts: model` in their definition. The progress is stored together
- * with the facts, so that a crash repeats nothing.
+ * A recurring job. When a conversation has been idle for a while or has become long, its agent's own model extracts
+ * lasting facts. This is done for agents whose definition has `memory.facts: model`. The progress is stored together
+ * with the facts, so a crash repeats nothing.
  */
 export function extractFacts(parts: FactJobParts): JobHandler {
   const { storage, now } = parts
@@ -47,7 +47,7 @@ export function extractFacts(parts: FactJobParts): JobHandler {
   })
 }
 
-/** Returns why it failed, or undefined. */
+/** Extracts facts from a session. Returns why that failed, or undefined. */
 async function extract(
   parts: FactJobParts,
   agent: ModelAgent,
@@ -79,14 +79,14 @@ async function extract(
   const asked = { purpose: 'facts' as const, user_id, instructions: INSTRUCTIONS, message: factMessage(turns, known) }
   const outcome = await askOwnModel(parts, agent, asked, signal)
   if (outcome.status === 'failed') return outcome.message
-  // What a stop of the service or a pause has cut off is started over.
+  // Work that a pause or the service's stop has interrupted is done again later.
   if (outcome.status !== 'completed') return undefined
   const facts = readFacts(outcome.response, turns, known)
   if (!facts) return 'the model did not answer with facts'
   try {
     await write(facts)
   } catch (error) {
-    // The next run reads what is left.
+    // The next run reads the remaining memories.
     if (error instanceof OutdatedFactsError) return undefined
     throw error
   }

@@ -25,7 +25,7 @@ const Answer = z.object({
     .max(MAX_FACTS),
 })
 
-/** A fact, the ids of the memories it was found in, and the ids of the facts that it replaces. */
+/** A fact, the IDs of the memories in which it was found, and the IDs of the facts that it replaces. */
 export type ExtractedFact = { content: string; sources: string[]; supersedes: string[] }
 
 export function factMessage(turns: readonly Memory[], known: readonly Memory[]): string {
@@ -42,7 +42,7 @@ export function factMessage(turns: readonly Memory[], known: readonly Memory[]):
   return `<known>\n${facts.join('\n')}\n</known>\n\n<turns>\n${said.join('\n')}\n</turns>`
 }
 
-/** Returns undefined when the model's answer has another form. Ids that the model made up are left out. */
+/** Returns undefined if the model's answer has another form. IDs that the model made up are left out. */
 export function readFacts(
   answer: string,
   turns: readonly Memory[],

@@ -6,21 +6,24 @@ import { findMemories } from '../search/find-memories.ts'
 import * as memories from '../store.ts'
 import type { ExtractedFact } from './fact-prompt.ts'
 
-/** A conversation with a user, or without one. A missing user or session is the empty text. */
+/** A conversation with a user or without one. A missing user or session is an empty text. */
 export type Session = { agent_seq: number; user_id: string; session_id: string; facts_through: number }
 
 type Due = {
-  /** Sessions with no turn after this time are left out: they were processed, or came from elsewhere. */
+  /**
+   * Sessions with no turn after this time are left out. They were processed already, or their turns came from
+   * elsewhere.
+   */
   since: number
   /** Sessions with no turn after this time are due. */
   idle: number
-  /** Sessions with this number of new turns are due, even while the conversation continues. */
+  /** Sessions with at least this number of new turns are due even while the conversation continues. */
   turns: number
   now: number
   limit: number
 }
 
-/** Conversations that have turns which were not searched for facts yet. Those that failed before come last. */
+/** Conversations with turns that were not searched for facts yet. Those that failed before come last. */
 export async function listDue(
   db: Database,
   agent_seq: number,
@@ -54,14 +57,14 @@ const scopeOf = ({ agent_seq, user_id, session_id }: Session) => ({
   session_id: session_id === '' ? null : session_id,
 })
 
-/** The turns among the next memories, oldest first, and the last seq of these memories. */
+/** The turns among the next memories, oldest first, and the last seq of all of these memories. */
 export async function listNewTurns(db: Database, session: Session, limit: number) {
   const next = await memories.listAfter(db, scopeOf(session), session.facts_through, limit)
   const turns = next.flatMap(({ memory }) => (memory.kind === 'turn' ? memory : []))
   return { turns, through: next.at(-1)?.seq ?? session.facts_through }
 }
 
-/** The newest facts that are not superseded, of the user. Without a user, only those of the session. */
+/** The user's newest facts that are not superseded. Without a user, only the session's. */
 export async function listKnown(db: Database, session: Session, limit: number): Promise<Memory[]> {
   const scope = scopeOfRun(scopeOf(session))
   if (!scope) return []
@@ -70,7 +73,7 @@ export async function listKnown(db: Database, session: Session, limit: number): 
   return items.filter(({ superseded_by }) => superseded_by === null)
 }
 
-/** It changes when memories of the user are removed or changed. Without a user, it is about the session alone. */
+/** A value that changes when the user's memories are removed or changed. Without a user, it covers only the session. */
 export async function generationOf(db: Database, { agent_seq, user_id, session_id }: Session) {
   const hasUser = user_id !== ''
   const scope = await db
@@ -84,15 +87,15 @@ export async function generationOf(db: Database, { agent_seq, user_id, session_i
   return scope?.generation
 }
 
-/** What the model was shown has been removed or changed meanwhile. */
+/** Memories that the model was shown have been removed or changed in the meantime. */
 export class OutdatedFactsError extends Error {}
 
 type Extraction = {
   facts: ExtractedFact[]
-  /** The turns that the facts are from. */
+  /** The turns in which the facts were found. */
   turns: readonly Memory[]
   through: number
-  /** Of the memories that the model was shown. */
+  /** The generation of the memories that the model was shown. */
   generation: string | undefined
   model: string
   time: number
@@ -100,8 +103,9 @@ type Extraction = {
 }
 
 /**
- * Stores the facts, what they supersede, and the progress in the session, together. What was removed while the model
- * read must not come back as a fact: then it throws, and the transaction writes nothing.
+ * Stores the facts, marks the facts that they supersede, and records the progress in the session, all together.
+ * Something that was removed while the model was reading must not come back as a fact. In that case this throws, and
+ * the transaction writes nothing.
  */
 export async function writeFacts(db: Database, session: Session, written: Extraction) {
   const { facts, turns, through, generation, model, time, newId } = written
@@ -122,7 +126,7 @@ export async function writeFacts(db: Database, session: Session, written: Extrac
       session.agent_seq,
       items.map(({ agent_seq: _seq, ...item }) => item),
     )
-    // The new facts are counted, so the counts are locked: no request removes memories before the transaction ends.
+    // Inserting the facts has locked the counts, so no request can remove memories before the transaction ends.
     if ((await generationOf(db, session)) !== generation) throw new OutdatedFactsError()
   }
   for (const [i, { supersedes }] of facts.entries()) {
@@ -141,7 +145,7 @@ export async function writeFacts(db: Database, session: Session, written: Extrac
 
 const writtenBy = ({ version, deployment_id }: Partial<Memory> = {}) => ({ version, deployment_id })
 
-/** Facts that were replaced by these, which are gone, are current again. */
+/** Makes facts current again that were superseded by the given facts, which have been removed. */
 export async function restoreSuperseded(db: Database, agent_seq: number, gone: readonly string[]): Promise<void> {
   if (gone.length === 0) return
   const replaced = await db
@@ -158,7 +162,7 @@ export async function restoreSuperseded(db: Database, agent_seq: number, gone: r
   }
 }
 
-/** A fact that was deleted meanwhile stays deleted. */
+/** Marks a fact as superseded. A fact that was deleted in the meantime stays deleted. */
 async function supersede(
   db: Database,
   agent_seq: number,

@@ -4,7 +4,10 @@ import { type Database, engineOf } from '../../storage/database.ts'
 import type { Collection } from '../ranking/postings.ts'
 import { COUNTED, type FullText, scopeWords } from './full-text.ts'
 
-/** SQLite has a separate table, `memory_index`. Its rows are written and removed together with those of `memories`. */
+/**
+ * On SQLite, the index is a separate table, `memory_index`. Its rows are written and removed together with the
+ * memories.
+ */
 export const fts5: FullText = {
   having(scope, terms) {
     const count = (collection: Collection) => sql`(select count(*) from (
@@ -22,12 +25,12 @@ export const fts5: FullText = {
   },
 }
 
-/** Inside quotes no word is an operator. */
+/** Quotes a word, because no word inside quotes is an operator. */
 function quote(word: string): string {
   return `"${word}"`
 }
 
-/** Words in the index have only letters and digits, so an id is written in hex. */
+/** The words that select a scope. Words in the index contain only letters and digits, so IDs are written in hex. */
 function inScope(collection: Collection, scope: MemoryScope): string {
   const words = scopeWords(collection, scope, (id) => Buffer.from(id).toString('hex'))
   return `(${words.map(quote).join(' AND ')})`
@@ -39,21 +42,21 @@ const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
 })
 const INDEXED_TEXT = sql.raw(`terms || ${SCOPE_WORDS.join(' || ')}`)
 
-/** One commit indexes about this number of terms, and the writer serves other requests between two commits. */
+/** One commit indexes about this many terms, and the writer serves other requests between two commits. */
 const TERMS_PER_STATEMENT = 5_000
 const MEMORIES_PER_STATEMENT = 1_000
 
-/** The memories after this seq are not in the index yet. */
+/** Memories after this seq aren't in the index yet. */
 const INDEXED = sql`(select coalesce(max(id), 0) from memory_index_docsize)`
 
 /**
- * Must come before every question to the index. A write does not index its memories: for a few rows at a time that
- * takes longer than the rest of the write, and most scopes are searched in memory. PostgreSQL needs nothing: its
- * vectors are a generated column.
+ * Indexes the memories that aren't indexed yet. Call this before every query of the index. Writes don't index their
+ * memories, because for a few rows that takes longer than the rest of the write, and most scopes are searched in
+ * memory. PostgreSQL doesn't need this, because its vectors are a generated column.
  */
 export async function indexWaiting(db: Database): Promise<void> {
   if (engineOf(db) === 'postgres') return
-  // What is written from now on need not be found, so a search ends while others continue writing.
+  // Memories that are written from now on needn't be found, so the search ends even while others keep writing.
   const { rows } = await sql<{ seq: number | null }>`select max(seq) as seq from memories`.execute(db)
   const newest = rows[0]?.seq ?? 0
   while (await isWaiting(db, newest)) {
@@ -65,14 +68,14 @@ export async function indexWaiting(db: Database): Promise<void> {
   }
 }
 
-/** A memory that was removed before it was indexed is not waited for. */
+/** Whether any memory up to this one isn't indexed yet. Removed memories don't count. */
 async function isWaiting(db: Database, newest: number): Promise<boolean> {
   const { rows } = await sql<{ waiting: number }>`
     select exists (select 1 from memories where seq > ${INDEXED} and seq <= ${newest}) as waiting`.execute(db)
   return rows[0]?.waiting === 1
 }
 
-/** Must follow a change of the terms of memories, in the same transaction. */
+/** Indexes memories again. Call this after changing their terms, in the same transaction. */
 export async function indexAnew(db: Database, seqs: number[]): Promise<void> {
   if (engineOf(db) === 'postgres') return
   const { rows } = await sql<{ seq: number }>`select ${INDEXED} as seq`.execute(db)
@@ -82,7 +85,7 @@ export async function indexAnew(db: Database, seqs: number[]): Promise<void> {
     where seq in (select value from json_each(${JSON.stringify(seqs)})) and seq <= ${rows[0]?.seq ?? 0}`.execute(db)
 }
 
-/** Must come before the removal of memories. */
+/** Removes memories from the index. Call this before removing the memories. */
 export async function removeFromIndex(db: Database, seqs: number[]): Promise<void> {
   if (engineOf(db) === 'postgres') return
   await sql`delete from memory_index where rowid in (select value from json_each(${JSON.stringify(seqs)}))`.execute(db)

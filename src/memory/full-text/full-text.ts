@@ -3,22 +3,22 @@ import type { MemoryScope } from '../../operation/recall.ts'
 import type { Collection } from '../ranking/postings.ts'
 import type { Clauses } from '../ranking/tiers.ts'
 
-/** Counting stops here. A word in more memories than this is common, and the exact number does not matter. */
+/** Counting stops here. A word in more memories than this is common, and its exact number doesn't matter. */
 export const COUNTED = 10_000
 
 export type TermCount = { term: string; turns: number; notes: number }
 
 /** The queries on the full-text index of one engine. */
 export type FullText = {
-  /** In how many memories of the scope each term occurs. */
+  /** Counts the memories of the scope in which each term occurs. */
   having(scope: MemoryScope, terms: string[]): RawBuilder<TermCount>
   /** The newest memories of the scope that match, as a table with a column `seq`. */
   fitting(scope: MemoryScope, clauses: Clauses, limit: number): RawBuilder<{ seq: number }>
 }
 
 /**
- * The words that a memory of the scope has in the index, all of them. No text contains such words. They let the index
- * find the memories of a scope without looking at others.
+ * The words with which the index marks a memory's scope; a memory has all of them. No text contains such words. They
+ * let the index find the memories of a scope without reading others.
  */
 export function scopeWords(
   collection: Collection,

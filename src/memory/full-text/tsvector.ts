@@ -16,13 +16,16 @@ export const tsvector: FullText = {
   fitting(scope, clauses, limit) {
     const words = clauses.map((terms) => `(${terms.map(quote).join(' & ')})`).join(' | ')
     const query = `(${inScope('turn', scope)} | ${inScope('note', scope)}) & (${words})`
-    // `offset 0` keeps PostgreSQL from scanning all memories from the newest on for some that match.
+    // `offset 0` stops PostgreSQL from scanning all memories, newest first, for some that match.
     return sql`(select seq from (select seq from memories where lexemes @@ ${query}::tsquery offset 0) as found
       order by seq desc limit ${limit})`
   },
 }
 
-/** Inside quotes no word is an operator. Terms have only letters and digits, so only an id can need escaping. */
+/**
+ * Quotes a word, because no word inside quotes is an operator. Terms contain only letters and digits, so only IDs may
+ * need escaping.
+ */
 function quote(word: string): string {
   return `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }

@@ -1,11 +1,11 @@
 import { cardinal, ordinal, type TimeWord, timeWord, type Unit } from './time-words.ts'
 
-/** A period of time in UTC: epoch milliseconds, with `from` included and `to` excluded. */
+/** A period of time in UTC, in epoch milliseconds. It includes `from` and excludes `to`. */
 export type Window = { from: number; to: number }
 
 /**
- * The words, and the time at which they are read. If a date could be in the past or the future, `future` allows the
- * future one.
+ * The words, and the time relative to which they are read. If `future` is set, a date that could be in the past or the
+ * future may be the future one.
  */
 type DateContext = { stems: readonly string[]; now: number; future: boolean }
 
@@ -13,7 +13,7 @@ const DAY = 86_400_000
 
 /**
  * The time that a query asks about: `yesterday`, `on Tuesday`, `last week`, `in May`, `on 9 May 2025`, `three days
- * ago`. If several times are possible, it is the latest that has begun. `stems` are all words of the query.
+ * ago`. If several times are possible, it is the latest one that has begun. `stems` are all words of the query.
  */
 export function timeAsked(stems: readonly string[], now: number): Window | undefined {
   const reading = { stems, now, future: false }
@@ -21,14 +21,15 @@ export function timeAsked(stems: readonly string[], now: number): Window | undef
 }
 
 /**
- * The time that a turn mentions, relative to when it was said. `terms` have no stop words, so only times that are clear
- * without them count: a date, `yesterday`, `next week`; but not `in May`, because `may` is also a verb.
+ * The time that a turn mentions, relative to when it was said. `terms` contain no stop words, so only times that are
+ * clear without them are recognized: a date, `yesterday` or `next week`, but not `in May`, because `may` is also a
+ * verb.
  */
 export function timeMentioned(terms: readonly string[], said: number): Window | undefined {
   return firstOf({ stems: terms, now: said, future: true }, [dateAt, agoAt, relativeAt, dayAt, clearMonthAt])
 }
 
-/** Whether a text speaks of time at all. */
+/** Whether a text mentions any time. */
 export function hasTimeWord(terms: readonly string[]): boolean {
   return terms.some((term, at) => {
     const word = timeWord(terms, at)
@@ -38,12 +39,12 @@ export function hasTimeWord(terms: readonly string[]): boolean {
 
 const SPEAKS_OF_TIME: ReadonlySet<TimeWord['is']> = new Set(['day', 'span', 'month', 'weekday', 'unit', 'ago'])
 const YEAR = /^(?:19|20)\d\d$/
-/** A year such as `2026`, or what follows the number in `5月に`. */
+/** Matches a year such as `2026`, or what follows the number in `5月に`. */
 const YEAR_OR_MONTH = /^(?:(?:19|20)\d\d$|[月월])/
 
 type Rule = (reading: DateContext, at: number) => Window | undefined
 
-/** Rules are tried one after the other, each from the first word to the last. */
+/** Tries the rules one after the other, each from the first word to the last. */
 function firstOf(reading: DateContext, rules: Rule[]): Window | undefined {
   if (!hasTimeWord(reading.stems)) return undefined
   for (const rule of rules) {
@@ -76,7 +77,7 @@ function dateAt({ stems, now, future }: DateContext, at: number): Window | undef
   )
 }
 
-/** The day of a month; `twenty-third` is two words. */
+/** The day of a month. `twenty-third` is two words. */
 function dayNumber(stems: readonly string[], at: number): number | undefined {
   const number = ordinal(stems[at])
   if (number === undefined || number > 31) return undefined
@@ -91,12 +92,12 @@ function agoAt({ stems, now }: DateContext, at: number): Window | undefined {
   if (unit?.is !== 'unit' || count === undefined) return undefined
   const isEarlier = timeWord(stems, at - 2)?.is === 'earlier' || (stems[at - 3] === 'y' && stems[at - 2] === 'a')
   if (timeWord(stems, at + 1)?.is !== 'ago' && !isEarlier) return undefined
-  // People rarely mean the exact day when they count weeks.
+  // People who count in weeks rarely mean the exact day.
   if (unit.unit === 'week') return days(startOfDay(now) - (7 * count + 3) * DAY, 7)
   return span(unit.unit, -count, now)
 }
 
-/** `last week`, `this month`, `next Friday`, `last May`; in other languages also the other way round. */
+/** `last week`, `this month`, `next Friday`, `last May`. In other languages, the words may be in the opposite order. */
 function relativeAt({ stems, now }: DateContext, at: number): Window | undefined {
   const word = timeWord(stems, at)
   if (!word) return undefined
@@ -138,7 +139,7 @@ function monthAt({ stems, now }: DateContext, at: number): Window | undefined {
 /** Months whose names are also other words or names: may, to march, maïs, Jan. */
 const UNCLEAR_MONTHS = new Set(['may', 'march', 'mar', 'mai', 'jan', 'sep', 'dec'])
 
-/** `June`: that of the year in which it is nearest. */
+/** `June`: the nearest one. */
 function clearMonthAt({ stems, now, future }: DateContext, at: number): Window | undefined {
   const word = timeWord(stems, at)
   if (word?.is !== 'month' || UNCLEAR_MONTHS.has(stems[at] as string)) return undefined
@@ -160,7 +161,7 @@ function weekdayAt({ stems, now }: DateContext, at: number): Window | undefined 
   return word?.is === 'weekday' ? days(latestWeekday(word.number, now, 0), 1) : undefined
 }
 
-/** The day, week, month … that is `offset` of them after the present one. */
+/** The day, week, month … `offset` units after the current one. */
 function span(unit: Unit, offset: number, now: number): Window {
   const today = startOfDay(now)
   const date = new Date(now)
@@ -172,7 +173,7 @@ function span(unit: Unit, offset: number, now: number): Window {
   return months(date.getUTCFullYear() + offset, 0, 12)
 }
 
-/** The latest such day. It may be today, unless the query asks for the last or the next one. */
+/** The latest such weekday. It may be today, unless the query asks for the last or the next one. */
 function latestWeekday(number: number, now: number, offset: number): number {
   const since = (new Date(now).getUTCDay() - number + 7) % 7
   const latest = startOfDay(now) - (since === 0 && offset < 0 ? 7 : since) * DAY
@@ -188,7 +189,7 @@ function latestMonth(number: number, now: number, offset: number): Window {
   return months(isPresent && offset < 0 ? year - 1 : year, number, 1)
 }
 
-/** The same day of this year or the last. Where the future may be meant, it is the day of the nearest year. */
+/** The same day in this year or the last. If the future may be meant, the nearest one. */
 function nearest(inYear: (year: number) => number, now: number, future: boolean): number {
   const year = new Date(now).getUTCFullYear()
   if (!future) return inYear(year) <= now ? inYear(year) : inYear(year - 1)

@@ -1,4 +1,4 @@
-/** Words that do not say what a text is about. */
+/** Words that don't say what a text is about. */
 export const STOP_WORDS = wordsIn(`
   a about above after again all also am an and any are as at be because been before being below between both but by ca
   can cannot could did do does doing dont down during each few for from further had has have having he her here hers
@@ -7,22 +7,22 @@ export const STOP_WORDS = wordsIn(`
   theirs them themselves then there these they this those through to too under until up us very was we well were what when
   where which while who whom why will with wo would yes you your yours yourself yourselves`)
 
-/** Words that show that a query is English: other languages hardly use them. */
+/** Words that show that a query is in English, because other languages hardly use them. */
 export const ENGLISH_WORDS = wordsIn('what which when where why who how did does is are the my of')
 
-/** Words of English questions that are not in the answers. They count only if a query has no others. */
+/** Words of English questions that don't occur in the answers. They are used only if a query has no other words. */
 export const ASKING_WORDS = wordsIn(
   'many much kind type sort mention mentioned describe described likely ever different specific',
 )
 
-/** Beside a time, these words only ask what was said then. */
+/** Next to a time, these words only ask what was said then. */
 export const TELLING_WORDS = wordsIn(
   'say said tell told talk talked speak spoke discuss discussed mention mentioned happen happened write wrote news',
 )
 
 /**
- * Irregular forms by their base, so that a question finds its answer: `Where did she go?`, `She went home.` Forms that
- * are usually another word are left out: a bit, a rose, a shot.
+ * Irregular forms by their base form, so a question matches its answer: `Where did she go?`, `She went home.` Forms
+ * that are usually a different word are left out: a bit, a rose, a shot.
  */
 const IRREGULAR = `
   arise arose arisen; awake awoke awoken; beat beaten; become became; begin began begun; bend bent; bind bound;
@@ -44,7 +44,7 @@ const IRREGULAR = `
   calf calves; child children; foot feet; goose geese; half halves; knife knives; loaf loaves; man men; mouse mice;
   person people; shelf shelves; thief thieves; tooth teeth; wife wives; wolf wolves; woman women`
 
-/** The base of each irregular form. */
+/** The base form of each irregular form. */
 export const BASES: ReadonlyMap<string, string> = new Map(
   IRREGULAR.split(';').flatMap((group) => {
     const [base = '', ...forms] = group.trim().split(/\s+/)

@@ -6,30 +6,32 @@ import { timeWord } from './time-words.ts'
 
 /** What a query asks for. */
 export type Question = {
-  /** Each term once. */
+  /** The terms, without repetitions. */
   terms: string[]
-  /** The time that is asked about. */
+  /** The time that the query asks about. */
   window: Window | undefined
-  /** The answer is a time. */
+  /** Whether the answer is a time. */
   asksWhen: boolean
-  /** The role that is likely to have said it. */
+  /** Whether the user or the assistant is likely to have said it. */
   saidBy: 'user' | 'assistant' | undefined
-  /** Terms that may also stand inside a compound, as in German, Dutch or Finnish. English writes such words apart. */
+  /**
+   * Terms that may also be part of a compound, as in German, Dutch or Finnish. English writes such words separately.
+   */
   parts: string[]
 }
 
-/** `What did I …` and `What is my …` ask for what the user said, `What did you …` for what the assistant said. */
+/** `What did I …` and `What is my …` ask what the user said, `What did you …` asks what the assistant said. */
 const ME = new Set(
   wordsOf(`i my me mine we our us ich mein meine meinen meinem meiner mich mir wir uns unser unsere je mon ma mes nous notre
     mi mis nosotros nuestro nuestra я мой моя мою мне мы наш наша нашу`),
 )
 const YOU = new Set(wordsOf('you your du dir dich dein deine tu vous votre te ты тебя тебе'))
 
-/** Further terms are left out: a message may have thousands. */
+/** Further terms are left out, because a message may contain thousands. */
 const MAX_TERMS = 48
-/** A question is short. Of a longer message only the terms are used. */
+/** A question is short. If a message is longer than this, only its terms are used. */
 const MAX_WORDS = 64
-/** A short word stands in many words by chance. */
+/** Shorter words are part of many words by chance. */
 const SHORTEST_PART = 5
 const MAX_PARTS = 8
 
@@ -47,7 +49,7 @@ export function questionOf(text: string, now: number): Question {
   const ignored = ignoredTerms(words, stems, window !== undefined)
   const others = [...terms].filter((term) => !ignored.has(term))
   return {
-    // With a time, no other term is needed.
+    // If the query asks about a time, it needs no other terms.
     terms: (others.length > 0 || window ? others : [...terms]).slice(0, MAX_TERMS),
     window,
     asksWhen: ASKS_WHEN.test(words.slice(0, 4).join(' ')),
@@ -56,26 +58,26 @@ export function questionOf(text: string, now: number): Question {
   }
 }
 
-/** `is` and `of` are words of other languages too. */
+/** Ignores short words, because `is` and `of` are also words of other languages. */
 function isSurelyEnglish(words: string[]): boolean {
   return words.some((word) => word.length > 2 && ENGLISH_WORDS.has(word))
 }
 
-/** The first such word decides: `What did I tell you?` */
+/** The first pronoun decides: `What did I tell you?` */
 function saidBy(words: string[]): Question['saidBy'] {
   const first = words.find((word) => ME.has(word) || YOU.has(word))
   if (first === undefined) return undefined
   return ME.has(first) ? 'user' : 'assistant'
 }
 
-/** The terms that must be counted in a scope: those of the question, and the same terms as names of speakers. */
+/** The terms that must be counted in a scope: the question's terms, and the same terms as names of speakers. */
 export function countedTerms({ terms }: Question): string[] {
   return [...terms, ...terms.map((term) => SPEAKER_MARK + term)]
 }
 
 /**
- * Terms that say how something is asked, not what. With a time, they include words such as `last week`; a month or a
- * weekday may also stand in the memory, so it stays.
+ * Terms that say how something is asked, not what. If the query asks about a time, they include words such as `last
+ * week`. A month or a weekday is kept, because the memory may contain it too.
  */
 function ignoredTerms(words: string[], stems: string[], hasWindow: boolean): Set<string> {
   const isEnglish = words.some((word) => ENGLISH_WORDS.has(word))

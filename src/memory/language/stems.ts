@@ -3,15 +3,15 @@ import { BASES } from './english.ts'
 const MAX_TERM_LENGTH = 40
 
 const ASCII_WORD = /[a-z0-9]+/g
-/** Scripts without spaces come as whole runs. They are cut into pairs of characters. */
+/** Matches words. Scripts without spaces give whole runs, which are later cut into pairs of characters. */
 const WORD_OR_RUN =
   /(?<run>[[\p{L}\p{N}\p{M}]&&[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]]+)|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]]+/gv
 const APOSTROPHE = /['’]/
-/** Endings after an apostrophe are removed: `don't`, `I'll`, `Anna's`. */
+/** Matches endings with an apostrophe, which are removed: `don't`, `I'll`, `Anna's`. */
 const CONTRACTION = /(?:n['’]t|['’](?:s|ll|d|re|ve|m))(?![a-z])/g
 const ASCII = /^[\0-\x7f]*$/
 
-/** The stems of the words of a text: lower case, without accents and without English endings. */
+/** The stems of a text's words, in lower case, without accents and without English endings. */
 export function stemsOf(text: string): string[] {
   return wordsOf(text).map(stemOf)
 }
@@ -25,7 +25,7 @@ export function wordsOf(text: string): string[] {
   const lower = text.toLowerCase()
   const plain = APOSTROPHE.test(lower) ? lower.replaceAll(CONTRACTION, '').replaceAll(/['’]/g, '') : lower
   if (ASCII.test(plain)) return plain.match(ASCII_WORD) ?? []
-  // The text is composed again after the accents are removed, because Hangul must not stay in pieces.
+  // The text is composed again after its accents are removed, because Hangul must not stay decomposed.
   const folded = plain
     .normalize('NFKD')
     .replaceAll(/[\u0300-\u036f]/g, '')
@@ -41,7 +41,9 @@ function pairs(characters: string[]): string[] {
   return characters.slice(1).map((character, i) => `${characters[i]}${character}`)
 }
 
-/** A light stemmer: `hikes`, `hiked` and `hiking` get the same stem. It is fast enough for every message. */
+/**
+ * A light stemmer that gives `hikes`, `hiked` and `hiking` the same stem. It is fast enough to run on every message.
+ */
 function stem(word: string): string {
   if (word.length < 4) return word
   const last = word.charCodeAt(word.length - 1)

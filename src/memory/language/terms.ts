@@ -1,13 +1,13 @@
 import { STOP_WORDS } from './english.ts'
 import { stemOf, wordsOf } from './stems.ts'
 
-/** A memory is found by its first terms only, because an index entry of PostgreSQL has a limit of one megabyte. */
+/** A memory is found only by its first terms, because PostgreSQL limits an index entry to one megabyte. */
 const MAX_TERMS = 4000
 export const MAX_CHARACTERS = 65_536
 
 /**
- * The terms by which a text is indexed and searched, in order and with repetitions: lower case, no accents, no stop
- * words, no English endings. Both engines index exactly these terms, so they find the same.
+ * The terms by which a text is indexed and searched, in order and with repetitions: in lower case, without accents,
+ * stop words and English endings. Both engines index exactly these terms, so both find the same memories.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = []
@@ -19,20 +19,20 @@ export function termsOf(text: string): string[] {
   return terms
 }
 
-/** Marks the terms of a speaker's name, so that they differ from the same words in the text. */
+/** Marks the terms of a speaker's name, so they differ from the same words in the text. */
 export const SPEAKER_MARK = '_by'
 
 /**
- * A speaker at the beginning: `Anna: hello`, `Anna Berg : hello`, `王芳：你好`. In scripts with capitals the name must begin
- * with one.
+ * Matches a speaker at the beginning: `Anna: hello`, `Anna Berg : hello`, `王芳：你好`. In scripts with capital letters, the
+ * name must start with one.
  */
 const SPEAKER =
   /^\s*(?<name>(?:[\p{Lu}\p{Lt}\p{Lo}][\p{L}\p{M}'’.-]*)(?:[ ][\p{Lu}\p{Lt}\p{Lo}][\p{L}\p{M}'’.-]*){0,2})(?:[ ]?:\s|：)/u
 const SPEAKER_CHARACTERS = 60
 
 /**
- * The stored terms of a memory: first the marked terms of its speaker, then all its terms. `length` does not count the
- * speaker.
+ * A memory's stored terms: the marked terms of its speaker, followed by all its terms. `length` doesn't include the
+ * speaker's.
  */
 export type StoredTerms = { terms: string; length: number }
 

@@ -95,7 +95,7 @@ const NUMBERS = [
 const ORDINALS = `first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
   fifteenth sixteenth seventeenth eighteenth nineteenth twentieth`
 
-/** The phrases of two stems, by the first stem and then the second. */
+/** Phrases of two stems: by the first stem, and then by the second. */
 const PHRASES: ReadonlyMap<string, ReadonlyMap<string, TimeWord>> = new Map([
   [stemOf('before'), new Map([[stemOf('yesterday'), day(-2)]])],
   [stemOf('avant'), new Map([[stemOf('hier'), day(-2)]])],
@@ -123,14 +123,17 @@ const CARDINAL_NUMBERS: ReadonlyMap<string, number> = new Map(
 )
 const ORDINAL_NUMBERS: ReadonlyMap<string, number> = new Map(stemsOf(ORDINALS).map((stem, i) => [stem, i + 1]))
 
-/** `hier` means yesterday in French and here in German. It counts only beside one of these words. */
+/**
+ * `hier` means yesterday in French, but here in German. It is read as a time only if the text contains one of these
+ * words.
+ */
 const FRENCH: ReadonlySet<string> = new Set(stemsOf('je tu il elle nous vous le la les que est ai jai'))
 
 function day(offset: number): TimeWord {
   return { is: 'day', offset }
 }
 
-/** What a stem says about time, given the stems around it. */
+/** What a stem says about time, considering the stems around it. */
 export function timeWord(stems: readonly string[], at: number): TimeWord | undefined {
   const stem = stems[at]
   if (stem === undefined) return undefined

@@ -5,7 +5,7 @@ const FILE = new URL('word-vectors.bin', import.meta.url)
 const HEADER_BYTES = 8
 
 /**
- * The meanings of English words as small vectors: words that are used alike have similar vectors.
+ * The meanings of English words as small vectors. Words that are used alike have similar vectors.
  * `scripts/word-vectors.mjs` makes the file: the number of terms, the numbers per vector (32-bit, little-endian), the
  * numbers, then one term per line.
  */
@@ -23,7 +23,7 @@ export class WordVectors {
     this.#positions = new Map(terms.map((term, position) => [term, position]))
   }
 
-  /** They are read once, when they are first needed. */
+  /** Reads the vectors once, when they are first needed. */
   static readonly read = firstFound(() => new WordVectors(readFileSync(FILE)))
 
   /** Adds the vectors of the terms to `sum`. Unknown terms are skipped. */

@@ -4,10 +4,10 @@ import { type Purpose, spenderOf } from '../../operation/spending.ts'
 import { Cancellation } from '../../runtime/deadline.ts'
 import type { RunOutcome } from '../../runtime/run-outcome.ts'
 
-/** What the model is to do, and for the memory of which user. */
+/** What the model has to do, and the user whose memory it is for. */
 type OwnWork = { purpose: Purpose; user_id: string | null; instructions: string; message: string }
 
-/** Asks an agent's own model for work on its memory, with other instructions and without the agent's tools. */
+/** Asks an agent's own model to work on its memory, with other instructions and without the agent's tools. */
 export async function askOwnModel(
   { runtime, spending, newId, now }: Pick<Parts, 'runtime' | 'spending' | 'newId' | 'now'>,
   agent: ModelAgent,

@@ -6,23 +6,26 @@ import type { Conversation } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 
-/** After a failure, how long the model is not asked again about the session. */
+/** How long the model isn't asked about a session again after a failure. */
 const PAUSE_MS = 3_600_000
 
-/** Work on sessions that the agents' own models do. */
+/** Work on sessions that is done by the agents' own models. */
 type SessionWork<Session extends Conversation> = {
   every_ms: number
   wants: (agent: ModelAgent) => boolean
   listDue: (agent: ModelAgent) => Promise<Session[]>
-  /** Returns why it failed, or undefined. */
+  /** Does the work. Returns why it failed, or undefined. */
   work: (agent: ModelAgent, session: Session, signal: AbortSignal) => Promise<string | undefined>
-  /** What the log says of a session whose work failed. */
+  /** What is logged about a session whose work failed. */
   failed: string
-  /** Where the sessions have when that is tried again. `listDue` leaves them out until then. */
+  /** The column that says when the work is tried again after a failure. `listDue` leaves the session out until then. */
   putOff: PutOff
 }
 
-/** Recurring. Does the work for every session of a running agent that is due, one after the other, projects in turn. */
+/**
+ * A recurring job. For every running agent, it does the work for the sessions that are due, one after the other.
+ * Projects take turns.
+ */
 export function sessionJob<Session extends Conversation>(
   { storage, log, now, pauses }: Pick<Parts, 'storage' | 'log' | 'now' | 'pauses'>,
   { every_ms, wants, listDue, work, failed, putOff: column }: SessionWork<Session>,
@@ -59,7 +62,10 @@ export function sessionJob<Session extends Conversation>(
   }
 }
 
-/** Where a session has the time before which its work is not tried again. Lists of due sessions leave it out until then. */
+/**
+ * The columns with the time before which a session's work isn't tried again. Lists of due sessions leave it out until
+ * then.
+ */
 type PutOff = 'facts_after' | 'summary_after'
 
 async function putOff(db: Database, session: Conversation, column: PutOff, until: number): Promise<void> {

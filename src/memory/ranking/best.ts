@@ -3,20 +3,20 @@ import type { Postings } from './postings.ts'
 import { MEANING, type Scorer } from './score.ts'
 import { HALF, WORDS_WEIGHT } from './weights.ts'
 
-/** From this cosine of an embedder on, a memory counts as found by its meaning. Below it, most texts are similar. */
+/** From this cosine on, a memory counts as found by its meaning. Below it, most texts are similar. */
 const ALIKE = 0.3
 
 export type BestOptions = {
-  /** How many are wanted. */
+  /** How many memories to return. */
   top: number
   min_score?: number
-  /** The cosine to the query by seq, if an embedder is used. */
+  /** The embedder's cosine to the query by seq, if there is an embedder. */
   similarity?: ReadonlyMap<number, number> | undefined
 }
 
 /**
- * The best of the scored and the similar memories, best first. Of equal ones the newer comes first. Scores are above 0
- * and at most 1. `total` counts all that score at least `min_score`.
+ * The best of the scored and the similar memories, best first. If two are equal, the newer one comes first. Scores are
+ * above 0 and at most 1. `total` counts all memories that score at least `min_score`.
  */
 export function bestOf(
   { seqs }: Postings,

@@ -1,4 +1,4 @@
-/** A copy of the values with twice the room. */
+/** A copy of the values with room for twice as many. */
 export function grown<Values extends Float64Array | Int32Array | Uint16Array | Uint8Array | Int8Array>(
   values: Values,
 ): Values {

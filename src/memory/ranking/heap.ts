@@ -2,8 +2,8 @@
 export type RankedItem = { seq: number; score: number; ways: number }
 
 /**
- * Keeps the best `size` of all that are offered, in a heap with the worst of them at its root. The newer of equals is
- * better.
+ * Keeps the best `size` of all offered items, in a heap with the worst of them at its root. If two are equal, the newer
+ * one is better.
  */
 export class Best {
   readonly #size: number
@@ -28,7 +28,7 @@ export class Best {
     this.#sink()
   }
 
-  /** In no particular order. */
+  /** The kept items in no particular order. */
   all(): readonly RankedItem[] {
     return this.#heap
   }

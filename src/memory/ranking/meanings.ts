@@ -3,7 +3,7 @@ import { grown } from './grown.ts'
 import { LEAK_AFTER, LEAK_BEFORE, LEAK_DECAY, REACH } from './weights.ts'
 
 const LARGEST_BYTE = 127
-/** Marks a length that must be computed. */
+/** Marks a length that must still be computed. */
 const UNKNOWN = -1
 
 /** The turns directly before and after each memory, or -1. */
@@ -11,7 +11,7 @@ type Neighbours = { before: Int32Array; after: Int32Array }
 
 /**
  * The meanings of memories, as vectors of bytes. A memory's own vector is the sum of its words' vectors. Its whole
- * vector also has shares of the turns around it, in the same proportions as in the score of words.
+ * vector also contains shares of the turns around it, in the same proportions as in the score for words.
  */
 export class Meanings {
   readonly #words: WordVectors
@@ -20,7 +20,7 @@ export class Meanings {
   /** The value of one unit of a byte in `#own`. */
   #scales = new Float64Array(1)
   #whole: Int8Array
-  /** The lengths of the whole vectors; -1 if a memory is new or has new neighbours. */
+  /** The lengths of the whole vectors. -1 if a memory is new or has new neighbours. */
   #lengths = new Float64Array(1)
   readonly #sum: Float64Array
 
@@ -54,7 +54,10 @@ export class Meanings {
     this.#lengths[memory] = UNKNOWN
   }
 
-  /** Writes the cosine of each memory to the terms into `cosines`. Returns false if the terms have no known meaning. */
+  /**
+   * Writes the cosine between each memory and the terms into `cosines`. Returns false if the terms have no known
+   * meaning.
+   */
   compare(terms: readonly string[], neighbours: Neighbours, cosines: Float64Array): boolean {
     for (let memory = 0; memory < this.#size; memory++) {
       if (this.#lengths[memory] === UNKNOWN) this.#addNeighbours(memory, neighbours)
@@ -72,7 +75,7 @@ export class Meanings {
     return true
   }
 
-  /** Whole numbers take a fifth of the time that floats take. */
+  /** Multiplies whole numbers, which takes a fifth of the time that floats take. */
   #multiply(query: Int8Array, products: Float64Array): void {
     const [whole, dimensions] = [this.#whole, query.length]
     for (let memory = 0, at = 0; memory < this.#size; memory++) {

@@ -4,27 +4,27 @@ import { SPEAKER_MARK } from '../language/terms.ts'
 import type { Collection, Compound, ScopeStatistics, Statistics } from './postings.ts'
 import { COMPOUND_WEIGHT, LEAST_COUNT, SPEAKER_SHARE, SPEAKER_TURNS, TIME_WEIGHT } from './weights.ts'
 
-/** A term of the query and its weight in each collection. A rare term has a larger weight. */
+/** A term of the query and its weight in each collection. Rare terms have larger weights. */
 export type WeighedTerm = { term: string } & Readonly<Record<Collection, number>>
 
-/** The search, with what is known about the scope. */
+/** A search, together with what is known about its scope. */
 export type Plan = {
-  /** The rarest term first. */
+  /** Rarest term first. */
   terms: WeighedTerm[]
-  /** All terms that count, including those that no memory has. */
+  /** All terms that are used, including those that no memory contains. */
   asked: string[]
   /** The marked terms that name speakers. */
   names: string[]
   averages: Readonly<Record<Collection, number>>
-  /** What a memory of that time adds to its score. */
+  /** The time in question, and what a memory from that time adds to its score. */
   time: (Window & { weight: number }) | undefined
   asksWhen: boolean
   saidBy: Question['saidBy']
 }
 
 /**
- * A term that names a speaker says who, not what, and stands mostly in what others said to them. It counts only if the
- * query has no other term.
+ * Plans a search. A term that names a speaker says who and not what, and occurs mostly in what others said to them. So
+ * it is used only if the query has no other term.
  */
 export function planSearch(
   question: Question,
@@ -49,14 +49,14 @@ export function planSearch(
     asked: counted,
     names,
     averages: { turn: averageLength(turn), note: averageLength(note) },
-    // A time is treated like a term that all memories of that time have.
+    // A time is treated like a term that all memories from that time contain.
     time: window && { ...window, weight: TIME_WEIGHT * rarity(said, turn.count + note.count) },
     asksWhen,
     saidBy,
   }
 }
 
-/** A compound is as rare as its part is, alone and in all compounds together. */
+/** The weights of compounds. A compound counts as being as common as its part, alone and in all compounds together. */
 function weighCompounds(
   compounds: readonly Compound[],
   part: string,
@@ -76,7 +76,7 @@ function rarityOf(term: string, { count, having }: Statistics): number {
 }
 
 function rarity(having: number, count: number): number {
-  // The memories with a term may be counted later than all memories, so their number can be larger.
+  // The memories with a term may be counted after all memories were counted, so their number can be larger.
   const all = Math.max(count, LEAST_COUNT, having)
   return Math.log(1 + (all - having + 0.5) / (having + 0.5))
 }

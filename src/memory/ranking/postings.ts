@@ -9,22 +9,22 @@ import { TermLists } from './term-lists.ts'
 import { TimeOrder } from './time-order.ts'
 import { COMPARED, REACH } from './weights.ts'
 
-/** Turns are short and many; notes are written to be found. Each collection has statistics of its own. */
+/** Turns are short and many; notes are written to be found. Each collection has its own statistics. */
 export type Collection = 'turn' | 'note'
 
 /**
- * What BM25 needs to know about a collection: how many memories it has, how many terms these have, and how many
- * memories have each term.
+ * What BM25 needs to know about a collection: how many memories and how many terms it has, and how many memories
+ * contain each term.
  */
 export type Statistics = { count: number; length: number; having: ReadonlyMap<string, number> }
 
 /** `said` is the number of memories from the time that the question asks about. */
 export type ScopeStatistics = Readonly<Record<Collection, Statistics>> & { said: number }
 
-/** A term that has another one as a part, and how many memories have it. */
+/** A term that contains another term, and how many memories have it. */
 export type Compound = { term: string } & Readonly<Record<Collection, number>>
 
-/** The columns of a memory that ranking reads. */
+/** The columns of a memory that the ranking reads. */
 export type PostingRow = {
   seq: number
   kind: string
@@ -42,37 +42,39 @@ const FIRST_SIZE = 16
 const BYTES_BY_MEMORY = 45
 const BYTES_BY_CONVERSATION = 120
 const DAY = 86_400_000
-/** A time is searched in the first terms of a memory only, because people name times in short texts. */
+/**
+ * Times are searched only in this many terms at the beginning of a memory, because people mention times in short texts.
+ */
 const READ_FOR_TIME = 200
 
 /**
- * The memories of one scope, in flat arrays: which memories have a term and how often, how long they are, who said them
- * and what was said next to them. It only grows. Memories should be appended in the order of `seq`.
+ * The memories of one scope in flat arrays: which memories contain a term and how often, how long the memories are, who
+ * said them and what was said next to them. It only grows. Memories should be appended in the order of `seq`.
  */
 export class Postings {
   size = 0
-  /** Indexed by memory, as all arrays here. */
+  /** Indexed by memory, like all arrays here. */
   seqs = new Float64Array(FIRST_SIZE)
   times = new Float64Array(FIRST_SIZE)
   lengths = new Uint16Array(FIRST_SIZE)
   notes = new Uint8Array(FIRST_SIZE)
   speakers = new Int32Array(FIRST_SIZE)
-  /** A number made by `roleNumber`; 0 is none. */
+  /** A number from `roleNumber`. 0 means no role. */
   roles = new Uint8Array(FIRST_SIZE)
-  /** 1 if the memory speaks of time. */
+  /** 1 if the memory mentions any time. */
   timely = new Uint8Array(FIRST_SIZE)
   /**
-   * The time that the memory mentions, in days since 1970, with the first included and the last excluded. Both are 0 if
-   * it mentions none.
+   * The time that the memory mentions, in days since 1970. The first day is included, and the last is excluded. Both
+   * are 0 if it mentions none.
    */
   firstDays = new Int32Array(FIRST_SIZE)
   lastDays = new Int32Array(FIRST_SIZE)
-  /** The turns directly before and after in the session, or -1. */
+  /** The turns directly before and after the memory in the session, or -1. */
   before = new Int32Array(FIRST_SIZE)
   after = new Int32Array(FIRST_SIZE)
 
   readonly terms = new TermLists()
-  /** The meanings of the memories. Undefined when there are too many to compare them one by one. */
+  /** The meanings of the memories. Undefined if there are too many to compare them one by one. */
   meanings: Meanings | undefined
 
   readonly #speakers = new Speakers()
@@ -83,7 +85,7 @@ export class Postings {
 
   readonly #wanted: ReadonlySet<string> | undefined
 
-  /** `words` are used to compare meanings. With `wanted`, other terms are left out. */
+  /** `words` are used to compare meanings. If `wanted` is set, all other terms are left out. */
   constructor(words?: WordVectors, wanted?: ReadonlySet<string>) {
     this.meanings = words && new Meanings(words)
     this.#wanted = wanted
@@ -123,7 +125,7 @@ export class Postings {
     if (collection === 'turn') this.#link(memory, conversationOf(row))
   }
 
-  /** About how much memory this takes. */
+  /** Roughly how many bytes of memory this takes. */
   get bytes(): number {
     const byMemory = this.seqs.length * BYTES_BY_MEMORY
     const byConversation = this.#lastOf.size * BYTES_BY_CONVERSATION
@@ -161,12 +163,12 @@ export class Postings {
     return new Map(parts.map((part) => [part, this.terms.compoundsOf(part).map(having)]))
   }
 
-  /** The memories from `from` until before `to`, latest last. */
+  /** The memories from `from` up to, but not including, `to`. The latest come last. */
   saidBetween(from: number, to: number): Int32Array {
     return this.#order.between(from, to, this.times)
   }
 
-  /** The speakers whose names have most of these marked terms. */
+  /** The speakers whose names contain most of these marked terms. */
   speakersNamed(names: readonly string[]): number[] {
     return this.#speakers.named(names)
   }
@@ -189,8 +191,8 @@ export class Postings {
   }
 
   /**
-   * Turns usually come in the order in which they were said. For a turn that does not, the position is searched from
-   * the end.
+   * Links a turn with its neighbours. Turns usually arrive in the order in which they were said. For one that doesn't,
+   * the position is searched from the end.
    */
   #link(memory: number, conversation: string): void {
     let previous = this.#lastOf.get(conversation) ?? NONE
@@ -232,8 +234,8 @@ function collectionOf(kind: string): Collection {
 }
 
 /**
- * The conversation that a turn shares with its neighbours. Without a session, only a message and its answer belong
- * together: they have the same time.
+ * Identifies the conversation that a turn shares with its neighbours. Without a session, only a message and its answer
+ * belong together, because they have the same time.
  */
 function conversationOf({
   user_id,

@@ -19,37 +19,37 @@ import {
 
 const DAY = 86_400_000
 
-/** Ways in which a memory was found, as bits. */
+/** How a memory was found, as bits. */
 export const WORDS = 1
 export const DATE = 2
 export const MEANING = 4
 
 /**
- * Adds up the scores of the memories of a scope. It keeps its arrays from search to search, so that a search allocates
- * little. A thread needs one scorer for all scopes.
+ * Adds up the scores of a scope's memories. It reuses its arrays in each search, so a search allocates little. A thread
+ * needs only one scorer for all scopes.
  */
 export class Scorer {
-  /** The number of memories with a score, and which these are. */
+  /** The number of memories with a score, and the list of these memories. */
   found = 0
   memories = new Int32Array(0)
   /** Indexed by memory. */
   sums = new Float64Array(0)
   ways = new Uint8Array(0)
 
-  /** For one term: how often it counts for each memory, with the shares from its neighbours. */
+  /** For one term, how often it counts for each memory, including shares from its neighbours. */
   #frequencies = new Float64Array(0)
   #touched = new Int32Array(0)
   #touches = 0
   #cosines = new Float64Array(0)
 
-  /** The memories that are scored if not all are. */
+  /** The memories to score if there are too many to score all. */
   readonly #shortlist = new Shortlist()
   #isShort = false
 
   /**
-   * Computes BM25 for all memories that share a term with the plan. A term counts for the memory that has it and, with
-   * less weight, for the turns around it, because an answer rarely repeats the words of its question. If that takes
-   * more than `visits`, only the memories of a shortlist are scored.
+   * Computes BM25 for all memories that share a term with the plan. A term counts for the memory that contains it and,
+   * with less weight, for the turns around it, because an answer rarely repeats the words of its question. If that
+   * would take more than `visits`, only the memories of a shortlist are scored.
    */
   score(postings: Postings, plan: Plan, visits = Number.POSITIVE_INFINITY): void {
     this.#clear(postings.size)
@@ -70,7 +70,7 @@ export class Scorer {
 
   #clear(size: number): void {
     if (this.sums.length < size) {
-      // A scope grows with every message: larger arrays are not made each time.
+      // A scope grows with every message, so the arrays are made larger than necessary.
       const room = 2 * size
       this.memories = new Int32Array(room)
       this.sums = new Float64Array(room)
@@ -88,7 +88,7 @@ export class Scorer {
     this.found = 0
   }
 
-  /** Returns a function that counts a term for the memory of an occurrence and for the turns around it. */
+  /** Returns a function that counts an occurrence of a term for its memory and for the turns around it. */
   #spreader(postings: Postings, { averages }: Plan, { turn }: WeighedTerm): (occurrence: number) => void {
     const { terms, lengths, notes } = postings
     const share = shareOf(turn)
@@ -135,8 +135,8 @@ export class Scorer {
   }
 
   /**
-   * Adds memories that mean the same in other words. Most texts are a little similar, so a memory without a shared word
-   * needs a higher cosine.
+   * Adds memories that mean the same in other words. Most texts are slightly similar, so a memory that shares no word
+   * with the query needs a higher cosine.
    */
   #addMeaning(size: number, cosines: Float64Array): void {
     for (let memory = 0; memory < size; memory++) {
@@ -147,8 +147,8 @@ export class Scorer {
   }
 
   /**
-   * Adds memories that were said at the time in question, or that mention it. A mention counts only if it was said near
-   * that time, because an index of words cannot find others.
+   * Adds memories that were said at the time in question or that mention it. A mention counts only if it was said near
+   * that time, because an index of words can't find any others.
    */
   #addTime(postings: Postings, { from, to, weight }: NonNullable<Plan['time']>): void {
     const { times, firstDays, lastDays } = postings
@@ -180,13 +180,16 @@ function nearby(postings: Postings, { from, to }: Window): Int32Array {
   return postings.saidBetween(from - MENTION_MARGIN, to + MENTION_MARGIN)
 }
 
-/** The share of a term of this rarity that the turns around it get. Below a certain share they get nothing. */
+/**
+ * The share of a term that the turns around it get, by the term's rarity. If the share would be too small, they get
+ * nothing.
+ */
 function shareOf(rarity: number): number {
   const share = Math.min(1, rarity / LEAKING_RARITY)
   return share < LEAST_LEAK ? 0 : share
 }
 
-/** About how many memories are looked at if all are scored. */
+/** Roughly how many memories are visited if all are scored. */
 function effortOf(postings: Postings, plan: Plan): number {
   const { terms } = postings
   let visits = plan.time ? nearby(postings, plan.time).length : 0

@@ -4,27 +4,27 @@ import type { Plan, WeighedTerm } from './plan.ts'
 import type { Postings } from './postings.ts'
 import { ALIKE, LENGTH_WEIGHT, MEANING_WEIGHT, REACH, SATURATION, TIME_WEIGHT } from './weights.ts'
 
-/** The list has one entry for each VISITS_PER_CHOSEN visits. */
+/** The list has one entry for each of this many visits. */
 const VISITS_PER_CHOSEN = 64
-/** Of each word, however common, at least LEAST_VISITS of the newest memories are looked at. */
+/** For each word, even a common one, at least this many of the newest memories are visited. */
 const LEAST_VISITS = 64
-/** A word of this rarity (idf) gets all its visits. A more common word adds less to a score and gets fewer. */
+/** A word of this rarity (idf) gets all its visits. A more common word adds less to a score, so it gets fewer. */
 const WORTHY_RARITY = 4
 
 type ShortlistOptions = { visits: number; cosines: Float64Array | undefined }
 
 /**
- * The memories of a large scope that are worth a full score: those that are best by their own words, their meaning and
- * their time, and the turns around them. Of very common words only the newest memories are looked at.
+ * The memories of a large scope that are worth a full score: the best ones by their own words, their meaning and their
+ * time, and the turns around them. For very common words, only the newest memories are visited.
  */
 export class Shortlist {
   /** Indexed by memory: 1 if it is on the list. */
   marks = new Uint8Array(0)
   #listed = new Int32Array(0)
   #size = 0
-  /** For each term of the plan: where the memories on the list have it. */
+  /** For each term of the plan, where the memories on the list contain it. */
   readonly #occurrences: number[][] = []
-  /** Indexed by the number of a term: its position in the plan, from 1. */
+  /** For the number of each term, its position in the plan, starting at 1. */
   #planned = new Uint8Array(0)
 
   #sums = new Float64Array(0)
@@ -36,7 +36,7 @@ export class Shortlist {
     return this.#listed.subarray(0, this.#size)
   }
 
-  /** Where the memories on the list have a term of the plan, given by its position. */
+  /** Where the memories on the list contain a term, which is given by its position in the plan. */
   occurrencesOf(term: number): readonly number[] {
     return this.#occurrences[term] ?? []
   }
@@ -73,14 +73,14 @@ export class Shortlist {
     this.#found = 0
   }
 
-  /** Each term gets a share of the visits. What a rare term does not need is left for the more common ones. */
+  /** Each term gets a share of the visits. What a rare term doesn't need is left for the more common ones. */
   #addWords(postings: Postings, plan: Plan, visits: number): void {
     for (const [i, term] of plan.terms.entries()) {
       visits -= this.#addTerm(postings, plan, term, worthOf(term.turn, visits / (plan.terms.length - i)))
     }
   }
 
-  /** Returns how many memories were looked at. */
+  /** Returns how many memories were visited. */
   #addTerm(postings: Postings, { averages }: Plan, weighed: WeighedTerm, visits: number): number {
     const { terms, lengths, notes } = postings
     let used = 0
@@ -104,7 +104,7 @@ export class Shortlist {
     }
   }
 
-  /** Adds the latest memories of that time, and all of that time that were found by their words. */
+  /** Adds the latest memories from that time, and all memories from that time that were found by their words. */
   #addTime(postings: Postings, { from, to, weight }: NonNullable<Plan['time']>, visits: number): void {
     const byWords = this.#found
     for (let i = 0; i < byWords; i++) {
@@ -127,7 +127,8 @@ export class Shortlist {
   }
 
   /**
-   * An old memory was not looked at for the common words. With a rare word it must not lose against new ones for that.
+   * Lists all memories with rare words. Old memories weren't visited for the common words, and must not lose against
+   * new ones because of that.
    */
   #listRare(postings: Postings, { terms: weighed }: Plan, room: number): void {
     const { terms } = postings
@@ -178,7 +179,7 @@ export class Shortlist {
   }
 }
 
-/** How many of `visits` go to what is so rare. */
+/** How many of `visits` a term of this rarity gets. */
 function worthOf(rarity: number, visits: number): number {
   return Math.ceil(Math.max(LEAST_VISITS, visits * Math.min(1, rarity / WORTHY_RARITY)))
 }

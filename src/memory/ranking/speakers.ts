@@ -1,7 +1,7 @@
-/** The speakers, by number. A name is the list of its marked terms. */
+/** The speakers by number. A name is the list of its marked terms. */
 export class Speakers {
   readonly #numbers = new Map<string, number>()
-  /** The speakers who have a term in their name. */
+  /** For each term, the speakers who have it in their name. */
   readonly #bearing = new Map<string, Set<number>>()
 
   numberOf(name: readonly string[]): number {
@@ -18,7 +18,7 @@ export class Speakers {
     return number
   }
 
-  /** The speakers whose names have most of these terms. */
+  /** The speakers whose names contain most of these terms. */
   named(terms: readonly string[]): number[] {
     const counts = new Map<number, number>()
     for (const term of terms) {

@@ -3,28 +3,31 @@ import { grown } from './grown.ts'
 const NONE = -1
 const FIRST_SIZE = 16
 
-/** A shorter word is no compound. */
+/** Shorter words are never treated as compounds. */
 const SHORTEST_COMPOUND = 9
-/** Only the newest of the long words are searched for compounds. */
+/** Only this many of the newest long words are searched for compounds. */
 const SEARCHED_FOR_COMPOUNDS = 20_000
 const MAX_COMPOUNDS = 16
-/** The other part of a compound has at least this number of letters. */
+/** The rest of a compound has at least this many letters. */
 const SHORTEST_REST = 3
-/** An ending after the last part of a compound. The part itself may have lost one: `försäkring` is searched as `forsakr`. */
+/**
+ * The longest ending after the last part of a compound. The part itself may have lost an ending: `försäkring` is
+ * searched as `forsakr`.
+ */
 const LONGEST_ENDING = 5
 
-/** The size of a term, with its entry in a map. */
+/** The bytes that a term takes, including its entry in a map. */
 const BYTES_BY_TERM = 80
 const BYTES_BY_OCCURRENCE = 14
 const BYTES_BY_MEMORY = 4
 
 /**
- * Which memories have a term and how often. Each term has a linked list of occurrences, newest first, in flat arrays.
- * The occurrences of one memory stand next to each other, so that the terms of a memory can be found too.
+ * Which memories contain a term and how often. Each term has a linked list of occurrences, newest first, in flat
+ * arrays. The occurrences of one memory are next to each other, so the terms of a memory can be found too.
  */
 export class TermLists {
   /**
-   * Indexed by occurrence: the memory, the number of the term, how often the memory has it, and the next older
+   * Indexed by occurrence: the memory, the number of the term, how often the memory contains it, and the next older
    * occurrence of the same term, or -1.
    */
   memories = new Int32Array(FIRST_SIZE).fill(NONE)
@@ -32,17 +35,17 @@ export class TermLists {
   frequencies = new Uint16Array(FIRST_SIZE)
   older = new Int32Array(FIRST_SIZE)
   #occurrences = 0
-  /** Indexed by memory: its first occurrence. */
+  /** For each memory, its first occurrence. */
   #first = new Int32Array(FIRST_SIZE)
 
-  /** Indexed by term: its newest occurrence, and how many memories have it. */
+  /** For each term, its newest occurrence and how many memories contain it. */
   #numbers = new Map<string, number>()
   #newest = new Int32Array(FIRST_SIZE)
   #turns = new Int32Array(FIRST_SIZE)
   #notes = new Int32Array(FIRST_SIZE)
   readonly #long: string[] = []
 
-  /** About how much memory this takes. */
+  /** Roughly how many bytes of memory this takes. */
   get bytes(): number {
     const byMemory = this.#first.length * BYTES_BY_MEMORY
     return byMemory + this.#newest.length * BYTES_BY_TERM + this.memories.length * BYTES_BY_OCCURRENCE
@@ -54,7 +57,7 @@ export class TermLists {
     this.#first[memory] = this.#occurrences
   }
 
-  /** Adds a term of the memory that was begun last. */
+  /** Adds a term to the memory for which `begin` was last called. */
   add(term: string, memory: number, isNote: boolean): void {
     const number = this.#number(term)
     const newest = this.#newest[number] as number
@@ -94,7 +97,7 @@ export class TermLists {
     return this.#numbers.size
   }
 
-  /** The first occurrence of a memory. The others follow it, as long as `memories` names this memory. */
+  /** The first occurrence of a memory. Its other occurrences follow, as long as `memories` contains this memory. */
   firstOf(memory: number): number {
     return this.#first[memory] as number
   }
@@ -108,7 +111,7 @@ export class TermLists {
   }
 
   /**
-   * Longer terms that begin or end with this one: `versicherungsnummer` and `haftpflichtversicherungen` for
+   * Longer terms that start or end with this one: `versicherungsnummer` and `haftpflichtversicherungen` for
    * `versicherung`. The shortest come first.
    */
   compoundsOf(part: string): string[] {

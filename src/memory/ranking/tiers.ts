@@ -4,9 +4,9 @@ export type Clauses = string[][]
 const PAIRED_TERMS = 8
 
 /**
- * What to ask an index for, in this order, until `cap` memories are found. Rare terms decide the top of a ranking, so
- * they come first and completely. Memories that have only common terms fill the remaining room: first those with two of
- * them, then those with one.
+ * The queries to send to an index, in this order, until `cap` memories are found. Rare terms decide the top of a
+ * ranking, so they come first and without a limit. Memories that contain only common terms fill the remaining room:
+ * first those with two such terms, then those with one.
  */
 export function tiersOf(having: ReadonlyMap<string, number>, cap: number): Clauses[] {
   const byRarity = [...having].filter(([, n]) => n > 0).toSorted(([a, n], [b, m]) => n - m || (a < b ? -1 : 1))

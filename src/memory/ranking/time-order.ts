@@ -2,11 +2,11 @@ import { grown } from './grown.ts'
 
 const FIRST_SIZE = 16
 
-/** Memories in the order of their times, so that those of a stretch of time are found without a look at the others. */
+/** Memories in the order of their times, so the memories from a period are found without visiting the others. */
 export class TimeOrder {
   #memories = new Int32Array(FIRST_SIZE)
   #size = 0
-  /** How many are in order. Those that came later are put in order by the next question. */
+  /** How many memories are in order. Later ones are put in order by the next query. */
   #ordered = 0
 
   append(memory: number): void {
@@ -14,13 +14,13 @@ export class TimeOrder {
     this.#memories[this.#size++] = memory
   }
 
-  /** The memories from `from` until before `to`, latest last. `times` is indexed by memory. */
+  /** The memories from `from` up to, but not including, `to`. The latest come last. `times` is indexed by memory. */
   between(from: number, to: number, times: Float64Array): Int32Array {
     if (this.#ordered < this.#size) this.#putInOrder(times)
     return this.#memories.subarray(this.#firstFrom(from, times), this.#firstFrom(to, times))
   }
 
-  /** New memories are usually the latest ones, so few others have to move. */
+  /** New memories are usually the latest, so few others have to move. */
   #putInOrder(times: Float64Array): void {
     const memories = this.#memories
     const timeOf = (memory: number | undefined) => times[memory as number] as number

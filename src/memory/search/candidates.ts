@@ -14,7 +14,7 @@ import { MENTION_MARGIN } from '../ranking/weights.ts'
 import { countMemories } from '../warm/scope-counts.ts'
 import { listNeighbours } from './neighbours.ts'
 
-/** How many terms one reading of candidates has at most, so that long memories do not block the main thread. */
+/** How many terms are read at once, so that long memories don't block the main thread. */
 const MOST_TERMS = 50_000
 
 /** The plan of a search, and the memories that are worth scoring. */
@@ -22,8 +22,7 @@ export type Candidates = { plan: Plan; postings: Postings }
 
 /**
  * Finds the memories that are worth scoring: up to `cap` that share a term with the query, and the turns around them.
- * Everything comes from the scope alone, statistics included, so that the memories of others affect no result and no
- * score.
+ * Everything comes from this scope alone, including the statistics, so other memories can't affect a result or a score.
  */
 export async function findCandidates(
   db: Database,
@@ -47,8 +46,8 @@ export async function findCandidates(
     if (room === 0) break
     for (const row of await listRows(db, scope, fullText.fitting(scope, clauses, room))) found.set(row.seq, row)
   }
-  // Neighbours are searched before the turns that are found by their time, because those give no score to their
-  // neighbours.
+  // Neighbours are searched before the turns that are found by their time are added, because those don't affect their
+  // neighbours' scores.
   const turns = [...found.values()].filter(({ kind }) => kind === 'turn')
   const neighbours = (await listNeighbours(db, scope, turns)).filter((seq) => !found.has(seq))
   if (neighbours.length > 0) {
@@ -104,7 +103,7 @@ async function countSaid(db: Database, scope: MemoryScope, { from, to }: Window)
 }
 
 /**
- * The newest memories of that time. If there is room, also some from shortly before and after, which may mention it.
+ * The newest memories from that time. If there is room, also some from shortly before and after, which may mention it.
  */
 function saidAround(scope: MemoryScope, { from, to }: Window, limit: number): RawBuilder<{ seq: number }> {
   return sql`(
@@ -113,9 +112,9 @@ function saidAround(scope: MemoryScope, { from, to }: Window, limit: number): Ra
     order by case when created_at >= ${from} and created_at < ${to} then 0 else 1 end, seq desc limit ${limit})`
 }
 
-/** The given memories, the newest first, until they have MOST_TERMS. */
+/** The given memories, newest first, until they have MOST_TERMS terms. */
 async function listRows(db: Database, scope: MemoryScope, given: RawBuilder<{ seq: number }>): Promise<PostingRow[]> {
-  // A cross join makes SQLite begin with the few given memories and not with the whole scope.
+  // A cross join makes SQLite start with the few given memories instead of the whole scope.
   const rows = db
     .selectFrom(given.as('given'))
     .crossJoin('memories')

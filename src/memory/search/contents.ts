@@ -12,7 +12,7 @@ const COLUMNS = sql.raw(['memories.seq', 'memories.agent_seq', ...SHOWN].join(',
 
 type Reads = { seqs: Set<number>; rows: Promise<Map<number, MemoryRow>> }
 
-/** Reads whole memories. What all callers want in one pass of the event loop is read with one query. */
+/** Reads whole memories. One query reads what all callers request in one pass of the event loop. */
 export class Contents {
   readonly #db: Database
   #open: Reads | undefined
@@ -46,14 +46,14 @@ export class Contents {
   }
 
   async #list(seqs: number[]): Promise<Map<number, MemoryRow>> {
-    // A cross join makes SQLite begin with the few given memories.
+    // A cross join makes SQLite start with the few given memories.
     const { rows } = await sql<MemoryRow>`select ${plannedOnce('contents')} ${COLUMNS}
       from ${listed(this.#db, seqs)} as given cross join memories where memories.seq = given.seq`.execute(this.#db)
     return new Map(rows.map((row) => [row.seq, row]))
   }
 }
 
-/** The batch has rows of many scopes. Each caller gets only those of its own scope. */
+/** The batch contains rows of many scopes, and each caller gets only those of its own scope. */
 function isWithin({ agent_seq, user_id, session_id }: MemoryScope, row: MemoryRow): boolean {
   return (
     row.agent_seq === agent_seq &&

@@ -10,7 +10,7 @@ import { countMemories } from '../warm/scope-counts.ts'
 
 type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
 
-/** A page of memories. Their seqs are found first, by indexes alone: rows before the page are not read. */
+/** A page of memories. Their seqs are first found in indexes alone, so rows before the page aren't read. */
 export async function findMemories(
   db: Database,
   scope: MemoryScope,
@@ -20,7 +20,7 @@ export async function findMemories(
   let ofScope = db.selectFrom('memories').select('memories.seq').where(inMemoryScope(scope))
   const size = await countMemories(db, scope)
   if (scope.user_id === undefined && scope.session_id !== undefined) ofScope = ofScope.where(isOfUserWithSession(scope))
-  // The words of the index of memories that are no turns.
+  // This is the condition of the index of memories that aren't turns.
   if (kind !== undefined && kind !== 'turn') ofScope = ofScope.where(sql<SqlBool>`memories.kind <> 'turn'`)
   if (kind !== undefined) ofScope = ofScope.where('memories.kind', '=', kind)
   const within = (time: RawBuilder<number>) => {
@@ -51,27 +51,27 @@ function isOfAgent({ user_id, session_id }: MemoryScope): boolean {
   return user_id === undefined && session_id === undefined
 }
 
-/** No index begins with a session, so the memories are looked for by the users who have a session of this name. */
+/** No index begins with a session, so memories are found through the users who have a session with this ID. */
 function isOfUserWithSession({ agent_seq, session_id }: MemoryScope): RawBuilder<SqlBool> {
   return sql`memories.user_id in (
     select user_id from memory_scopes where agent_seq = ${agent_seq} and level = 2 and session_id = ${session_id ?? ''})`
 }
 
 /**
- * Whether SQLite should sort the memories of a user or session, instead of looking for them among those of the agent in the
- * order of time. PostgreSQL knows from its statistics what is quicker.
+ * Whether SQLite should sort the memories of a user or session, instead of searching for them among the agent's
+ * memories in the order of time. PostgreSQL decides that by its own statistics.
  */
 async function isFew(db: Database, scope: MemoryScope, query: PageQuery, size: number): Promise<boolean> {
   const { agent_seq, user_id, session_id } = scope
   if (engineOf(db) === 'postgres' || isOfAgent(scope)) return false
-  // An index has the memories of one session of one user in order.
+  // An index contains the memories of one session of one user in order.
   if (user_id !== undefined && session_id !== undefined) return false
   const { turns, notes } = await countMemories(db, { agent_seq })
   const passed = ((turns + notes) / Math.max(1, size)) * (query.offset + query.limit)
   return size <= passed
 }
 
-/** With a sign before it the column is an expression, and no index is thought of. */
+/** A sign before the column turns it into an expression, for which SQLite considers no index. */
 function refOf(column: string, isUnindexed: boolean): RawBuilder<number> {
   const ref = sql.ref<number>(`memories.${column}`)
   return isUnindexed ? sql<number>`+${ref}` : ref

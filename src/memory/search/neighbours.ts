@@ -5,17 +5,17 @@ import { inMemoryScope } from '../memory-filter.ts'
 import type { PostingRow } from '../ranking/postings.ts'
 import { REACH } from '../ranking/weights.ts'
 
-/** How many turns of a session, the newest, are searched for neighbours. */
+/** How many of a session's newest turns are searched for neighbours. */
 const READ_TURNS = 5000
 
 /** A part of a conversation in which turns can be neighbours. */
 type Stretch = { user_id: string; session_id: string; first_time: number; last_time: number }
 
-/** The turns close to the given ones, and the given ones. Each session is read once, and all with one query. */
+/** The given turns and the turns close to them. Each session is read once, all in one query. */
 export async function listNeighbours(db: Database, scope: MemoryScope, turns: PostingRow[]): Promise<number[]> {
   if (turns.length === 0) return []
   const stretches = new Map(turns.map((turn) => [JSON.stringify(stretchOf(turn)), stretchOf(turn)]))
-  // One subquery for each stretch, so that no query planner can choose to read all memories instead.
+  // One subquery for each stretch, so no query planner can choose to read all memories instead.
   const { rows } = await sql<{ seqs: string | null }>`
     select (
       select ${sql.raw(engineOf(db) === 'postgres' ? 'string_agg(seq::text' : 'group_concat(seq')}, ',' order by created_at, seq)
@@ -35,7 +35,8 @@ export async function listNeighbours(db: Database, scope: MemoryScope, turns: Po
 }
 
 /**
- * Turns of one session belong together. Without a session, only a message and its answer do: they have the same time.
+ * Turns of the same session belong together. Without a session, only a message and its answer do, because they have the
+ * same time.
  */
 function stretchOf({ user_id, session_id, created_at }: PostingRow): Stretch {
   const alone = session_id === ''

@@ -9,13 +9,13 @@ import { findSummary } from '../summaries/summary-store.ts'
 export type NamedMemories = {
   history: RememberedTurn[]
   recalled: (Memory & { score: number })[]
-  /** As it is now, if there was one. */
+  /** The summary as it is now, if there was one. */
   summary: SessionSummary | undefined
-  /** How many of the memories are gone. */
+  /** How many of the named memories no longer exist. */
   forgotten: number
 }
 
-/** Reads what a recall step names, as far as memory still has it. */
+/** Reads what a recall step names, as far as it still exists. */
 export async function readNamed(
   db: Database,
   conversation: Conversation,

@@ -21,17 +21,17 @@ import { WarmScopes } from '../warm/warm-scopes.ts'
 import { findCandidates } from './candidates.ts'
 import { Contents } from './contents.ts'
 
-/** How many candidates the index is asked for when a scope is too large to be kept in memory. */
+/** How many candidates are requested from the index if a scope is too large to be kept in memory. */
 const CANDIDATES = 500
-/** How many occurrences of its terms a search looks at, so that one query cannot delay others for long. */
+/** How many occurrences of its terms a search visits, so that one query can't delay others for long. */
 const SEARCH_VISITS = 100_000
-/** Fewer for recall, because the answer waits for it. */
+/** The same for recall. The number is smaller because the answer waits for it. */
 const RECALL_VISITS = 4_000
 
 type SearchOptions = Omit<BestOptions, 'similarity'> & { visits: number }
 type Ranking = ReturnType<typeof bestOf>
 
-/** Finds memories. The scopes in use are kept in memory; for larger scopes the index of the database is used. */
+/** Finds memories. Scopes in use are kept in memory; for larger scopes, the database's index is used. */
 export class WarmRecall implements Recall {
   readonly #storage: Pick<Storage, 'db' | 'compare'>
   readonly #now: () => number
@@ -42,15 +42,15 @@ export class WarmRecall implements Recall {
   /** All searches of this thread share one scorer, which reuses its arrays. */
   readonly #scorer = new Scorer()
 
-  /** `room` is how many bytes the scopes in memory may take. */
+  /** `room` is how many bytes the scopes in memory can take. */
   constructor(options: {
     storage: Pick<Storage, 'db' | 'compare'>
     now: () => number
     room: number
     embedder?: Embedder | undefined
-    /** The project whose share of the room an agent's memories take. */
+    /** The project in whose share of the room an agent's memories are counted. */
     projectOf?: (agent_seq: number) => Promise<string>
-    /** Whether the agent's project may spend nothing now. Then memory is searched by words alone. */
+    /** Whether the agent's project can't spend anything now. Memory is then searched by words only. */
     isPaused?: (agent_seq: number) => Promise<boolean>
   }) {
     this.#storage = options.storage
@@ -65,12 +65,12 @@ export class WarmRecall implements Recall {
     this.#contents = new Contents(options.storage.db)
   }
 
-  /** They are not used beside an embedder, which knows meanings better. */
+  /** Word vectors aren't used together with an embedder, because the embedder knows meanings better. */
   #findWords(): WordVectors | undefined {
     return this.#embedder ? undefined : WordVectors.read()
   }
 
-  /** The memories of the scope that fit the query, best first. */
+  /** The scope's memories that match the query, best first. */
   async search(
     scope: MemoryScope,
     query: string,
@@ -86,7 +86,7 @@ export class WarmRecall implements Recall {
 
   /**
    * The latest turns of the conversation, and what is recalled: from all memories of the user, or without a user from
-   * this conversation only. Turns in the history are not recalled a second time.
+   * this conversation only. Turns that are in the history aren't recalled again.
    */
   async remember(
     conversation: Conversation,
@@ -127,7 +127,7 @@ export class WarmRecall implements Recall {
     }
   }
 
-  /** The latest first. */
+  /** Returns the latest turn first. */
   async #latestTurns(conversation: Conversation, postings: Postings | undefined, limit: number): Promise<number[]> {
     const { user_id, session_id } = conversation
     if (session_id === null || limit === 0) return []
@@ -148,7 +148,7 @@ export class WarmRecall implements Recall {
     const { plan, postings } = warm
       ? { plan: planOf(question, warm), postings: warm }
       : await findCandidates(this.#storage.db, scope, question, CANDIDATES)
-    // While the vectors of an embedder are read, another search may use the shared scorer.
+    // While the embedder's vectors are read, another search may use the shared scorer.
     const scorer = vector ? new Scorer() : this.#scorer
     scorer.score(postings, plan, visits)
     if (!this.#embedder || !vector) return bestOf(postings, scorer, options)
@@ -184,7 +184,7 @@ function namesOf(turns: number[], hits: RankedItem[], summary: SessionSummary | 
   return { turns, memories, summarized_at: summary?.updated_at ?? null }
 }
 
-/** The memories of the hits. A memory that was removed meanwhile is left out. */
+/** The memories of the hits. A memory that was removed in the meantime is left out. */
 function withScores(hits: RankedItem[], memories: ReadonlyMap<number, Memory>): MemoryMatch[] {
   return hits.flatMap(({ seq, score, ways }) => {
     const memory = memories.get(seq)

@@ -3,9 +3,10 @@ import type { Database } from '../../storage/database.ts'
 import { listed } from '../memory-filter.ts'
 
 /**
- * Removes the summaries of sessions whose turns are removed or changed, because their words may be in it, and of
- * sessions of which nothing is left. Call this in the same transaction, after the counts were changed and before the
- * memories are removed: a transaction that writes a summary holds the row of the session's counts, so this one waits.
+ * Removes the summaries of sessions whose turns are removed or changed, because the summaries may contain their words,
+ * and of sessions that have no memories left. Call this in the same transaction, after the counts have changed and
+ * before the memories are removed. A transaction that writes a summary has locked the session's counts, so this waits
+ * for it.
  */
 export async function forgetSummaries(db: Database, seqs: number[]): Promise<void> {
   await sql`

@@ -9,26 +9,26 @@ import { readSummary, SUMMARIZE, summaryMessage, turnsWithin } from './summary-p
 import { type DueSession, listDueSessions, listTurnsAfter, lockSession, putSummary } from './summary-store.ts'
 
 const EVERY_MS = 30_000
-/** Sessions without a new turn for longer than this are left alone. */
+/** Sessions without a new turn for longer than this are ignored. */
 const LOOK_BACK_MS = 7 * 24 * 3_600_000
 const DEFAULT_TURNS = 10
 const TURNS_AT_ONCE = 60
 const SESSIONS_AT_ONCE = 100
-/** How many characters of turns the model is shown at once. If that is too long for it, it is shown fewer. */
+/** How many characters of turns the model is shown at once. If that is too much for the model, it is shown fewer. */
 const SIZES = [24_000, 6_000, 1_500]
 
 type SummaryJobParts = Pick<Parts, 'storage' | 'runtime' | 'spending' | 'log' | 'now' | 'newId' | 'pauses'>
 
 /**
- * Recurring. When a session has new turns, its agent's own model brings the summary up to date. It does so for agents
- * with `memory.summarize` in their definition. The summary is stored together with what it covers, so that a crash
- * repeats at most one question to the model.
+ * A recurring job. When a session has new turns, its agent's own model updates the summary. This is done for agents
+ * whose definition has `memory.summarize`. The summary is stored together with what it covers, so a crash repeats at
+ * most one request to the model.
  */
 export function keepSummaries(parts: SummaryJobParts): JobHandler {
   const { storage, now } = parts
   return sessionJob(parts, {
     every_ms: EVERY_MS,
-    // The built-in models do not read: there is nothing that they could summarize.
+    // Built-in models can't summarize.
     wants: ({ memory, model }) => memory.summarize !== false && !isBuiltin(firstName(model)),
     listDue: (agent) => {
       const due = { turns: turnsBetween(agent), since: now() - LOOK_BACK_MS, now: now(), limit: SESSIONS_AT_ONCE }
@@ -44,7 +44,7 @@ function turnsBetween({ memory: { summarize } }: ModelAgent): number {
   return typeof summarize === 'number' ? summarize : DEFAULT_TURNS
 }
 
-/** Lets the model read on until few turns are left. Returns why it failed, or undefined. */
+/** Has the model read turns until few are left. Returns why this failed, or undefined. */
 async function bringUpToDate(
   parts: SummaryJobParts,
   agent: ModelAgent,
@@ -60,7 +60,10 @@ async function bringUpToDate(
   return undefined
 }
 
-/** Returns the session with its new summary, or why it failed. Undefined if it was cancelled, or changed meanwhile. */
+/**
+ * Returns the session with its new summary, or why this failed. Undefined if it was cancelled, or changed in the
+ * meantime.
+ */
 async function renew(parts: SummaryJobParts, agent: ModelAgent, session: DueSession, signal: AbortSignal) {
   const fresh = await listTurnsAfter(parts.storage.db, session, TURNS_AT_ONCE)
   if (fresh.length === 0) return undefined
@@ -88,7 +91,10 @@ async function renew(parts: SummaryJobParts, agent: ModelAgent, session: DueSess
   return undefined
 }
 
-/** What was removed or changed while the model read must not come back in a summary: then nothing is written. */
+/**
+ * Writes the summary, unless something was removed or changed while the model was reading, because that must not come
+ * back in a summary.
+ */
 function write({ storage, now }: SummaryJobParts, { model }: ModelAgent, session: DueSession): Promise<boolean> {
   const { generation, content, turns, through_seq, tokens_used } = session
   return storage.transaction(async (db) => {

@@ -9,7 +9,7 @@ Answer with the summary alone, in the language of the conversation, in at most 3
 
 const MAX_TURN_CHARACTERS = 4_000
 
-/** The first of the turns, about `characters` of them together, and one turn at least. */
+/** The first turns, up to about `characters` in total, but at least one turn. */
 export function turnsWithin(turns: readonly MemoryRecord[], characters: number): MemoryRecord[] {
   let used = 0
   return turns.filter(({ memory: { content } }, i) => {
@@ -18,7 +18,10 @@ export function turnsWithin(turns: readonly MemoryRecord[], characters: number):
   })
 }
 
-/** The summary and each turn are cut, so that one alone is not longer than all turns may be. */
+/**
+ * The message for the model. The summary and each turn are cut, so none of them is longer than all turns together may
+ * be.
+ */
 export function summaryMessage(summary: string | null, turns: readonly MemoryRecord[], characters: number): string {
   const quote = (value: unknown) => JSON.stringify(value).replaceAll('<', '\\u003c')
   const longest = Math.min(characters, MAX_TURN_CHARACTERS)
@@ -27,7 +30,7 @@ export function summaryMessage(summary: string | null, turns: readonly MemoryRec
   return `<summary>\n${soFar}\n</summary>\n\n<turns>\n${said.join('\n')}\n</turns>`
 }
 
-/** Undefined when the model has said nothing. */
+/** Undefined if the model returned no text. */
 export function readSummary(answer: string): string | undefined {
   return answer.trim().slice(0, MAX_SUMMARY) || undefined
 }

@@ -15,7 +15,7 @@ type SummaryRow = Pick<Tables['memory_summaries'], (typeof SHOWN)[number]>
 
 const fromRow = (row: SummaryRow): SessionSummary => ({ ...row, user_id: row.user_id === '' ? null : row.user_id })
 
-/** The key of a session in its tables. */
+/** The key of a session in the tables about sessions. */
 function keyOf({ agent_seq, user_id, session_id }: Conversation) {
   return { agent_seq, user_id: user_id ?? '', session_id: session_id ?? '' }
 }
@@ -48,9 +48,9 @@ export async function listSummaries(
 
 /** A session with new turns, and its summary so far. */
 export type DueSession = Conversation & {
-  /** It changes when memories of the session are removed or changed. */
+  /** A value that changes when memories of the session are removed or changed. */
   generation: string
-  /** How many turns it has. */
+  /** How many turns the session has. */
   said: number
   content: string | null
   turns: number
@@ -60,7 +60,7 @@ export type DueSession = Conversation & {
 
 type Due = { turns: number; since: number; now: number; limit: number }
 
-/** Sessions with at least this number of turns that their summary does not cover. Those that failed before come last. */
+/** Sessions with at least this many turns that their summary doesn't cover. Those that failed before come last. */
 export async function listDueSessions(
   db: Database,
   agent_seq: number,
@@ -96,8 +96,8 @@ export async function listDueSessions(
 }
 
 /**
- * The session as it is now, or undefined if nothing is remembered of it. Until the transaction ends, no memory of it is
- * removed or changed.
+ * Returns the session as it is now, or undefined if no memory of it exists. Until the transaction ends, none of its
+ * memories is removed or changed.
  */
 export async function lockSession(db: Database, session: Conversation) {
   const { agent_seq, user_id, session_id } = keyOf(session)
@@ -137,7 +137,7 @@ export async function lastSeqOf(db: Database, session: Conversation): Promise<nu
 
 type SummaryFields = Omit<Tables['memory_summaries'], 'agent_seq' | 'user_id' | 'session_id'>
 
-/** Call this after `lockSession`. */
+/** Stores a summary. Call this after `lockSession`. */
 export async function putSummary(db: Database, session: Conversation, written: SummaryFields): Promise<void> {
   await db
     .insertInto('memory_summaries')

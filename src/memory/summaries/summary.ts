@@ -11,7 +11,7 @@ export const SummaryQuery = z.strictObject({
 
 export const ReplaceSummaryBody = z.strictObject({ content: Text(MAX_SUMMARY) }).meta({ id: 'ReplaceSummary' })
 
-/** What a session was about. The model is shown it before the history. */
+/** What a session was about. The model sees it before the history. */
 export const SessionSummary = z
   .object({
     session_id: z.string(),

@@ -5,20 +5,20 @@ import { bulkTable } from '../../storage/journal/bulk-table.ts'
 import type { Row } from '../../storage/journal/rows.ts'
 import { listed } from '../memory-filter.ts'
 
-/** The levels are an agent, one of its users, and one session of a user. */
+/** The levels: an agent, one of its users, and one session of a user. */
 const LEVELS = [0, 1, 2] as const
 type Level = (typeof LEVELS)[number]
 
 /**
- * How many memories each scope has and how many terms these have. The counts change with every write and removal.
- * `generation` gets a new value with every removal and change: memories that were read before may be outdated.
+ * How many memories each scope has, and how many terms they have. The counts change with every write and removal.
+ * `generation` gets a new value with every removal and change, because memories that were read before may be outdated.
  */
 export const SCOPE_COUNTS = bulkTable('memory_scopes', {
   without: ['facts_through', 'facts_after', 'summary_after'],
   merge: { add: ['turns', 'notes', 'turn_terms', 'note_terms'], max: ['last_at'] },
 })
 
-/** New memories of one session: the id of the first, how many there are, and how many terms these have. */
+/** New memories of one session: the ID of the first, how many there are, and how many terms they have. */
 type MemoryIncrement = {
   id: string
   agent_seq: number
@@ -31,7 +31,7 @@ type MemoryIncrement = {
   created_at: number
 }
 
-/** What new memories add to the counts: one row for each level. The first memory of a scope gives it its generation. */
+/** What new memories add to the counts, as one row per level. The first memory of a scope determines its generation. */
 export function countRows({
   id: generation,
   user_id,
@@ -47,17 +47,17 @@ export function countRows({
   ]
 }
 
-/** A scope whose memories are counted. */
+/** A scope for which memories are counted. */
 export type CountedScope = MemoryScope & { level: Level }
 
-/** Undefined for a session without a user, because sessions are counted for each user. */
+/** Undefined for a session without a user, because sessions are counted per user. */
 export function countedScope(scope: MemoryScope): CountedScope | undefined {
   const { user_id, session_id } = scope
   if (user_id === undefined) return session_id === undefined ? { ...scope, level: 0 } : undefined
   return { ...scope, level: session_id === undefined ? 1 : 2 }
 }
 
-/** How many memories the scope has, and how many terms these have together. */
+/** How many memories the scope has, and how many terms they have in total. */
 export async function countMemories(db: Database, scope: MemoryScope) {
   const { level, user_id = null, session_id = null } = countedScope(scope) ?? { ...scope, level: 2 }
   let select = db.selectFrom('memory_scopes').where('agent_seq', '=', scope.agent_seq).where('level', '=', level)
@@ -77,7 +77,7 @@ export async function countMemories(db: Database, scope: MemoryScope) {
 
 /**
  * Makes other transactions that remove or change memories of these agents wait until this one ends, so that nothing is
- * subtracted twice. Readers, and writers of new memories, do not wait.
+ * subtracted twice. Readers don't wait, and neither do writers of new memories.
  */
 export async function lockCounts(db: Database, seqs: number[]): Promise<void> {
   if (engineOf(db) !== 'postgres') return
@@ -87,8 +87,8 @@ export async function lockCounts(db: Database, seqs: number[]): Promise<void> {
 }
 
 /**
- * Call this in the transaction that removes or changes these memories, after `lockCounts` and before the change. The
- * scopes must never have had this `generation`; a removal makes its own.
+ * Subtracts memories from the counts. Call this in the transaction that removes or changes these memories, after
+ * `lockCounts` and before the change. The scopes must never have had this `generation`; a removal makes its own.
  */
 export async function subtractCounts(db: Database, seqs: number[], generation?: string): Promise<void> {
   const named = generation === undefined ? sql`'-' || max(id)` : sql`cast(${generation} as text)`
@@ -105,7 +105,7 @@ export async function subtractCounts(db: Database, seqs: number[], generation?: 
         where memories.seq = given.seq group by ${group}) as gone
       where memory_scopes.agent_seq = gone.agent_seq and memory_scopes.level = ${level}
         and memory_scopes.user_id = gone.user_id and memory_scopes.session_id = gone.session_id`.execute(db)
-    // A user without memories leaves no row behind.
+    // A user without memories must leave no row behind.
     await sql`
       delete from memory_scopes where level = ${level} and turns = 0 and notes = 0
         and (agent_seq, user_id, session_id) in (
@@ -114,7 +114,7 @@ export async function subtractCounts(db: Database, seqs: number[], generation?: 
   }
 }
 
-/** Counts everything again, in a transaction. `generation` must never have been used. */
+/** Counts everything again, in a transaction. `generation` must never have been used before. */
 export async function recount(db: Database, generation: string): Promise<void> {
   await db.updateTable('memory_scopes').set({ generation, turns: 0, notes: 0, turn_terms: 0, note_terms: 0 }).execute()
   for (const level of LEVELS) {

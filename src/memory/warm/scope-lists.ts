@@ -3,12 +3,12 @@ import type { MemoryScope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
 
-// The condition of the index that has them in the order of their use, in the same words.
+// The same condition, in the same words, as that of the index that contains the scopes in the order of their use.
 const IN_ORDER = sql<SqlBool>`level > 0`
 
 type Counts = { turns: number; notes: number; last_used_at: number }
 
-/** The users that an agent remembers. */
+/** The users of whom an agent has memories. */
 export async function listUsers(
   db: Database,
   scope: MemoryScope,
@@ -27,7 +27,7 @@ export async function listUsers(
 
 type RememberedSession = Counts & { session_id: string; user_id: string | null }
 
-/** The conversations that an agent remembers. */
+/** The conversations of which an agent has memories. */
 export async function listSessions(
   db: Database,
   scope: MemoryScope,

@@ -4,27 +4,25 @@ import { inMemoryScope } from '../memory-filter.ts'
 import type { PostingRow } from '../ranking/postings.ts'
 import type { CountedScope } from './scope-counts.ts'
 
-/** A scope with at most FIRST_PAGE new rows is read together with others. Rows may be long, so the number is small. */
+/** A scope with at most this many new rows is read together with others. Rows may be long, so the number is small. */
 export const FIRST_PAGE = 200
 
-/** How many rows, of all agents, are looked through for what is new of one agent. The index is asked for the rest. */
+/** How many rows of all agents are searched for an agent's new ones. For the rest, the index is used. */
 const NEWEST_ROWS = 10_000
 
-/** What is known of a scope: how many memories, the last of them, and the generation to which they belong. */
+/** What is known about a scope: how many memories it has, the last of them, and the generation that they belong to. */
 export type ScopeState = { size: number; seq: number; generation: string | undefined }
 
 /**
- * What one statement saw of a scope: its generation, how many memories it has, and rows after the last known one.
- * `more` tells that there are further rows.
+ * What one statement saw of a scope: its generation, how many memories it has, and the rows after the last known one.
+ * `more` is set if there are further rows.
  */
 export type ScopeView = { generation: string | undefined; count: number; rows: PostingRow[]; more: boolean }
 
 type ScopeRequest = { scope: CountedScope; known: ScopeState }
 type NewsBatch = { asked: ScopeRequest[]; seen: Promise<ScopeView[]> }
 
-/**
- * Reads what is new in scopes. What all callers ask about users in one pass of the event loop is read with one query.
- */
+/** Reads what is new in scopes. One query reads what all callers request about users in one pass of the event loop. */
 export class ScopeReader {
   readonly #db: Database
   #open: NewsBatch | undefined
@@ -46,8 +44,8 @@ export class ScopeReader {
   }
 
   /**
-   * No index has the memories of an agent in the order of `seq`, and SQLite would look at all of them. The plus keeps it
-   * from using such an index, so it looks at the newest rows of all agents.
+   * No index contains an agent's memories in the order of `seq`, and with an index SQLite would read all of them. The
+   * plus prevents that, so SQLite reads the newest rows of all agents.
    */
   async #readNewsOfAgent(scope: CountedScope, { size, seq }: ScopeState): Promise<ScopeView> {
     const newest = sql<SqlBool>`+memories.agent_seq = ${scope.agent_seq} and seq <= ${seq + NEWEST_ROWS}`
@@ -55,7 +53,7 @@ export class ScopeReader {
     return { ...seen, more: seen.count - size > seen.rows.length }
   }
 
-  /** One statement, so that rows and counts are of the same moment. */
+  /** Reads rows and counts with one statement, so both are from the same moment. */
   async #readRows(
     scope: CountedScope,
     condition: RawBuilder<SqlBool>,
@@ -85,8 +83,8 @@ export class ScopeReader {
   }
 
   /**
-   * The rows of a scope are left out if they are many or if its generation has changed: then the scope is read page by
-   * page.
+   * Reads several scopes. A scope's rows are left out if there are many, or if its generation has changed. The scope is
+   * then read page by page.
    */
   async #readUsers(asked: readonly ScopeRequest[]): Promise<ScopeView[]> {
     const { rows } = await sql<PostingRow & { at: number }>`select ${plannedOnce('news')}
@@ -117,7 +115,9 @@ export class ScopeReader {
 const SAME_SCOPE = sql`scope.agent_seq = given.agent_seq and scope.level = 1 and scope.user_id = given.user_id
   and scope.session_id = ''`
 
-/** The limit makes PostgreSQL look up each scope by its key. Without it, it may read the counts of all scopes. */
+/**
+ * The limit makes PostgreSQL look up each scope by its key. Without the limit, it may read the counts of all scopes.
+ */
 function countsOf(db: Database): RawBuilder<unknown> {
   if (engineOf(db) !== 'postgres') return sql`memory_scopes`
   return sql`lateral (
@@ -127,9 +127,7 @@ function countsOf(db: Database): RawBuilder<unknown> {
     limit 1)`
 }
 
-/**
- * The limit keeps PostgreSQL from reading all memories. SQLite begins with the given scopes, because of the cross join.
- */
+/** The limit stops PostgreSQL from reading all memories. The cross join makes SQLite start with the given scopes. */
 function laterRows(db: Database): RawBuilder<unknown> {
   if (engineOf(db) !== 'postgres') return sql`memories`
   return sql`lateral (

@@ -6,34 +6,34 @@ import { FIRST_PAGE, type ScopeReader } from './scope-reader.ts'
 
 const LARGEST_PAGE = 2_000
 const TERMS_IN_PAGE = 20_000
-/** The main thread indexes the rows and must not be blocked for long. */
+/** How many terms are indexed at once, because this happens in the main thread and must not block it for long. */
 const TERMS_AT_ONCE = 4_000
 /**
- * Texts in a language have fewer words, but random texts have more. Each word is an entry of a map, and a larger map
- * would block the main thread for too long when it grows.
+ * Texts in a language have fewer different words than this, but random texts have more. Each word is an entry of a map,
+ * and growing a larger map would block the main thread for too long.
  */
 const MOST_DIFFERENT_TERMS = 100_000
 const MAX_RESTARTS = 3
-/** About how many bytes a short memory takes. */
+/** Roughly how many bytes a short memory takes. */
 const BYTES_PER_MEMORY = 200
-/** What a scope that is too large takes, because it is only remembered as such. */
+/** The bytes of a scope that is too large, of which only this fact is remembered. */
 const BYTES_IF_OUTGROWN = 500
 const NO_ROWS = 2 ** 52
 
 /**
- * The postings of one scope, kept in memory. The store remains the truth. Every use first reads the memories after the
- * last known one, together with the scope's counts in the same statement. The counts tell whether any memory is
- * missing.
+ * The postings of one scope, kept in memory. The store remains the source of truth: every use first reads the memories
+ * after the last known one, together with the scope's counts in the same statement. The counts show whether any memory
+ * is missing.
  */
 export class WarmScope {
-  /** Undefined as long as the scope has no memory, or is too large. */
+  /** Undefined while the scope has no memories, or is too large. */
   postings: Postings | undefined
   readonly #reader: ScopeReader
   readonly #scope: CountedScope
   readonly #words: WordVectors | undefined
   #generation: string | undefined
   #watermark = 0
-  /** With how many memories the scope became too large. It is not read again before it has fewer. */
+  /** How many memories the scope had when it became too large. It isn't read again until it has fewer. */
   #outgrownAt: number | undefined
   #reading: Promise<boolean> | undefined
   #next: Promise<boolean> | undefined
@@ -44,14 +44,14 @@ export class WarmScope {
     this.#words = words
   }
 
-  /** About how much memory this takes. */
+  /** Roughly how many bytes of memory this takes. */
   get bytes(): number {
     return this.#outgrownAt === undefined ? (this.postings?.bytes ?? 0) : BYTES_IF_OUTGROWN
   }
 
   /**
-   * Resolves when the postings have everything that was stored before the call: with true, or with false when they would
-   * take more than `room` bytes. Callers that come during a reading share the next one.
+   * Resolves with true when the postings contain everything that was stored before the call, or with false if they
+   * would take more than `room` bytes. Callers that come during a read share the next one.
    */
   refresh(room: number): Promise<boolean> {
     if (this.#next) return this.#next
@@ -87,8 +87,8 @@ export class WarmScope {
           continue
         }
       }
-      // Memories were removed or changed, so the postings are built again. A scope that changes all the time is searched
-      // by the index.
+      // Memories were removed or changed, so the postings are built again. A scope that keeps changing is searched with
+      // the index instead.
       this.#forget(seen.generation)
       restarts += 1
       seen = await this.#reader.readPage(this.#scope, 0, FIRST_PAGE)

@@ -6,26 +6,26 @@ import { countedScope } from './scope-counts.ts'
 import { ScopeReader } from './scope-reader.ts'
 import { WarmScope } from './warm-scope.ts'
 
-/** No scope takes more than this share of the room. */
+/** No scope can take more than this share of the room. */
 const LARGEST_SHARE = 1 / 2
 
 /** `bytes` is the size of the scope when it was last measured. */
 type ScopeEntry = { warm: WarmScope; bytes: number; project: string | undefined }
 
-/** What the scopes of a project take together, and their keys, the least recently used one first. */
+/** How much room a project's scopes take in total, and their keys, least recently used first. */
 type ProjectShare = { bytes: number; keys: Set<string> }
 
 type WarmOptions = {
   /** In bytes. */
   room: number
-  /** They are used to compare meanings. */
+  /** Returns the vectors with which meanings are compared. */
   words: () => WordVectors | undefined
   projectOf: (agent_seq: number) => Promise<string>
 }
 
 /**
- * The scopes in use, kept in memory as far as there is room. If there is none, the project that takes most of it loses
- * the scope that it has not used for the longest time.
+ * The scopes in use, kept in memory while there is room. If there is none, the project that takes most of the room
+ * loses its least recently used scope.
  */
 export class WarmScopes {
   readonly #reader: ScopeReader
@@ -40,7 +40,7 @@ export class WarmScopes {
     this.#options = options
   }
 
-  /** All memories of the scope as they are stored now. Undefined when the index must be used instead. */
+  /** All memories of the scope as they are stored now. Undefined if the index must be used instead. */
   async find(scope: MemoryScope): Promise<Postings | undefined> {
     const counted = countedScope(scope)
     if (!counted) return undefined
@@ -55,7 +55,7 @@ export class WarmScopes {
     kept.project ??= await projectOf(scope.agent_seq)
     const isWhole = await kept.warm.refresh(room * LARGEST_SHARE)
     const { postings } = kept.warm
-    // The scope may have been dropped while it was read.
+    // The scope may have been dropped while it was being read.
     if (this.#scopes.get(key) === kept) this.#account(key, kept, kept.project)
     return isWhole ? (postings ?? this.#empty) : undefined
   }

@@ -75,7 +75,7 @@ function isTrue(condition: ApprovalCondition, args: Record<string, unknown>): bo
     (not_equals === undefined || value !== not_equals) &&
     (among === undefined || among.some((one) => one === value)) &&
     (not_in === undefined || !not_in.some((one) => one === value)) &&
-    // A tool may read a text as a number. If it can't be compared here, a person should look at it.
+    // A tool may read a string as a number. A value that can't be compared here must be approved by a person.
     (greater_than === undefined || typeof value !== 'number' || value > greater_than) &&
     (less_than === undefined || typeof value !== 'number' || value < less_than)
   )

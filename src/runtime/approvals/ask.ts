@@ -1,14 +1,14 @@
 /**
- * What a person is asked: whether a tool may be called, a question of the agent, or whether a call with an unknown
+ * What a person is asked: whether a tool may be called, a question from the agent, or whether a call with an unknown
  * outcome may be repeated.
  */
 export type AskKind = 'tool' | 'question' | 'retry'
 
 /** Something that a run cannot continue without. */
 export type Ask = {
-  /** Names the call within its run. */
+  /** The call's ID within its run. */
   call_id: string
-  /** The position of the call in the answer that asked for it. */
+  /** The position of the call in the answer that requested it. */
   index: number
   kind: AskKind
   tool: string
@@ -27,7 +27,7 @@ export type Ruling = {
   decision: 'approved' | 'rejected' | 'expired'
   /** The id of the key or token; null if no person decided. */
   by: string | null
-  /** The call is made with these arguments instead. */
+  /** The arguments with which the call is made instead. */
   arguments?: Record<string, unknown> | undefined
   /** What the model is told about a rejection. */
   note?: string | undefined

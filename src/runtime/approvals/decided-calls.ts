@@ -5,8 +5,8 @@ import type { Ruling } from './ask.ts'
 const PATH_SAFE = /^[A-Za-z0-9_-]{1,128}$/
 
 /**
- * Names a call within its run: by the ID that the model gave it, if that is unique and can be part of a path. Otherwise
- * by its number.
+ * Returns a call's ID within its run: the ID that the model gave it if that is unique and can be part of a path,
+ * otherwise the call's number.
  */
 export function callIdOf({ call: { id }, number }: PendingCall, steps: readonly Step[]): string {
   const calls = steps.flatMap((step) => (step.kind === 'model' ? step.answer.calls : []))

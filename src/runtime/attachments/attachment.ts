@@ -26,10 +26,10 @@ export type ShownFile =
   | { as: 'text'; text: string; note?: string }
   | { as: 'omitted'; note: string }
 
-/** By their ids. */
+/** How each file is shown, by its ID. */
 export type ShownFiles = ReadonlyMap<string, ShownFile>
 
-/** What one message shows of its attachments: text before the message, and images. */
+/** What one message shows of its attachments: texts that come before the message, and images. */
 export type MessageFiles = { texts: readonly string[]; images: readonly Attachment[] }
 
 /** How many images the model is shown. */
@@ -45,19 +45,21 @@ export type OpenFile = Attachment & {
 
 export type FileOwner = { project_id: string; user_id: string | null }
 
-/** The run whose tool answered with a file. */
+/** The owner of a file that a run's tool returned. */
 export type FileMaker = FileOwner & { agent_id: string; request_id: string; created_by: string }
 
-/** What a tool has answered in addition to text. Its type and its name come from the tool. */
+/** A file that a tool returned in addition to text. The tool provides its type and name. */
 export type ToolFile = {
   pieces: AsyncIterable<Uint8Array>
   media_type: string | undefined
   name: string
 }
 
-/** The files of the service, as runs use them. */
+/** The service's files, as runs use them. */
 export type FileShelf = {
-  /** Finds a file of a project that belongs to that user or to no user. Undefined if it doesn't exist (any more). */
+  /**
+   * Finds a file of a project that belongs to this user or to no user. Undefined if it doesn't exist or was deleted.
+   */
   find(whose: FileOwner, file_id: string): Promise<OpenFile | undefined>
   /** Stores a tool's result as a file of the run's user. Throws FileNotKept. */
   keep(maker: FileMaker, file: ToolFile): Promise<Attachment>

@@ -2,7 +2,7 @@ import { storable, TEXT_TYPE } from '../../lib/text/text.ts'
 import { type OpenFile, readFirst, type ShownFile } from './attachment.ts'
 import type { PdfTexts } from './pdf-text.ts'
 
-/** Never more than this of one file is shown as text. */
+/** The most characters of one file that are shown as text. */
 const MOST_CHARACTERS = 400_000
 const MOST_PDF_BYTES = 32 * 1024 * 1024
 
@@ -12,7 +12,7 @@ const SHELL_SCRIPT = 'application/x-sh'
 /** A file as text, if it has any. `pages` is set for a scanned PDF, which has pages but no text. */
 export type FileText = ShownFile | { as: 'scan'; pages: number }
 
-/** `lane` says whose run requests it. */
+/** `lane` is the lane of the run that needs the text. */
 export async function textOfFile(file: OpenFile, lane: string, pdfs: PdfTexts): Promise<FileText> {
   if (file.media_type === PDF) return textOfPdf(file, lane, pdfs)
   if (!TEXT_TYPE.test(file.media_type) && file.media_type !== SHELL_SCRIPT) {

@@ -3,7 +3,7 @@ import { getDocumentProxy } from 'unpdf'
 
 export type PdfRequest = { bytes: Uint8Array; most_characters: number; most_pages: number; most_ms: number }
 
-/** `pages` is the document's number of pages, `read` is how many were read. */
+/** `pages` is the number of pages in the document, and `read` the number of pages that were read. */
 export type PdfAnswer = { text: string; pages: number; read: number } | { problem: string }
 
 if (parentPort) parentPort.postMessage(await answer(workerData as PdfRequest))

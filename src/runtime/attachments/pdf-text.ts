@@ -7,29 +7,32 @@ import type { PdfAnswer, PdfRequest } from './pdf-text-worker.ts'
 const MOST_PAGES = 2_000
 /** After this time, what has been read so far is shown. */
 const READ_MS = 5_000
-/** A single page can take longer than that. */
+/** The limit if a single page takes longer than `READ_MS`. */
 const TIMEOUT_MS = 15_000
 const WAIT_MS = 60_000
-/** How many documents are read at the same time. One project gets at most two of these slots. */
+/** How many documents are read at the same time. One project gets at most two of these places. */
 const DOCUMENTS_AT_ONCE = 3
 /** How many characters of text are cached, and for how long. */
 const KEPT_CHARACTERS = 16 * 1024 * 1024
 const KEPT_MS = 600_000
 const HEAP = { maxOldGenerationSizeMb: 256 }
-/** The heap limit doesn't count unpacked streams, and a few bytes can unpack to gigabytes. */
+/**
+ * The most that the process's memory can grow while a PDF is read. The heap limit doesn't count unpacked streams, and a
+ * few bytes can unpack to gigabytes.
+ */
 const MOST_GROWTH = 400 * 1024 * 1024
 const LOOK_AGAIN_MS = 50
 
 /**
- * A PDF of a run: its lane (`lane-key.ts`), the hash of its bytes, and a function that reads the bytes when it has a
- * slot.
+ * A run's PDF: its lane (`lane-key.ts`), the hash of its bytes, and a function that reads the bytes when it is the
+ * PDF's turn.
  */
 export type PdfSource = { lane: string; sha256: string; bytes(): Promise<Uint8Array> }
 
 /**
- * Reads the texts of PDFs. Clients send them, and they may be made to use all time and memory, so each is read in its
- * own thread, which ends with it. Projects take turns, and a document is read once for everyone who needs it at the
- * time.
+ * Reads the texts of PDFs. A PDF from a client may be made to use up all time and memory, so each is read in a thread
+ * of its own, which ends afterwards. Projects take turns. If several runs need a document at the same time, it is read
+ * once.
  */
 export class PdfTexts {
   readonly #places = new FairRoom(DOCUMENTS_AT_ONCE)
@@ -42,7 +45,8 @@ export class PdfTexts {
   })
 
   async read(pdf: PdfSource, most_characters: number): Promise<PdfAnswer> {
-    // The cache is per project: the time that a document takes must not reveal what other projects have.
+    // The cache is per project, because the time that a document takes must not reveal which documents other projects
+    // have.
     const id = `${groupOf(pdf.lane)} ${pdf.sha256}`
     const known = this.#known.get(id)
     if (known) return known
@@ -50,7 +54,10 @@ export class PdfTexts {
     return answer ?? { problem: 'too many PDFs are being read' }
   }
 
-  /** Only the first caller starts the reading, and only it removes the entry: others may have started again by then. */
+  /**
+   * Only the first caller starts the reading and removes the entry afterwards. By then, another caller may have started
+   * over.
+   */
   #readFirst(id: string, pdf: PdfSource, most_characters: number): Promise<PdfAnswer | undefined> {
     const reading = this.#readInTurn(pdf, most_characters)
       .then((answer) => {
@@ -63,7 +70,7 @@ export class PdfTexts {
     return reading
   }
 
-  /** Undefined if it got no slot in time. */
+  /** Undefined if the PDF got no place in time. */
   async #readInTurn({ lane, bytes }: PdfSource, most_characters: number): Promise<PdfAnswer | undefined> {
     const place = await this.#places.take(lane, 1, WAIT_MS)
     if (!place) return undefined

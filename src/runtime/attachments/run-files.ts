@@ -31,7 +31,7 @@ type NamedModel = Model & { name: string }
 export class RunFiles {
   readonly #options: Options
   readonly #texts = new Map<string, Promise<FileText>>()
-  /** Files that were required and not used since. The first use doesn't look them up again. */
+  /** Files that were required and not used since. Their first use doesn't look them up again. */
   readonly #required = new Map<string, OpenFile>()
   /** Why images are not shown to a model in this run. */
   readonly #unseen = new Map<string, string>()
@@ -40,12 +40,14 @@ export class RunFiles {
     this.#options = options
   }
 
-  /** All files of a message must exist when its run begins. A file that is deleted later is only named. */
+  /**
+   * Checks that all files of a message exist when its run begins. If a file is deleted later, only its name is shown.
+   */
   async require(attachments: readonly Attachment[]): Promise<void> {
     for (const { file_id } of attachments) this.#required.set(file_id, await this.open(file_id))
   }
 
-  /** A file that must exist. */
+  /** Opens a file, which must exist. */
   async open(file_id: string): Promise<OpenFile> {
     const file = await this.find(file_id)
     if (!file) throw new AgentFailure(`The file ${file_id} no longer exists: it was deleted or has expired.`)
@@ -59,14 +61,17 @@ export class RunFiles {
     return required ?? shelf.find(whose, file_id)
   }
 
-  /** The model has refused images, so it isn't shown any more of them: this kind of image, or any if `lasting`. */
+  /**
+   * Records that the model has refused images. It is shown no more images in this run, and if `lasting`, in other runs
+   * either.
+   */
   refused(model: string, note: string, lasting: boolean): void {
     this.#unseen.set(model, note)
     if (lasting) this.#options.vision.refused(model)
   }
 
   /**
-   * The input with what this model is shown of all files in it: latest first, while there is room. Rejects when the
+   * The input with what this model is shown of its files: the latest files first, while there is room. Rejects when the
    * signal aborts, because a PDF may wait for its turn and take long.
    */
   async show(model: NamedModel, input: ModelInput, rounds: readonly Round[], signal: AbortSignal): Promise<ModelInput> {

@@ -9,7 +9,7 @@ const GONE: ShownFile = { as: 'omitted', note: 'the file no longer exists' }
 const SHORTEST_BYTES = 256
 const CUT_MARK = ' […]'
 
-/** Inserts the shown contents of files where they were attached: into the message, and into the turns before it. */
+/** Inserts what is shown of the files where they were attached: into the message, and into earlier turns. */
 export function withShownFiles(input: ModelInput, files: ShownFiles): ModelInput {
   const { attachments = [], history } = input
   return {
@@ -50,7 +50,7 @@ export function filesOf({ results }: Round): readonly Attachment[] {
   return results.flatMap((result) => (result && 'files' in result && result.files) || [])
 }
 
-/** JSON keeps it, and its name, on one line. Without `<` it can't close the block around it. */
+/** JSON keeps the text and its file's name on one line. Without `<`, the text can't close the block around it. */
 function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
   const { note } = shown
   const what = shown.as === 'text' ? { ...(note && { note }), text: shown.text } : { not_shown: note ?? '' }
@@ -59,8 +59,8 @@ function quoted({ name, media_type }: Attachment, shown: ShownFile): string {
 }
 
 /**
- * Cuts the texts of files to this many bytes in total. The shortest are shown whole, so a long one doesn't push them
- * out.
+ * Cuts the texts of files to this many bytes in total. The shortest texts are kept whole, so a long one doesn't push
+ * them out.
  */
 export function cutTexts(attachments: readonly Attachment[], files: ShownFiles, most_bytes: number): ShownFiles {
   const cut = new Map(files)

@@ -28,8 +28,9 @@ type NamedModel = Model & { name: string }
 export type AnswerRequest = { rounds: Round[]; wanted: WantedOutput | undefined }
 
 /**
- * Asks the agent's models in order. The next one is asked only before the first word, and only after a temporary
- * failure: what one model refuses as invalid, another would refuse too, or answer differently from what was meant.
+ * Asks the agent's models in order. The next model is asked only before the first word, and only after a temporary
+ * failure. A request that one model refuses as invalid would be refused by another too, or answered differently from
+ * what was meant.
  */
 export async function askModel(run: RunInProgress, asking: AnswerRequest): Promise<AnsweredBy> {
   const said = run.left.response.length
@@ -50,7 +51,7 @@ export async function askModel(run: RunInProgress, asking: AnswerRequest): Promi
   throw new AgentFailure('The agent has no model.')
 }
 
-/** How a model is asked. If it refuses a part of this, the part is changed and the model is asked again. */
+/** How a model is asked. If the model refuses a part of this, the part is changed and the model is asked again. */
 type ModelAttempt = {
   /** What the model is shown, shortened to fit. */
   input: ModelInput
@@ -99,8 +100,8 @@ function unshortened({ windows, input }: RunInProgress, model: NamedModel) {
 }
 
 /**
- * After a prompt was refused as too long: the prompt with less history, and then with less text of files. Undefined if
- * only the message is left.
+ * Shortens a prompt that was refused as too long: first the history, then the texts of files. Undefined if only the
+ * message is left.
  */
 function shorter(
   { log, input: { agent } }: RunInProgress,
@@ -154,7 +155,7 @@ function hasFiles({ attachments, history }: ModelInput, rounds: readonly Round[]
   return history.some((turn) => turn.attachments?.length) || rounds.some((round) => filesOf(round).length > 0)
 }
 
-/** Logged once, and again if more is left out. */
+/** Logs what was left out of the prompt, once, and again if more is left out later. */
 function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: number): void {
   const before = run.left_out ?? NOTHING
   run.left_out = left_out
@@ -177,8 +178,8 @@ export function sayIn({ left, emit }: Pick<RunInProgress, 'left' | 'emit'>, delt
 }
 
 /**
- * An unchecked answer isn't the response yet. If JSON was requested, followers see it while it is written. It continues
- * `draft`, the text that was already sent of the same answer.
+ * Tells followers about an answer while it is written, although it isn't the response until it has been checked. It
+ * continues `draft`, the part of the same answer that was already sent.
  */
 export function draftingIn(
   { left, emit }: RunInProgress,
@@ -196,7 +197,7 @@ export function draftingIn(
   }
 }
 
-/** One request to the provider. Its usage is counted, however it ends. */
+/** Makes one request to the provider. Its usage is counted no matter how it ends. */
 async function askMetered(
   run: RunInProgress,
   model: NamedModel,
@@ -226,7 +227,8 @@ async function askMetered(
     span?.set(usageAttributes(tokens))
   }
   try {
-    // The run may have been stopped while the call waited for its turn. The call was not sent, so it costs nothing.
+    // The run may have been stopped while the call waited for its turn. Then nothing was sent, so the call costs
+    // nothing.
     if (deadline.stopped) throw new RunStopped()
     const max_output_tokens = begun.max_output_tokens ?? planned
     const answer = await ready.answer({

@@ -12,23 +12,26 @@ import { callTools } from '../tools/call-tools.ts'
 import type { AnsweredBy, AnswerRequest } from './ask-model.ts'
 import { noFittingAnswer, takeOutput } from './take-output.ts'
 
-/** What a program may request in one run. Unlike a model, it knows when to stop. */
+/** What a program can request in one run. Unlike a model, a program knows when to stop. */
 const OF_PROGRAMS = { max_steps: 1_000, mayRepeat: true }
 
 /** How often one run may wait for an overloaded provider. */
 const MAX_WAITS = 8
 const MAX_WAIT_MS = 24 * 3_600_000
-/** The shortest wait, even if the provider says that it is over: the provider is still overloaded. */
+/** The shortest wait, used even if the provider names a shorter one: it is still overloaded. */
 const MIN_WAIT_MS = 1_000
 const NOT_FOR_PROVIDERS = new Set([PAUSED, INTERRUPTED])
-/** By then, the calls that reserve the rest of a budget have ended; otherwise the next wait is as long. */
+/**
+ * By then, the calls that reserve the rest of a budget have usually ended. Otherwise, the run waits this long again.
+ */
 const MAX_HELD_WAIT_MS = 60_000
-/** No budget period is longer. A budget that never starts over is checked again then. */
+/** No budget period is longer than this. A budget that never starts over is checked again after this time. */
 const MAX_BUDGET_WAIT_MS = 32 * 24 * 3_600_000
 
 /**
- * Gets the next answer. `isAsked` is set if it is known whether JSON was requested. `isRepeatable`: its calls have no
- * effect outside of the run, and are requested again if the process dies before they have results.
+ * Gets the next answer. `isAsked` says whether JSON was requested, if that is known. `isRepeatable` means that the
+ * answer's calls have no effect outside of the run, and are requested again if the process dies before they have
+ * results.
  */
 type Ask = (asking: AnswerRequest) => Promise<AnsweredBy & { isAsked?: boolean; isRepeatable?: boolean }>
 
@@ -38,16 +41,16 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   const { limits, kind } = run.input.agent
   const own = kind === 'remote' ? OF_PROGRAMS : undefined
   const output = run.output && { retries: run.output.wanted.retries, isAtOnce: run.output.isAtOnce }
-  // Before the first answer nothing has read the files, unless the run continues another run's message.
+  // Nothing has read the files before the first answer, unless the run continues another run's message.
   const { attachments, given } = run.input
   const isFirst = !given?.goes_on && !left.steps.some((step) => step.kind === 'model')
   if (isFirst && attachments?.length) await run.files.require(attachments)
   for (;;) {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
-      // If the answer also called tools of the agent, followers were told about all its calls at that time.
+      // If the answer also called the agent's own tools, followers were told about all its calls at that time.
       if (next.handed && next.handed.length === callsOf(left.steps)) tellCalls(run, next.handed)
-      // With an output schema, only the answer that fits was said.
+      // With an output schema, only the answer that fits becomes the response.
       if (output && !next.handed) left.output = { value: JSON.parse(left.response) }
       return checkFinish(next.finish, run)
     }
@@ -68,19 +71,21 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
           : answered
         const step = modelStep(run, settled, before)
         left.steps.push(step)
-        // The last answer is stored with the receipt, and a repeatable one with the first result. Any other answer with
-        // tool calls must be stored before the tools are called, and an answer that doesn't fit before the model is
-        // asked again.
+        // The final answer is stored with the receipt, and a repeatable answer with its first result. Any other answer
+        // that calls tools must be stored before the tools are called, and an answer that doesn't fit before the model
+        // is asked again.
         if ((step.answer.calls.length > 0 && !asked.isRepeatable) || step.unfit) await keeper?.keep(left.steps)
       } catch (error) {
         waitFor(error, run, before)
       }
     } else {
       tellCalls(run, next.handed ? [...next.calls, ...next.handed] : next.calls)
-      // A call of an earlier attempt without a result is in doubt. It is repeated only if its tool allows that.
+      // If a call from an earlier attempt has no result, it may have been made. It is repeated only if its tool allows
+      // that.
       await callTools(run, next.calls)
     }
-    // A pause isn't an end: it interrupts the model's answer, lets tools finish, and then stops the run above.
+    // A pause doesn't end the run: it interrupts the model's answer, lets tools finish, and then stops the run before
+    // the model is asked again.
     if (deadline.isOver) throw new RunStopped()
   }
 }
@@ -117,7 +122,7 @@ function overLimit(limit: RunLimit): AgentFailure {
   }
 }
 
-/** The model continues after its earlier answers, which the caller repeats, and after what is wrong with them. */
+/** The earlier answers that the caller repeats, then this run's own, each with what was wrong with it. */
 function withGiven(rounds: RoundRecord[], { input: { given }, output }: RunInProgress): Round[] {
   const own = output ? rounds.map((round) => withReminder(round, output.wanted)) : rounds
   return given?.rounds ? [...given.rounds, ...own] : own
@@ -129,7 +134,7 @@ function withReminder(round: RoundRecord, wanted: WantedOutput): Round {
   return { ...round, told: asked ? outputReminder(problems, wanted) : outputInstruction(wanted) }
 }
 
-/** Marks the calls that the caller has to make. A call that was cut off isn't made. */
+/** Marks the calls that the caller has to make. A call that was cut off is never made. */
 function handOver(answer: ModelAnswer, { toolbox: { handed } }: RunInProgress): ModelAnswer {
   if (handed.size === 0 || answer.calls.length === 0) return answer
   const isHanded = ({ name, cut }: ToolCall) => handed.has(name) && !cut
@@ -140,7 +145,7 @@ function callsOf(steps: readonly Step[]): number {
   return steps.findLast((step) => step.kind === 'model')?.answer.calls.length ?? 0
 }
 
-/** Tells followers about the calls of one answer, in order. They already know those of an earlier attempt. */
+/** Tells followers about the calls of one answer, in order, unless an earlier attempt has already told them. */
 function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void {
   if (!emit) return
   for (const { call, index, isTold } of calls.toSorted((a, b) => a.index - b.index)) {
@@ -148,7 +153,7 @@ function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void
   }
 }
 
-/** If the provider says when to retry, or a budget has no room, the run waits until then, if it is allowed to. */
+/** Makes the run wait, if it may, when the provider says when to retry or a budget has no room. Otherwise throws. */
 function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   const { said, started_at } = before
   const { deadline, keeper, left, log } = run
@@ -162,7 +167,7 @@ function waitFor(error: unknown, run: RunInProgress, before: Before): void {
   const earlier = budgetWait(left.steps)
   const spent = spentSince(before, run)
   if (waits_for !== undefined && earlier) {
-    // The wait continues. It stays one step, and the log contains its beginning, however often the run checks for room.
+    // The same wait continues. It remains one step, logged once, no matter how often the run checks for room.
     const usage = addTokens({ ...NO_USAGE, ...earlier.usage }, spent.usage)
     const cost_nano = addCosts(earlier.cost_nano, spent.cost_nano)
     const { attempt } = run
@@ -192,8 +197,8 @@ function waitForProvider(error: unknown, { left }: RunInProgress): Wait | undefi
 }
 
 /**
- * Waits until the budget starts over, however often. For amounts that calls in progress have reserved, the next wait is
- * as long as the run has already waited.
+ * Waits until the budget starts over, as often as necessary. If calls in progress have reserved the missing amount,
+ * each wait is as long as the run has already waited.
  */
 function waitForBudget(error: unknown, { keeper, left }: RunInProgress, now: number): Wait | undefined {
   if (!keeper?.waitsForBudgets || !(error instanceof SpendingRefused) || !error.opening) return undefined

@@ -43,11 +43,11 @@ type LearntModels = { windows: ModelWindows; schemas: Refusals; vision: Refusals
 const RETRY_DELAY_MS = 500
 const REMEMBERED_PROJECTS = 1_000
 
-/** What all runs share, and what each run gets of it: models, tools, files, schemas. */
+/** What all runs share, and what each run gets from it: models, tools, files and schemas. */
 export class Equipment {
   readonly #options: EquipmentOptions
   readonly #models: Models
-  /** By project, because each has its own providers, whose models may have the same names. */
+  /** Kept per project, because projects have different providers, whose models may have the same names. */
   readonly #learnt = new LRUCache<string, LearntModels>({ max: REMEMBERED_PROJECTS })
   readonly #providerKeys = new ProviderKeys()
   readonly #mcpServers: McpServers
@@ -60,8 +60,8 @@ export class Equipment {
   }
 
   /**
-   * A run with everything that it needs. `hostSteps` are what it can request besides the agent's tools. Its toolbox is
-   * closed when it ends.
+   * Returns a run with everything that it needs. `hostSteps` are what it can request besides the agent's tools. The
+   * toolbox is closed when the run ends.
    */
   async open(
     request: RunRequest,
@@ -153,7 +153,7 @@ export class Equipment {
     const world: ToolWorld = {
       secrets,
       redact,
-      // A tool call may already have had an effect, so a pause doesn't end it.
+      // A tool call may already have had an effect, so a pause doesn't interrupt it.
       deadline: { signal: host.deadline.lasting },
       log: host.log,
       fetch: (url, init) => fetch(url, { ...init, owner: agent_id }),

@@ -7,8 +7,8 @@ import type { Unfit } from '../steps.ts'
 import { sayIn } from './ask-model.ts'
 
 /**
- * Takes an answer of a run that must answer with JSON. If it fits, it becomes the response. `asked` is false while the
- * model can still call tools; then an answer in words is accepted if it happens to fit.
+ * Takes an answer of a run that must answer with JSON. If the answer fits, it becomes the response. While the model can
+ * still call tools, `asked` is false, and an answer in words is accepted if it happens to fit.
  */
 export async function takeOutput<Answered extends { answer: ModelAnswer }>(
   run: RunInProgress,
@@ -18,11 +18,11 @@ export async function takeOutput<Answered extends { answer: ModelAnswer }>(
 ): Promise<Answered & { unfit?: Unfit }> {
   const { calls, finish } = answered.answer
   if (!asked && calls.length > 0) {
-    // The caller reads the text that comes with calls left to it.
+    // The caller sees the text that comes with the calls left to it.
     if (draft !== '' && calls.some(({ handed }) => handed)) sayIn(run, draft)
     return answered
   }
-  // If a model calls tools although it must not, only its text is shown to it again.
+  // If a model calls tools when it isn't allowed to, only the text of its answer is kept.
   const spoken = calls.length > 0 ? { ...answered, answer: { calls: [], finish } } : answered
   const unfit = { text: draft, asked }
   if (finish === 'filtered') {

@@ -11,16 +11,17 @@ export type EmbedderSettings = ({ type: 'openai-compatible' } & EmbeddingEndpoin
 /** Embeddings as memory needs them: vectors of unit length. One bad text doesn't block the others. */
 export type Embedder = {
   model: string
-  /** A refused text results in undefined. Rejects if all texts were refused. */
+  /** A refused text becomes undefined. Rejects if all texts were refused. */
   embed(texts: string[], signal: AbortSignal, meter: Meter): Promise<(Float32Array | undefined)[]>
   /**
-   * Undefined if it takes too long, fails, is cancelled or exceeds a budget. Memory is then searched by words alone.
+   * Embeds a search query. Undefined if it takes too long, fails, is cancelled or exceeds a budget. Memory is then
+   * searched by words only.
    */
   query(text: string, meter: Meter, signal?: AbortSignal): Promise<Float32Array | undefined>
   close(): Promise<void>
 }
 
-/** What calls of the embedder's model are named next to those of agents. */
+/** Prefix for the embedder's model, to tell its calls apart from those of agents. */
 export const EMBEDDER = 'embedder/'
 
 type Options = { log: Logger; now: () => number; proxy?: ProxySettings | undefined }
@@ -29,10 +30,10 @@ type Options = { log: Logger; now: () => number; proxy?: ProxySettings | undefin
 const MAX_CHARACTERS = 8_000
 /** Even a small model accepts a text of this length. */
 const SHORT_CHARACTERS = 1_000
-/** The marks at the beginning and the end of a text. */
+/** The tokens that mark the beginning and the end of a text. */
 const AROUND_TEXT = 4
 const QUERY_TIMEOUT_MS = 3_000
-/** After a failure, queries don't use vectors for a while, so that answers don't keep waiting for a dead endpoint. */
+/** After a failure, queries don't use vectors for this long, so answers don't keep waiting for a dead endpoint. */
 const PAUSE_MS = 10_000
 
 export function openEmbedder(settings: EmbedderSettings, options: Options): Embedder {
@@ -92,14 +93,14 @@ function embedderOf(embeddings: Embeddings, { log, now }: Options): Embedder {
 
 const NEVER = new AbortController().signal
 /**
- * A search doesn't wait for amounts that other calls have reserved: the answer waits for it, and words find memories
- * too.
+ * A search doesn't wait for amounts that other calls have reserved, because the answer would have to wait too, and
+ * searching by words also finds memories.
  */
 const WITHOUT_PATIENCE = AbortSignal.abort()
 
 type EmbedOptions = { signal: AbortSignal; meter: Meter; purpose?: 'search' }
 
-/** One request. Its usage is counted, however it ends. */
+/** Makes one request. Its usage is counted no matter how it ends. */
 async function embedMetered({ name, embed }: Embeddings, texts: string[], { signal, meter, purpose }: EmbedOptions) {
   const characters = texts.reduce((sum, text) => sum + text.length, 0)
   const begun = await meter.begin({
@@ -117,7 +118,7 @@ async function embedMetered({ name, embed }: Embeddings, texts: string[], { sign
     begun.end('completed', used(input_tokens))
     return vectors
   } catch (error) {
-    // A cancelled request is paid for. A failed one isn't.
+    // A cancelled request must be paid for, but not a failed one.
     if (signal.aborted) begun.end('cancelled', used(estimateTokens(characters)))
     else begun.end('failed', used(0))
     throw error

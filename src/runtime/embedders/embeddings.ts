@@ -3,7 +3,7 @@ import { parseIfJson } from '../../lib/json.ts'
 import { openSockets, type ProviderSockets, type ProxySettings } from '../providers/provider-sockets.ts'
 import { wholeReply } from '../providers/whole-reply.ts'
 
-/** The vectors of texts, and how many tokens that took, if known. */
+/** The vectors of texts, and how many tokens they cost, if known. */
 export type EmbeddingResult = { vectors: number[][]; input_tokens?: number | undefined }
 
 /** Turns texts into vectors. */

@@ -11,8 +11,8 @@ const PACKAGES = {
 }
 
 /**
- * The English model of an npm package. It has its own thread, which starts with the first text, because a text takes
- * tens of milliseconds.
+ * The English model from an npm package. A text takes tens of milliseconds, so the model has a thread of its own, which
+ * starts with the first text.
  */
 export function localEmbeddings(): Embeddings {
   requireInstalled('memory.embedder.type is local', PACKAGES)

@@ -4,14 +4,14 @@ import { isSame, type Position, type StreamEvent, Transcript, type TranscriptLen
 
 type Follower = { told: TranscriptLength; emit: (event: StreamEvent) => void }
 
-/** The turn of a session, which a run has. */
+/** A session's turn, which the run has. */
 type SessionTurn = {
   readonly key: string
   /** The lane of its agent. */
   readonly lane: string
-  /** Others are known to wait for it. */
+  /** Whether other runs are known to wait for the turn. */
   isAwaited?: boolean
-  /** The first of them got it in the commit that ended this run. */
+  /** Whether the first run in line got the turn in the commit that ended this run. */
   isPassed?: boolean
 }
 
@@ -22,26 +22,26 @@ export class LiveRun {
   readonly cancellation = new Cancellation()
   readonly #runs: LiveRuns
   /**
-   * Resolves when the run is on disk, and rejects if it couldn't be stored. Until then nothing of it leaves the service
-   * except requests to its models.
+   * Resolves when the run is on disk, and rejects if it couldn't be stored. Until then, the run sends nothing outside
+   * the service except requests to its models.
    */
   stored: Promise<void> = Promise.resolve()
   /** Whether the run has a place in the journal. */
   hasPlace = false
-  /** The lane of its agent, if a limit of the agent or the project applies to the run. */
+  /** The lane of the run's agent, if a limit of the agent or the project applies to the run. */
   limited_lane: string | undefined
-  /** The session whose turn it has. */
+  /** The session whose turn the run has. */
   session: SessionTurn | undefined
   /** Resolves when the run is stored with its turn or its place in line, or was refused. */
   admission: Promise<unknown> = Promise.resolve()
   /** The run that called this one, and waits for it. */
   parent_request_id: string | undefined
-  /** The lanes of the runs that it called when it began to wait, and the sessions in which those take turns. */
+  /** The lanes of the runs that it called when it began to wait, and the sessions in which those runs take turns. */
   begun_lanes: readonly string[] = []
   begun_sessions: readonly string[] = []
   /**
-   * Which attempt this is, where it continues, for which user, and who started it. Undefined until the run is stored:
-   * no client can follow it before.
+   * Which attempt this is, where it continues, for which user it runs, and who started it. Undefined until the run is
+   * stored, because no client can follow it before.
    */
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
@@ -58,7 +58,7 @@ export class LiveRun {
     this.#runs = runs
   }
 
-  /** The run starts here. Followers that wait for this can continue. */
+  /** Marks that the run has started. Followers that wait for this can continue. */
   begin(began: NonNullable<LiveRun['began']>): void {
     this.began = began
     this.#runs.hasBegun(this)
@@ -69,7 +69,7 @@ export class LiveRun {
     return this.cancellation.isGivenUp
   }
 
-  /** How much it has said so far. */
+  /** How much of the answer has been recorded so far. */
   get told(): TranscriptLength {
     return this.#transcript?.told ?? { characters: 0, tools: 0 }
   }
@@ -103,7 +103,7 @@ export class LiveRun {
     this.cancellation.cancel()
   }
 
-  /** Stops the work here. No client has cancelled the run, so no end is written. */
+  /** Stops the work on this node. No client has cancelled the run, so its end isn't recorded. */
   abandon(): void {
     this.cancellation.giveUp()
   }
@@ -116,11 +116,11 @@ export class LiveRun {
 
 /** The runs on this node. */
 export class LiveRuns {
-  /** Compares runs, not IDs: while an attempt ends here, this node may have started the next one. */
+  /** Contains runs, not IDs, because this node may start the next attempt while an earlier one is still ending. */
   readonly #runs = new Set<LiveRun>()
   readonly #onEnded: ((run: LiveRun) => void)[] = []
   readonly #ofSession = new Map<string, readonly LiveRun[]>()
-  /** The ids of runs that are awaited in their sessions, and that this node has taken and not begun. */
+  /** The IDs of runs that this node has taken but not begun, and for whose turn other runs wait. */
   readonly #awaitedEarly = new Set<string>()
   /** The callbacks for when a run starts here, by run ID. Most runs have no entry. */
   readonly #awaited = new Map<string, Set<(run: LiveRun) => void>>()
@@ -131,7 +131,10 @@ export class LiveRuns {
     return run
   }
 
-  /** Names the session whose turn the run has or wants. Returns the run of the session that came before it here. */
+  /**
+   * Assigns the run to the session whose turn it has or wants. Returns the run of this session that came before it
+   * here.
+   */
   joinSession(run: LiveRun, session: SessionTurn): LiveRun | undefined {
     run.session = session
     if (this.#awaitedEarly.delete(run.request_id)) session.isAwaited = true
@@ -141,8 +144,8 @@ export class LiveRuns {
   }
 
   /**
-   * Others wait for the turn that the run has, so it passes the turn on when it ends. Returns false if it isn't on this
-   * node: it has just ended here, or is about to begin.
+   * Notes that other runs wait for the turn, so the run passes it on when it ends. Returns false if the run isn't on
+   * this node now, because it has just ended or is about to begin.
    */
   tellAwaited(session_key: string, request_id: string): boolean {
     const here = this.#ofSession.get(session_key)?.findLast((run) => run.request_id === request_id)
@@ -151,7 +154,7 @@ export class LiveRuns {
     return here !== undefined
   }
 
-  /** The run has ended. */
+  /** Drops the note about a run that has ended. */
   forgetAwaited(request_id: string): void {
     this.#awaitedEarly.delete(request_id)
   }

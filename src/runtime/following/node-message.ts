@@ -17,7 +17,7 @@ export type FollowedRun = { id: string; known: Position | null }
 /** A node follows these runs. */
 type FollowMessage = { kind: 'follow'; runs: FollowedRun[] }
 
-/** Everything that a run has said so far, for the node that asked, or for all nodes when it starts. */
+/** Everything that a run has said so far: for the node that asked, or for all nodes when the run starts. */
 export type AllMessage = { kind: 'all'; to: string | null; id: string; speaking: SpeakingRun; events: StreamEvent[] }
 
 /** What a run has said since `from`. */
@@ -34,7 +34,7 @@ export type NodeMessage = FollowMessage | RunMessage
 /** Sends a message to all other nodes. */
 export type Send = (message: NodeMessage) => void
 
-/** An event of a stream as the run said it. */
+/** A stream event as the run recorded it. */
 export function runEvent({ event, data }: StreamEvent): RunEvent {
   return { type: event, ...(data as object) } as RunEvent
 }

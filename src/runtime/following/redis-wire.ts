@@ -3,24 +3,25 @@ import type { NodeWire } from './node-message.ts'
 
 type Options = {
   url: string
-  /** A name that only the nodes of this database have. */
+  /** A channel name that only the nodes of this database use. */
   channel: string
   seal: Seal
   log: Logger
 }
 
 /**
- * Others may use the same Redis. They must not be able to read what runs say, and their messages must not be accepted.
+ * Encrypts messages, because other programs may use the same Redis. They must not be able to read what runs say, and
+ * messages from them must not be accepted.
  */
 export type Seal = {
   close(message: string): string
-  /** Throws if no node of ours encrypted it. */
+  /** Throws if the message wasn't encrypted by one of our nodes. */
   open(sealed: string): string
 }
 
 /**
- * Carries messages between nodes over Redis. They are lost while Redis is unavailable; the receipts contain what runs
- * have said.
+ * Carries messages between nodes over Redis. Messages are lost while Redis is unavailable, but receipts contain
+ * everything that runs have said.
  */
 export async function openRedisWire({ url, channel, seal, log }: Options): Promise<NodeWire & { close(): void }> {
   // Loaded here, so that only services with Redis wait for it.

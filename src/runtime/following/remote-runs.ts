@@ -9,14 +9,14 @@ type Options = {
   live: LiveRuns
   /** Undefined when there is only one node. */
   wire: NodeWire | undefined
-  /** The runs among these that no node works on any more. */
+  /** Which of these runs no node works on any more. */
   findEnded(ids: string[]): Promise<string[]>
   log: Logger
 }
 
 /**
- * Lets clients follow runs of other nodes. The node that runs one sends its output in small batches to the nodes whose
- * clients follow it; each of those passes it on to all its followers.
+ * Lets clients follow runs on other nodes. The node that runs one sends its output in small batches to the nodes whose
+ * clients follow it, and each of those nodes passes it on to its clients.
  */
 export class RemoteRuns {
   readonly #options: Options
@@ -33,12 +33,12 @@ export class RemoteRuns {
     wire?.onMessage((message) => this.#hearIfReadable(message))
   }
 
-  /** A client of this node follows a run of another node. */
+  /** Lets clients of this node follow a run of another node. */
   watch(request_id: string): Watch {
     return this.#watched.watch(request_id)
   }
 
-  /** Stops following runs on other nodes. The followers check again, and find that the service stops. */
+  /** Stops following runs on other nodes. The followers check again and find that the service is stopping. */
   close(): void {
     this.#watched.close()
     this.#spoken.close()

@@ -5,16 +5,19 @@ import type { Position, StreamEvent, TranscriptLength } from './transcript.ts'
 /** A run of this node that another node follows. */
 type SpokenRun = {
   run: LiveRun
-  /** What will be sent, and how much was sent before it. */
+  /** Events that aren't sent yet, and how much of the answer was sent before them. */
   pending: StreamEvent[]
   from: TranscriptLength
-  /** How much had been sent when a node last asked. If that node knows less when it asks again, it missed something. */
+  /**
+   * How much had been sent when a node last asked. If a node that asks again knows less than this, it has missed
+   * something.
+   */
   arrived: TranscriptLength
   timer: NodeJS.Timeout | undefined
 }
 
 const BATCH_MS = 20
-/** A request to follow expires after this time. It is repeated more often. */
+/** A request to follow expires after this time. Nodes repeat it more often than that. */
 const FOLLOW_TTL_MS = 15_000
 const START: TranscriptLength = { characters: 0, tools: 0 }
 
@@ -23,7 +26,7 @@ export class SpokenRuns {
   readonly #live: LiveRuns
   readonly #send: Send
   readonly #spoken = new Map<string, SpokenRun>()
-  /** Until when other nodes asked to follow a run, which may not run here, or not yet. */
+  /** The runs that other nodes want to follow, and until when. Such a run may not be on this node, or not yet. */
   readonly #wanted = new Map<string, { until: number; stop(): void }>()
 
   constructor({ live, send }: { live: LiveRuns; send: Send }) {
@@ -31,7 +34,7 @@ export class SpokenRuns {
     this.#send = send
   }
 
-  /** Another node says which runs it follows. */
+  /** Handles a message in which another node says which runs it follows. */
   hearFollower(runs: FollowedRun[], by: string): void {
     const now = performance.now()
     for (const [id, { until, stop }] of this.#wanted) {
@@ -49,7 +52,7 @@ export class SpokenRuns {
     }
   }
 
-  /** A run has started on this node. Other nodes may have waited for it. */
+  /** Sends the output of a run that has just started here, if other nodes wait for it. */
   #hearBegun(run: LiveRun): void {
     if (this.#isWanted(run.request_id)) this.#speak(run, null)
   }
@@ -70,7 +73,9 @@ export class SpokenRuns {
     return !arrived || known.characters < arrived.characters || known.tools < arrived.tools
   }
 
-  /** Sends one node, or all, what the run has said, and from now on sends its new output to all of them. */
+  /**
+   * Sends one node, or all nodes, what the run has said so far, and from now on sends its new output to all of them.
+   */
   #speak(run: LiveRun, to: string | null): void {
     const { request_id: id, agent_id, began } = run
     if (!began) return

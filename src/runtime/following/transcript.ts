@@ -10,19 +10,20 @@ export function isSame(a: TranscriptLength, b: TranscriptLength): boolean {
 }
 
 /**
- * The same, with its attempt. A run that starts over after a crash may answer differently, so that is another attempt.
+ * A position in one attempt's answer. A run that starts over after a crash may answer differently, so each attempt has
+ * its own positions.
  */
 export type Position = TranscriptLength & { attempt: number }
 
 /**
- * An event's ID says how much of the answer came before it. A stream can therefore be continued from any point, by the
- * node of the run, or by any node from the receipt.
+ * An event's ID says how much of the answer came before it. So a stream can continue from any point, served by the
+ * run's node, or by any node from the receipt.
  */
 export function eventId({ attempt, characters, tools }: Position): string {
   return `${attempt}.${characters}.${tools}`
 }
 
-/** The id of the last event of every stream. */
+/** The ID of the last event of every stream. */
 const LAST_EVENT_ID = 'done'
 
 const EVENT_ID = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})$/
@@ -36,13 +37,13 @@ export function readEventId(id: string): Position | undefined {
 
 type ToolEvent = Exclude<RunEvent, { type: 'delta' | 'output.delta' }>
 
-/** Everything that one attempt has said and done, for those who join later. */
+/** Everything that one attempt has said and done, for clients that join later. */
 export class Transcript {
   readonly attempt: number
   #text = ''
   /** Each tool event with the length of the text before it. */
   readonly #tools: { at: number; event: ToolEvent }[] = []
-  /** An answer that is being written and isn't checked yet. It isn't part of what was said. */
+  /** An answer that is still being written and not checked yet. It isn't part of the response. */
   #draft: { answer: number; text: string } | undefined
 
   constructor(attempt: number) {

@@ -11,9 +11,9 @@ type WatchedRun = {
   stop(): void
 }
 
-/** How often a node says what it follows. Other nodes remember it for longer than that. */
+/** How often a node says which runs it follows. Other nodes remember this for longer. */
 const FOLLOW_MS = 5_000
-/** How often the store is asked which of the followed runs have ended, with one query for all of them. */
+/** How often one query asks the store which of the followed runs have ended. */
 const CHECK_MS = 1_000
 
 export type Watch = {
@@ -27,12 +27,12 @@ export type Watch = {
 type Options = {
   live: LiveRuns
   send: Send
-  /** The runs among these that no node works on any more. */
+  /** Which of these runs no node works on any more. */
   findEnded(ids: string[]): Promise<string[]>
 }
 
 /**
- * Other nodes' runs that clients of this node follow. It keeps a copy of what each has said, for any number of
+ * Other nodes' runs that clients of this node follow. It keeps one copy of what each run has said, for any number of
  * followers.
  */
 export class WatchedRuns {
@@ -68,7 +68,7 @@ export class WatchedRuns {
     if (message.kind === 'more' && watched.copy) this.#add(watched.copy, watched, message)
   }
 
-  /** All followers check again, and find that the service stops. */
+  /** Makes all followers check again and find that the service is stopping. */
   close(): void {
     this.#stopTimers()
     for (const watched of this.#watched.values()) this.#lookAgain(watched)
@@ -76,7 +76,7 @@ export class WatchedRuns {
 
   #begin(request_id: string): WatchedRun {
     const watched: WatchedRun = { followers: 0, copy: undefined, change: Promise.withResolvers(), stop: () => {} }
-    // If there already is a copy, the run's node has died, and this node has taken over the run.
+    // If a copy already exists when the run starts here, the run's node has died and this node has taken the run over.
     watched.stop = this.#options.live.onBegun(request_id, () => this.#lookAgain(watched))
     this.#watched.set(request_id, watched)
     if (this.#timers.length === 0) this.#startTimers()
@@ -120,7 +120,7 @@ export class WatchedRuns {
     const { agent_id, ...began } = speaking
     const known = watched.copy
     const attempt = known?.began?.attempt ?? 0
-    // A node that has lost the run may still send its output.
+    // A node that has lost the run may still send output of an earlier attempt.
     if (began.attempt < attempt) return
     const copy = new LiveRun(id, agent_id, this.#options.live)
     copy.began = began

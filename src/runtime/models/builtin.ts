@@ -10,7 +10,7 @@ export const echo: Model = {
   prepare: (prompt) => ready(prompt, async (request) => speak(prompt, request, prompt.input.message)),
 }
 
-/** Answers with the memories that it was given, or otherwise with what the session said about the same words. */
+/** Answers with the memories that it was given, or else with turns of the session that share words with the message. */
 export const recall: Model = {
   isBuiltin: true,
   noOutput: "builtin/recall returns memories and can't answer with JSON. Choose another model, or builtin/script.",

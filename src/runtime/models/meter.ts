@@ -4,18 +4,18 @@ import type { Cost, TokenCount } from './usage.ts'
 /** A model call that is about to be made. */
 export type PlannedCall = {
   model: string
-  /** It embeds a search query, whatever kind of call the meter usually counts. */
+  /** Set if the call embeds a search query, no matter what kind of call the meter usually counts. */
   purpose?: 'search'
   /** The run's attempt, and the position of the step that the call belongs to. Null: none. */
   attempt: number | null
   step: number | null
-  /** The most input tokens that can be counted. Called only if a budget needs it. */
+  /** The most input tokens that the call can have. Called only if a budget needs to know. */
   mostInputTokens(): number
   /** The longest answer that the agent and its caller allow. Null: the model's own limit. */
   max_output_tokens: number | null
-  /** The agent allows its answer to be cut to what is left of a budget. */
+  /** Whether the agent allows its answer to be shortened to what is left of a budget. */
   may_cut?: boolean
-  /** Until then, the call may wait for amounts that others have reserved. */
+  /** Until this aborts, the call may wait for amounts that others have reserved. */
   signal?: AbortSignal
 }
 
@@ -25,11 +25,11 @@ export type CallStatus = 'completed' | 'failed' | 'cancelled'
 export type MeteredCall = {
   /** The longest answer, sent to the provider as a limit. Undefined: as planned. */
   max_output_tokens: number | undefined
-  /** Takes the call's usage. Called once, however the call ended. Returns the cost. */
+  /** Reports the call's usage. Call it once, no matter how the call ended. Returns the cost. */
   end(status: CallStatus, tokens: TokenCount): Cost
 }
 
-/** A call made outside of this service, and its reported usage. */
+/** A call that was made outside of this service, and its reported usage. */
 export type ReportedCall = Pick<PlannedCall, 'model' | 'attempt' | 'step'> & { tokens: TokenCount }
 
 /** Is notified of each model call before it is made, and of its usage afterwards. */
@@ -37,8 +37,8 @@ export type Meter = {
   /** Rejects with SpendingRefused if the call may not be made. */
   begin(call: PlannedCall): Promise<MeteredCall>
   /**
-   * Counts a call that was made elsewhere. No budget refuses it, because the money is already spent. Resolves with its
-   * cost.
+   * Counts a call that was made elsewhere. Budgets don't refuse it, because the money is already spent. Resolves with
+   * its cost.
    */
   record(call: ReportedCall): Promise<Cost>
 }
@@ -48,18 +48,18 @@ export type ExhaustedBudget = { budget_id: string; used?: string; limit?: string
 
 /** When a budget has room again. */
 export type BudgetOpening = {
-  /** Undefined: unknown. */
+  /** Undefined if unknown. */
   until: number | undefined
-  /** Calls in progress have reserved what is missing, and may give it back at any moment. */
+  /** Whether calls in progress have reserved what is missing. They may give it back at any moment. */
   isHeld: boolean
-  /** Names the budget's current state. After any change there may be room. */
+  /** Identifies the budget's current state. After any change, there may be room. */
   state: string
 }
 
 /** The call can't be made, because it would cost more than is left. */
 export class SpendingRefused extends AgentFailure {
   readonly budget: ExhaustedBudget
-  /** Undefined: there will never be room for this call. */
+  /** When there may be room. Undefined if there will never be room for this call. */
   readonly opening: BudgetOpening | undefined
 
   constructor(message: string, budget: ExhaustedBudget, opening?: BudgetOpening) {

@@ -6,7 +6,7 @@ import type { ModelInput } from '../run-input.ts'
 import type { ModelAnswer, Round, ToolDefinition } from './model.ts'
 import type { TokenCount } from './usage.ts'
 
-/** The answer must be JSON. Then no tool can be called. */
+/** The answer must be JSON, so no tool can be called. */
 export type OutputRequest = {
   schema: Record<string, unknown>
   /** The provider doesn't accept schemas, so the prompt describes this one in words. */
@@ -44,7 +44,7 @@ export type CallTrace = {
   headers: Record<string, string>
   /** Called when the first piece of the reply has arrived. */
   began(): void
-  /** How the provider names its answer. */
+  /** Receives the provider's ID of its answer. */
   named(id: string): void
 }
 
@@ -52,34 +52,34 @@ export type CallTrace = {
 export type ImageLimits = {
   each: number
   together: number
-  /** It accepts PDFs and sees their pages. */
+  /** Set if the model accepts PDFs and sees their pages. */
   documents?: true
-  /** The operator says that the model supports them. Otherwise they are tried. */
+  /** Set if the operator says that the model supports images. Otherwise, they are tried. */
   isKnown?: true
 }
 
 /** A prompt in the form in which it is sent, so what is counted is what is sent. */
 export type ReadyPrompt = {
-  /** Roughly how many tokens it has. */
+  /** Roughly how many tokens the prompt has. */
   tokens: number
-  /** The most input tokens that can be counted for it. */
+  /** The most input tokens that the provider can count for it. */
   most_tokens: number
   /** What the prompt says about the form of the answer, after the instructions. */
   instruction?: () => string
-  /** Sends it. Text is passed to `say`, and tool calls are part of the result. */
+  /** Sends the prompt. Text is passed to `say`, and tool calls are part of the result. */
   answer(request: ModelRequest): Promise<ModelAnswer>
 }
 
 export type ModelServer = { address: string; port: number }
 
 export type Model = {
-  /** Its prompts have no limit, and it doesn't understand them. */
+  /** Set if the model is built in. Its prompts have no limit, and it doesn't understand them. */
   isBuiltin?: true
   /** The provider that answers, unless the model is built in. */
   server?: ModelServer
-  /** Present unless it doesn't accept images. */
+  /** The limits for images. Absent if the model doesn't accept them. */
   images?: ImageLimits
-  /** Why it can't answer with JSON that fits a schema. */
+  /** Why the model can't answer with JSON that fits a schema. */
   noOutput?: string
   prepare(prompt: ModelPrompt): ReadyPrompt
 }
@@ -91,7 +91,7 @@ export function maxOutputTokens({ agent, given }: ModelInput): number | null {
   return asked === undefined ? own : Math.min(asked, own ?? Infinity)
 }
 
-/** The caller's wish for this run, or else the agent's setting. */
+/** The form that the caller wants for this run, or else the agent's setting. */
 export function wantedOutput({ agent, given }: Pick<ModelInput, 'agent' | 'given'>): WantedOutput | undefined {
   return given?.output ?? agent.output ?? undefined
 }

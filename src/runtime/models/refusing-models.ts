@@ -3,7 +3,9 @@ import { LRUCache } from 'lru-cache'
 const REMEMBERED_MS = 600_000
 const REMEMBERED_MODELS = 256
 
-/** Models whose provider has refused one feature, such as schemas or images. After a while it is tried again. */
+/**
+ * Models whose provider has refused a feature, such as schemas or images. After a while, the feature is tried again.
+ */
 export class Refusals {
   readonly #now: () => number
   readonly #refused = new LRUCache<string, number>({ max: REMEMBERED_MODELS })

@@ -35,7 +35,10 @@ type ModelsOptions = ProviderOptions & { providers: ProviderSource }
  */
 export class Models {
   readonly #options: ModelsOptions
-  /** A changed provider is another object, so it is opened again. Unused connections end. */
+  /**
+   * The opened providers, by the provider object: a changed provider is a new object, so it is opened again, and the
+   * connections of the old one end when they are unused.
+   */
   readonly #opened = new WeakMap<Provider, OpenProvider>()
   /** The projects whose providers were requested. */
   readonly #projects = new Set<string>()
@@ -58,7 +61,7 @@ export class Models {
   }
 
   /**
-   * Ends the connections of the current providers. If the providers can't be read, the connections end with the
+   * Ends the connections of the current providers. If the providers can't be read, their connections end with the
    * process.
    */
   async close(): Promise<void> {

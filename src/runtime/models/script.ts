@@ -43,7 +43,7 @@ function filledJson(value: unknown, prompt: ModelPrompt): string {
   return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'string' ? fill(inner, prompt) : inner))
 }
 
-/** In one pass, so that a placeholder inside the message stays text. */
+/** Replaces all placeholders in one pass, so a placeholder inside the message stays text. */
 function fill(template: string, { input, rounds }: ModelPrompt): string {
   return template.replace(/\{\{\s*(message|user_id|session_id|result)\s*\}\}/g, (_whole, name: string) => {
     if (name === 'message') return input.message

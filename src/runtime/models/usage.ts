@@ -43,24 +43,24 @@ export function tokensSince(before: Usage, now: Usage): TokenCount {
   return since
 }
 
-/** In billionths of a dollar, so sums are exact. Null if a price is unknown, which never means free. */
+/** A cost in billionths of a dollar, so sums are exact. Null means that a price is unknown, never that it's free. */
 export type Cost = number | null
 
-/** More than an exact number can express is stored as the largest exact number. */
+/** Adds costs. A sum that is too large to be exact becomes the largest exact number. */
 export function addCosts(one: Cost, other: Cost): Cost {
   return one === null || other === null ? null : Math.min(one + other, Number.MAX_SAFE_INTEGER)
 }
 
 export const NANO = 1e9
 
-/** In dollars, as in replies. */
+/** The cost in dollars, as in replies. */
 export function usdOf(cost: Cost): number | null {
   return cost === null ? null : cost / NANO
 }
 
 const inFigures = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6, useGrouping: false })
 
-/** In dollars, as text. */
+/** The cost in dollars, as text. */
 export function formatUsd(nano: number): string {
   return `$${inFigures.format(nano / NANO)}`
 }

@@ -5,7 +5,7 @@ import type { SchemaProblem } from '../schemas/schema-errors.ts'
 import { type JsonAnswer, readAnswer } from './read-answer.ts'
 import type { WantedOutput } from './wanted-output.ts'
 
-/** The run found no answer that fits. */
+/** The run produced no answer that fits. */
 export class OutputInvalid extends AgentFailure {
   readonly problems: readonly SchemaProblem[]
 
@@ -16,10 +16,10 @@ export class OutputInvalid extends AgentFailure {
   }
 }
 
-/** The answer doesn't fit. `isFinal`: another attempt wouldn't help. */
+/** An answer that doesn't fit. `isFinal` means that another attempt wouldn't help. */
 type Misfit = { problems: readonly SchemaProblem[]; isFinal?: true }
 
-/** The answer as JSON that fits, or what is wrong with it. */
+/** Returns the answer as JSON that fits, or what is wrong with it. */
 export async function checkOutput(
   answer: string,
   { schema }: WantedOutput,

@@ -5,7 +5,7 @@ import { isKept } from '../../lib/text/kept-number.ts'
 const MAX_CHARACTERS = 256 * 1024
 const MAX_DEPTH = 64
 
-/** Strings, which may also contain digits, and numbers long enough to lose precision. */
+/** Matches strings, which may also contain digits, and numbers that are long enough to lose precision. */
 const LONG_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]{15,}(?:e[+-]?\d+)?|-?\d[\d.]*e[+-]?\d{3,}/gi
 
 /** An answer that is JSON: the value, and its text without anything around it. */
@@ -13,7 +13,7 @@ export type JsonAnswer = { value: unknown; text: string }
 
 const FENCED = /^```[a-z0-9_-]*[ \t]*\r?\n([\s\S]*?)\r?\n?```$/i
 
-/** Reads the answer of a model as JSON. Models like to put code fences around it. */
+/** Reads a model's answer as JSON. Models like to put code fences around it. */
 export function readAnswer(answer: string): JsonAnswer | { problem: string } {
   const trimmed = answer.trim()
   const text = (FENCED.exec(trimmed)?.[1] ?? trimmed).trim()
@@ -31,7 +31,7 @@ export function readAnswer(answer: string): JsonAnswer | { problem: string } {
   }
 }
 
-/** A number that JavaScript would change: the value would differ from the text. */
+/** Finds a number that JavaScript can't represent exactly, so the value would differ from the text. */
 function lostNumber(json: string): string | undefined {
   for (const [token] of json.matchAll(LONG_NUMBER)) if (!token.startsWith('"') && !isKept(token)) return token
   return undefined

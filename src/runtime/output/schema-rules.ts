@@ -12,7 +12,7 @@ export function isClosed(schema: Schema): boolean {
   return everySchema(schema, (one) => !describesObject(one) || one['additionalProperties'] === false)
 }
 
-/** Whether OpenAI's strict mode accepts it: objects are closed, and all their properties are required. */
+/** Whether OpenAI's strict mode accepts the schema: all objects are closed, and all their properties are required. */
 export function allowsStrict(schema: Schema): boolean {
   const areAllRequired = ({ properties = {}, required = [] }: Schema) =>
     Object.keys(properties as object).every((name) => (required as unknown[]).includes(name))
@@ -56,7 +56,7 @@ function everySchema(schema: Schema, holds: (schema: Schema) => boolean): boolea
   return all
 }
 
-/** The schema with each schema inside it changed, inner ones first. */
+/** Applies a change to the schema and every schema inside it, the inner ones first. */
 function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema {
   const inner = (value: unknown) => (isObject(value) ? mapSchemas(value, change) : value)
   const mapped = Object.entries(schema).map(([key, value]) => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const MAX_RETRIES = 5
 
-/** What a run must answer with instead of words: JSON that fits a schema. */
+/** The JSON with which a run must answer, instead of words. */
 export const WantedOutput = z.strictObject({
   schema: z.record(z.string(), z.unknown()).describe('JSON Schema (2020-12, or draft 7 if `$schema` names it)'),
   retries: z
@@ -14,7 +14,7 @@ export const WantedOutput = z.strictObject({
 })
 export type WantedOutput = z.output<typeof WantedOutput>
 
-/** For callers that request JSON without a schema. */
+/** The schema for callers that request JSON without a schema. */
 export const ANY_OBJECT = { type: 'object' } as const
 
 export function isAnyObject(schema: WantedOutput['schema']): boolean {

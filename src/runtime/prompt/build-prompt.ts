@@ -4,7 +4,7 @@ import type { Round } from '../models/model.ts'
 import type { Turn } from '../outcome.ts'
 import type { ModelInput, RecalledMemory } from '../run-input.ts'
 
-/** An assistant's message may have called tools before its text. */
+/** A message of the prompt. An assistant's message may have called tools before its text. */
 export type PromptMessage = {
   role: 'system' | 'user' | 'assistant'
   content: string
@@ -51,7 +51,10 @@ export function buildPrompt(input: ModelInput, instruction = ''): PromptMessage[
   ]
 }
 
-/** The rule is there from the first turn, so the beginning of the prompt stays the same when memories are added. */
+/**
+ * Whether the instructions explain memories. They do so from the first turn, so the beginning of the prompt stays the
+ * same when memories are added.
+ */
 function mayRecall({ agent, context }: ModelInput): boolean {
   return agent.memory.recall > 0 && context.user_id !== undefined
 }
@@ -62,7 +65,7 @@ export function shownTurns({ agent, history, given }: ModelInput): readonly Give
   return agent.memory.history === 0 ? [] : history.slice(-agent.memory.history)
 }
 
-/** A caller that sends the history sends all of it. */
+/** The session's summary, unless the caller sends the history, because then it sends all of it. */
 export function shownSummary({ given, summary }: ModelInput): string | undefined {
   return given?.history ? undefined : summary
 }
@@ -89,13 +92,14 @@ function quote(value: unknown): string {
 }
 
 /**
- * Inserted before an assistant's turn that comes first, such as a greeting, or an answer whose question isn't shown.
+ * Inserted before an assistant's turn that would come first, such as a greeting, or an answer whose question isn't
+ * shown.
  */
 const BEGINNING: GivenTurn = { role: 'user', content: '(The conversation, as far as it is shown, begins here.)' }
 
 /**
- * Many chat templates refuse two turns of one role in a row, or a conversation that starts with the assistant. Empty
- * turns, such as those of failed answers, are left out.
+ * Makes the roles alternate, because many chat templates refuse two turns of the same role in a row, or a conversation
+ * that starts with the assistant. Empty turns, such as those of failed answers, are left out.
  */
 function alternating(turns: readonly GivenTurn[]): GivenTurn[] {
   const merged: GivenTurn[] = []

@@ -10,27 +10,28 @@ import type { AgentSpec } from '../spec.ts'
 import { shownMemories, shownSummary, shownTurns } from './build-prompt.ts'
 import { BYTES_PER_TOKEN, likelyTokens } from './prompt-tokens.ts'
 
-/** What surrounds a turn or a memory, at least. */
+/** The least number of tokens that surround a turn or a memory. */
 const WRAPPING_TOKENS = 7
-/** A turn is left out if less than this of it would remain. */
+/** If less than this much of a turn would remain, the turn is left out. */
 const SHORTEST_CUT_TOKENS = 64
 const CUT_MARK = ' […]'
-/** How much of the free room files' texts can take. */
+/** The share of the free room that files' texts can take. */
 const ATTACHED_SHARE = 0.75
 
 /** The input with as much of the history, its summary and the memories as fits. */
 export type FittedInput = { input: ModelInput; left_out: Omissions | undefined }
 
-/** The same, ready to be sent. */
+/** The same, with the prompt ready to be sent. */
 export type FittedPrompt = FittedInput & { ready: ReadyPrompt }
 
-/** What didn't fit: turns and memories that are left out, and turns that are cut. */
+/** What didn't fit: the number of turns and memories that are left out, and of turns that are cut. */
 export type Omissions = {
   turns: number
   memories: number
   shortened: number
   /**
-   * The tokens that were free for the history, its summary and the memories. The same room results in the same prompt.
+   * The number of tokens that were free for the history, its summary and the memories. The same room always results in
+   * the same prompt.
    */
   room: number
 }
@@ -48,12 +49,13 @@ export function fitPrompt(prompt: ModelPrompt, model: Pick<Model, 'prepare'>, bu
   const asked = prepareFixed(prompt.input)
   const { input: whole, ready: least } =
     asked.ready.tokens > budget ? withCutFiles(prompt, budget, asked, prepareFixed) : asked
-  // Nothing that can be left out fits.
+  // Even without everything that can be left out, the prompt doesn't fit.
   if (least.tokens >= budget) return { ...fitIntoRoom(whole, 0), ready: least }
   let ready = asIs && whole === prompt.input ? asIs : prepare(whole)
   const fixed = least.tokens
   let fitted: FittedInput = { input: whole, left_out: undefined }
-  // What can be left out is estimated turn by turn, so the result is measured again. The room gets smaller each time.
+  // The size of what can be left out is estimated turn by turn, so the result is measured again. The room shrinks each
+  // time.
   for (let optional; ready.tokens > budget && (optional = optionalTokens(fitted.input)) > 0; ) {
     const share = (budget - fixed) / (ready.tokens - fixed)
     fitted = fitIntoRoom(whole, optional * share)
@@ -65,7 +67,10 @@ export function fitPrompt(prompt: ModelPrompt, model: Pick<Model, 'prepare'>, bu
 /** An input, and its prompt without anything that can be left out. */
 type Measure = { input: ModelInput; ready: ReadyPrompt }
 
-/** What the tools' results take at least. They stay whole, so if they exceed the budget, no prompt fits as it is. */
+/**
+ * The least tokens that the tools' results take. Results aren't cut, so if they exceed the budget, no prompt fits as it
+ * is.
+ */
 function resultTokens(rounds: readonly Round[]): number {
   const results = rounds.flatMap((round) => round.results)
   const bytes = results.reduce((length, one) => length + (one && 'result' in one ? one.result.length : 0), 0)
@@ -79,7 +84,7 @@ function optionalTokens(input: ModelInput): number {
   return sum(shownTurns(input)) + sum(shownMemories(input)) + sum(summaryOf(input))
 }
 
-/** The tokens that are left out first after a prompt was refused. The texts of files go when nothing else is left. */
+/** The tokens that are left out first after a prompt was refused. Files' texts go only when nothing else is left. */
 export function sparedTokens(prompt: Pick<ModelPrompt, 'input' | 'rounds'>): number {
   const { files = new Map() } = prompt.input
   const ofTexts = () => likelyTokens({ bytes: bytesOfTexts(filesIn(prompt), files), images: 0 })
@@ -97,7 +102,7 @@ export function fitIntoRoom(input: ModelInput, room: number): FittedInput {
   const summary = summaryOf(input)
   if (optionalTokens(input) <= room) return { input, left_out: undefined }
 
-  // The summary replaces the turns that are left out, so it is the last to go.
+  // The summary stands for the turns that are left out, so it is the last to go.
   const kept = latestWithin(summary, room / 2)
   const free = room - sum(kept)
   // Memories get the room that the history doesn't use, and always at least a quarter.
@@ -114,7 +119,7 @@ export function fitIntoRoom(input: ModelInput, room: number): FittedInput {
   }
 }
 
-/** Cuts the texts of files, so that some room is left for the latest turns. */
+/** Cuts the texts of files so that some room is left for the latest turns. */
 function withCutFiles(
   { input, rounds }: ModelPrompt,
   budget: number,
@@ -155,7 +160,7 @@ function bestWithin(memories: readonly RecalledMemory[], room: number): Recalled
   })
 }
 
-/** A turn that alone would take more than half of the room is cut. */
+/** The latest turns that fit. A turn that alone would take more than half of the room is cut. */
 function latestWithin(turns: readonly GivenTurn[], room: number): GivenTurn[] {
   const kept: GivenTurn[] = []
   let used = 0
@@ -195,7 +200,7 @@ const KNOWN: readonly (readonly [RegExp, number])[] = [
 ]
 const UNKNOWN_TOKENS = 128_000
 
-/** Our token count is an estimate, and the answer needs room too. */
+/** Leaves a margin, because our token count is an estimate and the answer needs room too. */
 const MARGIN = 0.9
 const ANSWER_TOKENS = 4_096
 
@@ -214,7 +219,7 @@ export class ModelWindows {
     this.#now = now
   }
 
-  /** Infinity means no limit. */
+  /** The most tokens that the prompt can have. Infinity means no limit. */
   budget(model: string, { limits }: Pick<AgentSpec, 'limits'>, { isBuiltin }: Pick<Model, 'isBuiltin'>): number {
     const own = limits.max_input_tokens ?? (isBuiltin ? Infinity : usable(windowOf(model), limits))
     if (this.#learnt.size === 0) return own
@@ -222,7 +227,7 @@ export class ModelWindows {
     return learnt && learnt.until > this.#now() ? Math.min(own, learnt.tokens) : own
   }
 
-  /** The model refused a longer prompt and accepted one of this length. */
+  /** Records a limit: the model refused a longer prompt and accepted one of this length. */
   learn(model: string, tokens: number): void {
     this.#learnt.set(model, { tokens, until: this.#now() + REMEMBERED_MS })
   }

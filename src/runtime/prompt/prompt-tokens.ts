@@ -1,14 +1,14 @@
 import type { ModelPrompt } from '../models/model-request.ts'
 
-/** The size of a prompt as it is sent. Each image has a fixed count, whatever its bytes. */
+/** The size of a prompt as it is sent. An image counts as a fixed number of tokens, no matter how many bytes it has. */
 export type PromptSize = { bytes: number; images: number }
 
 /** Accurate enough in most languages, and fast. */
 export const BYTES_PER_TOKEN = 4
-/** Roughly what an image takes, and more than any vendor counts for one. */
+/** Roughly what an image takes. `MOST_FOR_IMAGE` is more than any vendor counts for one. */
 const IMAGE_TOKENS = 1_600
 const MOST_FOR_IMAGE = 5_000
-/** What providers tell a model about tools, and about an answer that must be JSON. */
+/** The most tokens of what providers tell a model about tools, and about an answer that must be JSON. */
 const ABOUT_TOOLS = 600
 const ABOUT_OUTPUT = 600
 

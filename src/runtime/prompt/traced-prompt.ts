@@ -21,7 +21,7 @@ export function tracedPrompt({ input, rounds }: ModelPrompt, instruction: string
   }
 }
 
-/** The terms of the OpenTelemetry conventions. */
+/** Finish reasons in the terms of OpenTelemetry's conventions. */
 const FINISHES = { stop: 'stop', length: 'length', filtered: 'content_filter' }
 
 export function tracedAnswer({ calls, finish, text = '' }: ModelAnswer): Attributes {

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { OpenFile } from '../attachments/attachment.ts'
 
-/** A multiple of three bytes becomes whole groups of base64. */
+/** The base64 of a multiple of three bytes needs no padding. */
 const GROUP = 3
 
 /**
- * The positions in a request where bytes of files go, in base64. They are read and written piece by piece while the
- * request is sent, so neither the prompt nor the request is ever in memory as a whole.
+ * The positions in a request where the bytes of files go, in base64. The bytes are read and written piece by piece
+ * while the request is sent, so the whole request is never in memory.
  */
 export class ByteSlots {
-  /** No text of a prompt can contain it, by chance or on purpose. */
+  /** Random, so no text of a prompt can contain it by chance or on purpose. */
   readonly #mark = `bytes-${randomUUID()}-`
   readonly #file_ids: string[] = []
 
@@ -17,13 +17,13 @@ export class ByteSlots {
     return this.#file_ids
   }
 
-  /** The placeholder in the request for the bytes of a file. */
+  /** Returns the placeholder for a file's bytes in the request. */
   add(file_id: string): string {
     const at = this.#file_ids.push(file_id) - 1
     return `${this.#mark}${at};`
   }
 
-  /** The request with the bytes in place, and its length. */
+  /** Returns the request with the bytes in place, and its length. */
   async fill(json: string, open: (file_id: string) => Promise<OpenFile>) {
     const files = await Promise.all(this.#file_ids.map(open))
     const parts = json.split(this.#mark).map((part, i) => {

@@ -1,7 +1,7 @@
-/** What providers and servers call images in an error. */
+/** How providers and servers refer to images in an error. */
 const ABOUT_IMAGES = /\bimages?\b|image_url|\bvision\b|multi-?modal|\bmedia\b|\bdocument\b|content type|content part/i
 
-/** The model accepts no images at all: OpenAI, vLLM, Ollama, OpenRouter, llama.cpp, DeepSeek. */
+/** Errors that mean that the model accepts no images at all: OpenAI, vLLM, Ollama, OpenRouter, llama.cpp, DeepSeek. */
 const TAKES_NONE =
   /support|multi-?modal|\bvision\b|unknown variant|only text|missing data required for image|must be a string|mmproj/i
 

@@ -5,7 +5,7 @@ import { asModelFailure, BadStatus } from './provider-failure.ts'
 import type { Provider } from './provider-source.ts'
 import { ReplyTooLarge, wholeReply } from './whole-reply.ts'
 
-/** A gateway's list of several hundred models has about half of this. */
+/** A gateway's list of several hundred models is about half this size. */
 const MAX_BYTES = 1024 * 1024
 const MAX_MODELS = 2_000
 const TIMEOUT_MS = 15_000
@@ -49,7 +49,7 @@ function idsIn(text: string, name: string): string[] {
   }
   if (!Array.isArray(data)) throw noList
   const ids = data.slice(0, MAX_MODELS).map((model) => (Object(model) as { id?: unknown }).id)
-  // A name that an agent can't use is useless here.
+  // An agent can't use a model with any other name.
   const usable = ids.filter((id): id is string => typeof id === 'string' && /^[!-~]{1,200}$/.test(id))
   return [...new Set(usable)].toSorted()
 }

@@ -34,7 +34,7 @@ export function openProvider(provider: Provider, options: ProviderOptions): Open
   return { model: (id) => providerModel(connected, id), close: () => sockets.close() }
 }
 
-/** The only connection to a provider: through the operator's proxy, or guarded if an API client chose the URL. */
+/** Opens the only way to a provider: through the operator's proxy, or guarded if an API client chose the URL. */
 export function socketsOf(provider: Provider, { reach, proxy }: Omit<ProviderOptions, 'now'>): ProviderSockets {
   const { name, isGuarded } = provider
   const baseUrl = urlOf(provider)
@@ -42,7 +42,7 @@ export function socketsOf(provider: Provider, { reach, proxy }: Omit<ProviderOpt
   return isGuarded ? guardedSockets(baseUrl, reach, `provider ${name}`) : openSockets(baseUrl, proxy)
 }
 
-/** The server's name in traces, without a proxy in between. */
+/** The server's name in traces, ignoring any proxy. */
 function serverOf(baseUrl: string): ModelServer {
   const { hostname: address, port, protocol } = new URL(baseUrl)
   return { address, port: Number(port) || (protocol === 'https:' ? 443 : 80) }

@@ -10,7 +10,7 @@ const TOO_LONG = [
   /is too long for requested model|exceeded model token limit|context window exceeds/i, // Bedrock, Kimi, MiniMax
 ]
 
-/** This single request exceeds the tokens per minute, so waiting doesn't help. */
+/** This single request exceeds the limit of tokens per minute, so waiting doesn't help. */
 const TOO_LARGE_AT_ONCE = /request too large/i
 
 const LIMITS = [
@@ -26,7 +26,7 @@ const LIMITS = [
 /** The prompt was too long. `max_tokens` is the model's limit, if the refusal contains it. */
 export type PromptRefusal = { max_tokens: number | undefined }
 
-/** `status` is undefined if the refusal came inside a stream. */
+/** Recognizes a prompt that was too long. `status` is undefined if the refusal came inside a stream. */
 export function promptRefusal(status: number | undefined, text: string): PromptRefusal | undefined {
   const isTooLong = status === 429 ? TOO_LARGE_AT_ONCE.test(text) : TOO_LONG.some((pattern) => pattern.test(text))
   if (!isTooLong && status !== 413) return undefined

@@ -10,7 +10,7 @@ import { retryAfter } from './retry.ts'
 /** How many characters of a provider's error are read. */
 const MAX_READ = 10_000
 
-/** `asked` is what was requested from the provider, if it wasn't a model's answer. */
+/** Where an error comes from. `asked` says what was requested from the provider, if it wasn't a model's answer. */
 export type FailureSource = { provider: string; now: () => number; asked?: string; hasImages?: boolean }
 
 /** An answer that was interrupted. */
@@ -31,7 +31,7 @@ export class BadStatus extends Error {
     this.addText(text)
   }
 
-  /** Whether the same request may succeed a moment later. */
+  /** Whether the same request may succeed shortly. */
   get isPassing(): boolean {
     return this.status === 408 || this.status === 429 || this.status >= 500
   }
@@ -64,7 +64,7 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
   if (error instanceof Error && (error.name === 'AbortError' || error instanceof AgentFailure)) return error
   const { provider } = source
   const { code } = Object(error) as { code?: unknown }
-  // This is our own refusal. It says which setting to change.
+  // Our own guard has refused the URL. Its message says which setting to change.
   if (code === 'blocked_address' || code === 'invalid_url') {
     return new ModelFailure(`Model provider ${provider} can't be called (${code}): ${(error as Error).message}`)
   }
@@ -96,7 +96,7 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
   return new ModelFailure(`Model provider ${provider} ${what}.`, detail, spoken ? undefined : RETRY_LATER)
 }
 
-/** An error inside a reply is treated like the same error as a reply. */
+/** An error inside a reply is treated like the same error with a status of its own. */
 function refusalIn(error: unknown): BadStatus | undefined {
   if (error instanceof BadStatus) return error
   const isNamed = error instanceof ReportedError && error.status !== undefined
@@ -107,10 +107,10 @@ function refusalIn(error: unknown): BadStatus | undefined {
 const FIELDS =
   /\b(?:max_completion_tokens|parallel_tool_calls|frequency_penalty|presence_penalty|reasoning_effort|response_format|output_config|max_tokens|tool_choice|temperature|verbosity|messages|top_p|tools|stop|seed|model)\b/
 
-/** Everyday words. They name a field only in quotes: "This model takes no images" refuses something else. */
+/** Everyday words name a field only in quotes. "This model takes no images" is about something else. */
 const EVERYDAY = /(?<!["'`])\b(?:messages|model|stop)\b(?!["'`])/g
 
-/** The field that was refused. The provider's own words could reveal something that the client must not see. */
+/** Names the field that was refused. The provider's own text could reveal something that the client must not see. */
 function refusedField({ text, reason }: BadStatus): string | undefined {
   const { param } = fieldsOf(fieldsOf(parseIfJson(text))['error'])
   const field = FIELDS.exec(typeof param === 'string' ? param : '') ?? FIELDS.exec(reason.replace(EVERYDAY, ''))

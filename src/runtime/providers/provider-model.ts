@@ -20,7 +20,7 @@ type ProviderConnection = {
   now: () => number
 }
 
-/** The speed of a fast model. */
+/** How fast a fast model writes. */
 const TOKENS_PER_MS = 0.2
 
 /** A model of a provider. */
@@ -31,7 +31,7 @@ export function providerModel(connected: ProviderConnection, model: string): Mod
   return { ...images, server, prepare: (prompt) => readyPrompt(connected, model, prompt) }
 }
 
-/** The body is written once: what is measured is what is sent, also in a retry. */
+/** Writes the body once, so what is measured is what is sent, even in a retry. */
 function readyPrompt(connected: ProviderConnection, model: string, prompt: ModelPrompt): ReadyPrompt {
   const slots = new ByteSlots()
   const { provider, caches, protocol } = connected
@@ -49,13 +49,13 @@ function readyPrompt(connected: ProviderConnection, model: string, prompt: Model
 
 type WrittenPrompt = { model: string; json: string; slots: ByteSlots; tokens: number }
 
-/** The longest answer is known last, when a budget has room for it. */
+/** Adds the limit of the answer, which is known last, once the budgets have been checked. */
 function withLimit(json: string, limit: Record<string, number>): string {
   const fields = JSON.stringify(limit)
   return fields === '{}' ? json : `${json.slice(0, -1)},${fields.slice(1)}`
 }
 
-/** Every call is one request. */
+/** Makes one request to the provider. */
 async function askProvider(
   connected: ProviderConnection,
   prompt: WrittenPrompt,
@@ -99,7 +99,7 @@ async function askProvider(
     if (refusal) throw refusal
     if (!answer.isDone) reader.reply.end()
     answer.sayWhatCame(true)
-    // A server that says it is done doesn't have to say why.
+    // A server that says it is done may leave out the reason.
     const finish = answer.finish ?? (answer.isDone ? 'stop' : undefined)
     if (finish === undefined) throw new TruncatedAnswer('The stream ended before the answer did')
     request.spend(answer.usage(tokens))
@@ -114,8 +114,8 @@ async function askProvider(
       ...(parts && { native: { provider: connected.provider, parts } }),
     }
   } catch (error) {
-    // Reported tokens are counted even if the answer failed. If it was interrupted before a report, they are estimated.
-    // A request that was never sent costs nothing.
+    // Reported tokens are counted even if the answer failed. If the answer was interrupted before a report, they are
+    // estimated. A request that was never sent costs nothing.
     if (answer.hasUsage || answer.hasBegun || (request.deadline.stopped && sent_at !== undefined)) {
       const written = Math.floor((performance.now() - (sent_at ?? performance.now())) * TOKENS_PER_MS)
       request.spend(answer.usage(tokens, Math.min(written, request.max_output_tokens ?? Infinity)))
@@ -124,7 +124,7 @@ async function askProvider(
   }
 }
 
-/** The bytes of files are read while they are sent. */
+/** The request's body. The bytes of files are read while they are sent. */
 async function filled(slots: ByteSlots, json: string, headers: Record<string, string>, request: ModelRequest) {
   const { length, pieces } = await slots.fill(json, request.openFile)
   return { headers: { ...headers, 'content-length': String(length) }, body: pieces }

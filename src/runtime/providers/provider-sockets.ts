@@ -8,9 +8,7 @@ const undici = lazilyInTurn<typeof import('undici')>(...PARTS_OF_UNDICI, 'undici
 /** The proxies from the operator's environment. */
 export type ProxySettings = { http?: string | undefined; https?: string | undefined; except?: string | undefined }
 
-/**
- * The connections to an address that was checked for this single request. Call `release` when the request has ended.
- */
+/** A connection to an address that was checked for this single request. Call `release` when the request has ended. */
 type CheckedConnection = { dispatcher: Dispatcher; release(): void }
 
 /** The guarded client: checks whether a URL may be called, and throws if not. */
@@ -20,11 +18,11 @@ type Headers = Record<string, string | string[] | undefined>
 
 /** Receives a reply as it arrives, without a stream in between: one call for each piece from the network. */
 type ReplyReceiver = {
-  /** The whole request has been sent on a connection. */
+  /** Called when the whole request has been sent on a connection. */
   sent?(): void
   /** Not called for interim responses (1xx). */
   start(status: number, headers: Headers): void
-  /** True: the receiver has enough, and doesn't wait for the end of the reply. */
+  /** Returns true if the receiver has enough and doesn't wait for the end of the reply. */
   data(chunk: Buffer): boolean | void
 }
 
@@ -41,19 +39,19 @@ export type SocketRequest = {
 /** The connections to one provider. */
 export type ProviderSockets = {
   /**
-   * Resolves when the reply is complete, or when the receiver has enough of it. Rejects with what the receiver threw,
-   * with the signal's reason, or with the connection's error. A redirect is a normal reply: following it would send the
+   * Resolves when the reply is complete, or when the receiver has enough of it. Rejects with the receiver's own error,
+   * the signal's reason, or the connection's error. A redirect is a normal reply, because following it would send the
    * key to another server.
    */
   send(request: SocketRequest, receiver: ReplyReceiver): Promise<void>
-  /** Answers in progress are cut off. */
+  /** Closes the connections. Answers in progress are cut off. */
   close(): Promise<void>
 }
 
 /** For a URL that the operator chose. Opens as many connections as there are answers in progress. */
 export function openSockets(baseUrl: string, proxy: ProxySettings = {}): ProviderSockets {
   const { http, https, except = '' } = proxy
-  // The run has its own deadline: a model may think for minutes before its first word.
+  // The run has its own deadline, and a model may think for minutes before its first word.
   const options = { headersTimeout: 0, bodyTimeout: 0 }
   const isProxied = (http ?? https) !== undefined && !isLoopback(new URL(baseUrl).hostname)
   const open = async () => {
@@ -81,7 +79,7 @@ export function guardedSockets(baseUrl: string, reach: Reach, owner: string): Pr
   }
 }
 
-/** If the receiver has enough, the reply gets this time to end by itself, so that its connection can be used again. */
+/** If the receiver has enough, the reply gets this time to end by itself, so the connection can be reused. */
 const END_WITHIN_MS = 1_000
 
 /** Undici accepts any iterable; its types only name streams. */

@@ -1,6 +1,6 @@
 import { type Redact, redactor } from '../tools/fill-secrets.ts'
 
-/** For all its models, or by the provider's own name of a model. */
+/** For all models of the provider, or by the provider's own name of a model. */
 export type TakesImages = boolean | Readonly<Record<string, boolean>>
 
 export type Provider = {
@@ -8,13 +8,13 @@ export type Provider = {
   type: 'openai-compatible' | 'openai' | 'anthropic'
   baseUrl?: string | undefined
   apiKey?: string | undefined
-  /** Whether its models support images. If unknown, images are tried. */
+  /** Whether the models accept images. If this is unknown, images are tried. */
   vision?: TakesImages | undefined
   /** Whether requests mark what the provider should cache, if its protocol has such marks. Absent means yes. */
   cache?: boolean | undefined
-  /** An API client chose the URL. Only the guarded client may call it. */
+  /** Set if an API client chose the URL. Then only the guarded client may call it. */
   isGuarded?: true
-  /** A project set the key, and pays. Otherwise the operator does. */
+  /** Set if a project set the key, so the project pays. Otherwise, the operator pays. */
   isOfProject?: true
 }
 
@@ -26,12 +26,12 @@ const VENDOR_URLS: Partial<Record<Provider['type'], string>> = {
   anthropic: 'https://api.anthropic.com/v1',
 }
 
-/** Undefined if there is no URL: only a vendor's protocol has one by default. */
+/** The provider's URL. Undefined if it has none, because only a vendor's protocol has a default. */
 export function urlOf({ type, baseUrl = VENDOR_URLS[type] }: Provider): string | undefined {
   return baseUrl
 }
 
-/** Removes the providers' keys from texts. It is prepared once per list of providers. */
+/** Removes the providers' keys from texts. The search is prepared once for each list of providers. */
 export class ProviderKeys {
   readonly #prepared = new WeakMap<readonly Provider[], Redact>()
 

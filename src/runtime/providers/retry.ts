@@ -39,7 +39,7 @@ export function retryAfter(
   return Number.isNaN(date) ? undefined : bounded(date - now())
 }
 
-/** If a provider names a longer time, it is ignored. */
+/** If a provider names a longer wait, it is ignored. */
 const MAX_WAIT_MS = 24 * 60 * 60 * 1000
 
 function bounded(ms: number): number {

@@ -20,7 +20,7 @@ export async function wholeReply(
     },
     data(chunk) {
       size += chunk.byteLength
-      // An error closes the connection.
+      // The error closes the connection.
       if (size > max_bytes) throw new ReplyTooLarge(`the reply is larger than ${max_bytes} bytes`)
       chunks.push(chunk)
     },

@@ -3,7 +3,7 @@ import { parseTime } from '../../lib/time.ts'
 import type { Round, ToolCall } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
 
-/** The prefix of what the host does for a remote agent. No tool of an agent can have such a name. */
+/** The prefix for the host's own steps. No tool of an agent can have such a name. */
 export const HOST_STEP = 'step.'
 export const KEEP = `${HOST_STEP}keep`
 export const ASK_PERSON = `${HOST_STEP}ask_person`
@@ -20,10 +20,10 @@ const Named = z.strictObject({
 
 const Turns = z.array(z.strictObject({ role: z.enum(['user', 'assistant']), content: z.string() })).max(200)
 
-/** The input of each of the host's own steps. It is checked, whoever requests the step. */
+/** The input of each of the host's own steps. It is checked no matter how the step is requested. */
 export const HOST_INPUT = {
   keep: z.strictObject({ value: z.unknown() }),
-  /** The time is fixed when the step is first requested. */
+  /** The time to wake is fixed when the step is first requested. */
   sleep: z.strictObject({ until: z.int().min(0) }),
   memory_search: z.strictObject({
     query: z.string().min(1).max(4_096),
@@ -105,7 +105,7 @@ export const DoneStep = z
   .meta({ id: 'DoneStep' })
 export type DoneStep = { id: string; result: unknown } | { id: string; error: string }
 
-/** To the run, a step is what a model's tool call is. */
+/** Converts a step to a tool call, because a run treats both the same way. */
 export function callOf(step: AskedStep, now: number): ToolCall {
   if (step.type === 'tool') return { id: step.id, name: step.tool, arguments: JSON.stringify(step.arguments) }
   const { id, type, ...asked } = step
@@ -124,7 +124,7 @@ export function doneStep({ id, name, arguments: given }: ToolCall, result: ToolR
   return { id, result: isText ? result.result : JSON.parse(result.result) }
 }
 
-/** Everything that was done so far. */
+/** All steps that have a result so far. */
 export function doneIn(rounds: readonly Round[]): DoneStep[] {
   return rounds.flatMap(({ calls, results }) =>
     calls.flatMap((call, index) => {

@@ -6,10 +6,10 @@ import { doneIn } from './asked-step.ts'
 import type { RemoteCallBody } from './contract.ts'
 import { isHostStep } from './host-steps.ts'
 
-/** The limit for all files of a call together. The agent downloads larger ones itself. */
+/** The limit for all files in a call together. The agent downloads the others itself. */
 const MOST_FILE_BYTES = 4 * 1024 * 1024
 
-/** The run's URL, below which the agent requests steps and reads files, and the token for that. */
+/** The run's URL, where the agent requests steps and reads files, and the token for it. */
 export type RunAddress = { url: string; token: string }
 
 /** When the call's time is over, and the files that aren't included. */
@@ -63,7 +63,7 @@ function unfitOf(last: Round | undefined): { answer: string; problem: string } |
   return last?.told === undefined ? null : { answer: last.text ?? '', problem: last.told }
 }
 
-/** A file with its bytes in base64, or why they are missing: it has been deleted since the run began. */
+/** A file with its bytes in base64, or the reason why they are missing: the file was deleted since the run began. */
 type FilledAttachment = Attachment &
   ({ data: string; missing?: undefined } | { data: null; missing: 'too large' | 'gone' })
 

@@ -6,7 +6,7 @@ import { DoneStep } from './asked-step.ts'
 const AnyFields = z.record(z.string(), z.unknown())
 const Role = z.enum(['user', 'assistant'])
 
-/** What a remote agent learns about a run. */
+/** What a remote agent is told about a run. */
 export const RemoteCallBody = z
   .object({
     request_id: z.string(),
@@ -72,7 +72,7 @@ export const REMOTE_EVENTS = {
   error: Failed,
 }
 
-/** An answer in one piece contains what the events of a stream contain. */
+/** An answer in one piece. It contains what the events of a stream would contain. */
 export const RemoteAnswer = z
   .object({
     response: z.string().nullish(),

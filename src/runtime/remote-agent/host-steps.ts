@@ -20,7 +20,7 @@ export type RunMemory = {
     asked: { query: string; limit: number },
     run: Pick<RunInProgress, 'meter' | 'deadline'>,
   ): Promise<object[]>
-  /** `key` names the note: writing it again has no effect. */
+  /** Writes a note. Writing a note with the same `key` again has no effect. */
   write(run: MemoryOwner & Pick<RunRequest, 'served'>, note: { content: string; key: string }): Promise<object>
 }
 
@@ -29,14 +29,14 @@ export type MemoryOwner = { agent_id: string; user_id: string | undefined; sessi
 /** Null if the run started without memory. */
 type RunOwner = Omit<MemoryOwner, 'agent_id'> & { agent_id: string | null }
 
-/** For a shorter sleep, the run doesn't leave the process. */
+/** The run stays in its process during a sleep shorter than this. */
 const SHORT_SLEEP_MS = 2_000
-/** A budget that never starts over is checked again then. */
+/** A budget that never starts over is checked again after this time. */
 const LONGEST_WAIT_MS = 32 * 24 * 3_600_000
 
 type Input<Type extends HostStep> = z.output<(typeof HOST_INPUT)[Type]>
 
-/** `owner` is the agent whose memories it reads. It only writes to those of its own agent, `agent_id`. */
+/** `owner` is the agent whose memories the run reads. It writes only to the memories of its own agent, `agent_id`. */
 type Host = {
   memory: RunMemory
   owner: RunOwner
@@ -45,7 +45,7 @@ type Host = {
   run(): RunInProgress
 }
 
-/** What a remote agent can request from its host besides the agent's tools. Each is called like a tool. */
+/** What a remote agent can request from its host besides its own tools. Each of these is called like a tool. */
 export function hostSteps(host: Host): RunTool[] {
   return [
     step('keep', async () => ({ result: 'kept' })),
@@ -61,7 +61,7 @@ export function hostSteps(host: Host): RunTool[] {
   ]
 }
 
-/** It can be repeated: each knows what it has already done. */
+/** Defines a host step. Repeating it is safe, because each step recognizes what it has already done. */
 function step<Type extends HostStep>(
   type: Type,
   take: (input: Input<Type>, headers: CallHeaders) => Promise<CallResult>,
@@ -83,7 +83,7 @@ export function isHostStep(name: string): boolean {
   return name.startsWith(HOST_STEP)
 }
 
-/** The run leaves its process until then, and requests the step again. */
+/** The run leaves its process until this time, and then requests the step again. */
 async function sleepUntil(until: number, { now, deadline }: RunInProgress): Promise<ToolAnswer> {
   const rest = until - now()
   if (rest > SHORT_SLEEP_MS) throw new Waits(until)
@@ -130,17 +130,17 @@ async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResul
   } catch (error) {
     const isRefused = error instanceof SpendingRefused
     if (error instanceof AgentFailure && !isRefused) {
-      // The agent is told that it failed. The provider's message is only for the log.
+      // The agent is only told that the model failed. The provider's message is for the log.
       run.log('warn', error.message, error.detail)
       return { error: error.message, ...spent() }
     }
-    // No step remains to record the call's usage, because the run ends or waits.
+    // The run ends or waits, so no step records the call's usage.
     addSpent(run.left, spent().spent)
     throw isRefused ? withoutRoom(error, run) : error
   }
 }
 
-/** A step can request less than the agent's own limit, not more. */
+/** A step can ask for less than the agent's own limit, but not for more. */
 function least(asked: number | undefined, limit: number | null): number | null {
   return limit === null ? (asked ?? null) : Math.min(asked ?? limit, limit)
 }
@@ -152,7 +152,7 @@ async function fitting({ draft, check }: NonNullable<RunInProgress['output']>): 
   return { error: `The answer does not match: ${first ? sentenceOf(first, 'answer') : ''}` }
 }
 
-/** As with every agent, it ends the run or makes it wait. */
+/** If a budget has no room, the run ends or waits, as with every kind of agent. */
 function withoutRoom(error: SpendingRefused, { keeper, now }: RunInProgress): Error {
   if (!keeper?.waitsForBudgets || !error.opening) return error
   const { until, isHeld, state: waits_for } = error.opening

@@ -10,10 +10,10 @@ import type { RemoteEvent } from './remote-exchange.ts'
 /** The reply to a remote agent's request for steps. */
 export type StepsReply =
   | { status: 'done'; steps: DoneStep[] }
-  /** The run continues later, and calls the agent again with all its steps. This call is over. */
+  /** The run continues later and then calls the agent again with all its steps. This call is over. */
   | { status: 'waiting' | 'over' }
 
-/** The step was different when it was first requested. */
+/** A step with this ID was requested before, but it was of a different kind. */
 export class OtherStep extends Error {}
 
 /** Calls the agent. Resolves when its reply has ended. */
@@ -23,7 +23,7 @@ export type CallAgent = (
   hear: (heard: RemoteEvent) => void,
 ) => Promise<void>
 
-/** The call in progress, what it has sent that wasn't read yet, and how it ended. */
+/** A call in progress, the events that it has sent and that weren't read yet, and how it ended. */
 type OpenExchange = {
   queue: RemoteEvent[]
   ended: boolean
@@ -31,12 +31,14 @@ type OpenExchange = {
   stop: AbortController
 }
 
-/** What an attempt accepts from a program that never stops sending: all of it is stored in the receipt. */
+/**
+ * The most log entries of one attempt, because a program may never stop sending them and the receipt stores them all.
+ */
 const MOST_LOGS = 1_000
 const MOST_SPENDINGS = 1_000
-/** More than any model uses during a run. A project's total must stay a number that can be added to. */
+/** More than any model uses during a run. The limit keeps a project's total exact. */
 const MOST_SPENT_TOKENS = 1_000_000_000
-/** The arguments and results of all steps together: each call sends the agent all of them. */
+/** The limit for the arguments and results of all steps together, because each call sends all of them to the agent. */
 const MOST_IN_STEPS = 16 * 1024 * 1024
 
 /** How long a reply can take to end after its answer is complete. */
@@ -45,9 +47,9 @@ const REPLY_ENDS_MS = 500
 type WaitingSteps = { calls: ToolCall[]; steps: readonly AskedStep[]; reply: PromiseWithResolvers<StepsReply> }
 
 /**
- * A run whose answers come from elsewhere. Each time it is asked, it answers as a model does: with text and with the
- * steps that the agent requests, or without steps when it has finished. The agent requests steps separately (`take`),
- * while its call is open, and gets their results there.
+ * A run whose answers come from elsewhere. Each time it is asked, it answers as a model does: with text and the steps
+ * that the agent requests, or without steps when the agent has finished. The agent requests steps separately (`take`)
+ * while its call is open, and gets the results as the reply.
  */
 export class RemoteConversation {
   readonly #run: RunInProgress
@@ -55,7 +57,7 @@ export class RemoteConversation {
   /** All steps so far that have a result, by ID. */
   readonly #done = new Map<string, { name: string; done: DoneStep }>()
   #open: OpenExchange | undefined
-  /** What the agent has requested and got no reply to. */
+  /** The steps that the agent has requested and that have no reply yet. */
   #waiting: WaitingSteps | undefined
   #turn: Promise<unknown> = Promise.resolve()
   #wake: (() => void) | undefined
@@ -70,7 +72,7 @@ export class RemoteConversation {
     this.#call = call
   }
 
-  /** Steps that are requested together are done in parallel; those of another request come after them. */
+  /** Takes a request for steps. Steps of one request are done in parallel, after those of earlier requests. */
   take(steps: readonly AskedStep[]): Promise<StepsReply> {
     const taken = this.#turn.then(() => this.#take(steps))
     this.#turn = taken.catch(() => {})
@@ -110,7 +112,7 @@ export class RemoteConversation {
     return { answer, model: REMOTE, passed_over: [], isAsked: calls.length === 0, isRepeatable }
   }
 
-  /** The run ends here, or continues elsewhere. */
+  /** Ends the conversation here: the run is over, or continues elsewhere. */
   leave(status: 'waiting' | 'over'): void {
     this.#isOver = true
     this.#waiting?.reply.resolve({ status })
@@ -119,8 +121,8 @@ export class RemoteConversation {
   }
 
   /**
-   * The current call is over. A reply that may still end by itself gets a moment, because the next call uses its
-   * connection.
+   * Ends a call. If its reply may still end by itself, the reply gets a moment to do so, because then the next call can
+   * reuse the connection.
    */
   #close(open: OpenExchange, moment_ms = 0): void {
     if (this.#open === open) this.#open = undefined
@@ -129,7 +131,7 @@ export class RemoteConversation {
     else setTimeout(() => open.stop.abort(), moment_ms).unref()
   }
 
-  /** The requested steps are done, and the agent is told. */
+  /** Records the results of the requested steps and sends them to the agent. */
   #learn(rounds: readonly Round[]): void {
     for (const { calls, results } of rounds) {
       for (const [index, call] of calls.entries()) {
@@ -149,7 +151,10 @@ export class RemoteConversation {
     reply.resolve(this.#replyTo(steps))
   }
 
-  /** Waits until the agent requests steps, or has finished. A call that broke before anything was taken is repeated. */
+  /**
+   * Waits until the agent requests steps or has finished. A call that failed before anything was taken from it is
+   * repeated.
+   */
   async #next(rounds: readonly Round[]): Promise<ToolCall[]> {
     const { left, emit } = this.#run
     const said = left.response.length
@@ -173,7 +178,7 @@ export class RemoteConversation {
     } catch (error) {
       this.#close(open)
       if (!(error instanceof ModelFailure)) throw error
-      // No client has read what it said, so it can say it again. Its steps are stored.
+      // No client has read this text, so the agent can send it again. Its steps are stored.
       const isAgain = !emit || left.response.length === said
       if (isAgain) left.response = left.response.slice(0, said)
       throw new ModelFailure(error.message, error.detail, isAgain ? error.retry : undefined)
@@ -197,7 +202,7 @@ export class RemoteConversation {
   #start(rounds: readonly Round[]): OpenExchange {
     const { deadline, output } = this.#run
     const { signal } = deadline
-    // What the agent says before a step and after it is one answer. Another call starts another answer.
+    // The text before a step and after it is one answer. A new call starts a new answer.
     if (output) output.draft = ''
     const open: OpenExchange = { queue: [], ended: false, stop: new AbortController() }
     const hear = (heard: RemoteEvent) => {
@@ -219,7 +224,7 @@ export class RemoteConversation {
     return open
   }
 
-  /** Takes what has arrived, except for usage. */
+  /** Returns a function that takes what has arrived, except for usage. */
   #taker(): (heard: RemoteEvent) => void {
     const run = this.#run
     const { output } = run
@@ -254,10 +259,10 @@ export class RemoteConversation {
   }
 }
 
-/** The name of what has answered: for an agent with a model, it is the model's name. */
+/** The model's name in receipts for answers of remote agents. */
 const REMOTE = 'remote'
 
-/** The agent's own spending is recorded; a budget refuses what comes after it. */
+/** Records what the agent says it has spent. A budget can refuse only what comes afterwards. */
 async function spend(run: RunInProgress, { model, ...tokens }: Extract<RemoteEvent, { kind: 'usage' }>): Promise<void> {
   const { attempt, left, meter } = run
   const { input_tokens, output_tokens } = tokens
@@ -268,7 +273,7 @@ async function spend(run: RunInProgress, { model, ...tokens }: Extract<RemoteEve
   run.step_cost = addCosts(run.step_cost, cost)
 }
 
-/** Prices belong to a provider's model, so a model that the agent names without a provider gets one. */
+/** Prices belong to a provider's model, so a model that is named without a provider gets the provider `remote`. */
 function pricedName(model: string | undefined): string {
   if (model === undefined) return REMOTE
   return model.includes('/') ? model : `${REMOTE}/${model}`

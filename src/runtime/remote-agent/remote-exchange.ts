@@ -18,7 +18,7 @@ export type RemoteEvent =
 
 const LEVELS = new Set(['debug', 'info', 'warn', 'error'])
 
-/** The most events in one call. Each takes time, however small it is. */
+/** The most events in one call. Each takes time, no matter how small it is. */
 export const MOST_EVENTS = 100_000
 
 /** A secret that signs calls. */
@@ -27,9 +27,9 @@ export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/=]{24,}$/
 type Message = { url: string; headers: Record<string, string>; body: string }
 
 /**
- * Sends one call and passes on what comes back, as it arrives: a stream of events, or one JSON object. The sockets
- * belong to the URL. Resolves when the reply has ended; rejects with an AgentFailure in our words, or with the signal's
- * reason.
+ * Sends one call and passes on the reply as it arrives: a stream of events, or one JSON object. The sockets belong to
+ * the URL. Resolves when the reply has ended. Rejects with an AgentFailure that contains none of the server's text, or
+ * with the signal's reason.
  */
 export async function exchange(
   { url, headers, body }: Message,
@@ -107,16 +107,19 @@ function tellDone(done: Event<'done'>, tell: (heard: RemoteEvent) => void): void
 
 const MAX_MESSAGE = 1_000
 
-/** The agent itself says that it failed. */
+/** The agent reports its own failure. */
 function saidFailure({ message }: Event<'error'>): AgentFailure {
   const words = storable(message).slice(0, MAX_MESSAGE)
   return new AgentFailure(words === '' ? 'The remote agent failed.' : `The remote agent failed: ${words}`)
 }
 
-/** The agent did not say when to try again. */
+/** The agent didn't say when to try again. */
 const LATER = { after_ms: undefined }
 
-/** What the agent's server says about its own problems goes to the log, never to the client. */
+/**
+ * Converts an error into a failure. What the agent's server says about its own problems goes to the log, never to the
+ * client.
+ */
 export function failureOf(error: unknown, now: () => number, hasSpoken: boolean): unknown {
   if (error instanceof AgentFailure) return error
   const { code, message } = Object(error) as { code?: unknown; message?: unknown }

@@ -18,14 +18,14 @@ import { type CallAgent, RemoteConversation, type StepsReply } from './remote-co
 import { exchange, SIGNING_SECRET } from './remote-exchange.ts'
 
 export type RemoteRunnerOptions = {
-  /** The guarded clients: one for replies of many small pieces, and one that is `fetch`. */
+  /** The guarded clients: one for replies that arrive in many small pieces, and one with the interface of `fetch`. */
   reach: Reach
   fetch: Fetch
   secrets: SecretSource
   now: () => number
   memory: RunMemory
   sign: SignCall
-  /** A secret with which calls could be signed, and that no agent uses. */
+  /** Makes a signing secret that no agent uses. */
   newSecret(): string
   /** Where the agent requests the steps of this attempt and reads its files. */
   addressOf(run: RunAttempt & CallTime): RunAddress
@@ -33,7 +33,7 @@ export type RemoteRunnerOptions = {
 
 type RunAttempt = Pick<RunRequest, 'project_id' | 'agent_id' | 'request_id' | 'attempt'>
 
-/** Agents that run elsewhere: their server is called with the message, and can request steps while it answers. */
+/** Runs agents that are hosted elsewhere: their server gets the message, and can request steps while it answers. */
 export class RemoteRunner implements Runner {
   readonly #options: RemoteRunnerOptions
   readonly #equipment: Equipment
@@ -50,7 +50,7 @@ export class RemoteRunner implements Runner {
     const { memory } = this.#options
     const settings = agent.remote
     if (!settings) throw new AgentFailure('The agent has no URL.')
-    // Calling the agent is its first effect.
+    // The call to the agent is the first effect outside the service, so the run must be stored before it.
     await request.stored
     const memory_of = tree ? tree.memory_of : agent_id
     const owner = { agent_id: memory_of, user_id: context.user_id, session_id: context.session_id }
@@ -98,18 +98,18 @@ export class RemoteRunner implements Runner {
     }
   }
 
-  /** The agent requests steps. Undefined if this attempt of its run isn't active here. */
+  /** Passes on the steps that the agent requests. Undefined if this attempt of the run isn't active on this node. */
   takeSteps(request_id: string, attempt: number, steps: readonly AskedStep[]): Promise<StepsReply> | undefined {
     const taker = this.#takers.get(request_id)
     return taker?.attempt === attempt ? taker.take(steps) : undefined
   }
 
-  /** Whether this attempt of a run is active here. */
+  /** Whether this attempt of a run is active on this node. */
   isTaking({ request_id, attempt }: Pick<RunAttempt, 'request_id' | 'attempt'>): boolean {
     return this.#takers.get(request_id)?.attempt === attempt
   }
 
-  /** Checks the agent point by point, outside of any run. `trial.signal` cancels that. */
+  /** Checks the agent point by point, outside of any run. `trial.signal` cancels the check. */
   async *check(
     { project_id, agent_id, agent }: Pick<RunRequest, 'project_id' | 'agent_id' | 'agent'>,
     { message, timeout_ms: most_ms, signal }: { message: string; timeout_ms: number; signal: AbortSignal },
@@ -157,7 +157,7 @@ export class RemoteRunner implements Runner {
     }
   }
 
-  /** Calls a server that implements our own contract. */
+  /** Calls an agent that implements our own contract. */
   #openSigned(settings: SignedRemote, request: RunRequest, run: RunInProgress): WayToAgent {
     const { project_id, agent_id, request_id, attempt, span } = request
     const { url } = settings
@@ -174,7 +174,7 @@ export class RemoteRunner implements Runner {
     }
   }
 
-  /** The A2A client is loaded for the first agent that needs it: most services have none. */
+  /** Calls an agent over A2A. The A2A client is loaded for the first such agent, because most services have none. */
   async #openA2a(
     remote: A2aRemote,
     { project_id, agent_id, context, tree, span }: RunRequest,
@@ -194,7 +194,7 @@ export class RemoteRunner implements Runner {
     })
   }
 
-  /** The headers that the agent names, and the secret that signs the call. */
+  /** The headers that the agent's definition names, and the secret that signs the call. */
   async #secretsOf({ url, headers, secret: name }: SignedRemote, { project_id }: Pick<RunRequest, 'project_id'>) {
     const named = { ...headers, [SIGNING]: `{{secret.${name}}}` }
     try {
@@ -216,10 +216,10 @@ function replyOf(outcome: StepsOutcome): StepsReply {
   return typeof outcome === 'string' ? { status: outcome } : { status: 'done', steps: outcome }
 }
 
-/** How an agent is called, and how a call is left: the agent is told if the run is over. */
+/** How an agent is called, and how a call is left. The agent is told if the run is over. */
 type WayToAgent = { call: CallAgent; leave?(isOver: boolean): Promise<void> }
 
-/** One call takes at most `timeout_ms`. */
+/** Limits one call to `timeout_ms`. */
 async function within(
   timeout_ms: number | null,
   signal: AbortSignal,
@@ -235,18 +235,23 @@ async function within(
   }
 }
 
-/** Whether this error means that the run is over. If it only left this process, it continues elsewhere. */
+/** Whether this error means that the run is over. A run that only left this process continues elsewhere. */
 function isEnd(error: unknown, { cancellation, keeper }: RunRequest, { deadline }: RunHost): boolean {
   if (deadline.stopped === 'timeout') return true
   if (deadline.stopped !== 'cancelled') return error instanceof AgentFailure
   return !cancellation.isGivenUp && (cancellation.cancelled || !keeper)
 }
 
-/** A session belongs to an agent and a user, and other services may use the same session names. */
+/**
+ * The context ID of a session. It is hashed with the agent and the user, because other services may use the same
+ * session names.
+ */
 function contextOf(agent_id: string, { user_id, session_id }: RunRequest['context']): string {
   if (session_id === undefined) return ''
   return hash('sha256', JSON.stringify([agent_id, user_id ?? null, session_id])).slice(0, 32)
 }
 
-/** Replaces the secret among the headers, because it is used but not sent: it is only allowed for its hosts. */
+/**
+ * The signing secret's name among the headers. It isn't sent, but like the others it can only be used for its hosts.
+ */
 const SIGNING = ' signing'

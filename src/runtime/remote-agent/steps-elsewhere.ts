@@ -8,11 +8,13 @@ type RunRef = { request_id: string; attempt: number }
 type StepsRequest = RunRef & { steps: readonly AskedStep[] }
 type StepsAnswer = StepsReply | { status: 'other'; message: string }
 
-/** What nodes tell each other about steps. The steps themselves are sent after a node has said that it has the run. */
+/**
+ * What nodes tell each other about steps. The steps themselves are sent only after a node has said that it has the run.
+ */
 type StepsMessage =
   | ({ kind: 'steps.find'; by: string; id: string } & RunRef)
   | { kind: 'steps.found'; by: string; id: string }
-  /** The node has the steps, and works on them. */
+  /** The node has received the steps and works on them. */
   | { kind: 'steps.taken'; by: string; id: string }
   | ({ kind: 'steps'; by: string; to: string; id: string } & StepsRequest)
   | { kind: 'steps.done'; by: string; id: string; told: StepsAnswer }
@@ -25,11 +27,11 @@ type Options = {
   take(asked: StepsRequest): Promise<StepsReply> | undefined
 }
 
-/** The node of the run replies immediately, unless it hangs. */
+/** The run's node replies immediately, unless it hangs. */
 const FOUND_WITHIN_MS = 2_000
-/** By then, the node that was sent the steps has them, even if they are large. */
+/** By then, the run's node has received the steps even if they are large. */
 const TAKEN_WITHIN_MS = 10_000
-/** As long as a run can take. If a message is lost, the agent asks again. */
+/** The longest time that a run can take. If a message is lost, the agent asks again. */
 const DONE_WITHIN_MS = 600_000
 
 type StepsNotFound = { status: 'not found' }
@@ -40,7 +42,7 @@ type PendingRequest = {
   resolve(told: StepsAnswer | StepsNotFound | undefined): void
 }
 
-/** A load balancer may send a remote agent's request to another node than the run's. The run's node is then asked. */
+/** Sends requests for steps to the node that has the run, because a load balancer may send them to another node. */
 export class StepsElsewhere {
   readonly #options: Options
   readonly #waiting = new Map<string, PendingRequest>()
@@ -50,7 +52,7 @@ export class StepsElsewhere {
     options.wire?.onMessage((text) => this.#hear(text))
   }
 
-  /** Undefined if the run's node couldn't be reached. If no node has the run, the caller looks again. */
+  /** Undefined if the run's node couldn't be reached. If no node has the run, the caller checks the run again. */
   async ask(asked: StepsRequest): Promise<StepsAnswer | StepsNotFound | undefined> {
     const { wire } = this.#options
     if (!wire) return { status: 'over' }
@@ -65,7 +67,7 @@ export class StepsElsewhere {
     return promise
   }
 
-  /** Waiting callers look again, and find that the service stops. */
+  /** Makes waiting callers check again and find that the service is stopping. */
   close(): void {
     for (const id of this.#waiting.keys()) this.#end(id, undefined)
   }
@@ -81,7 +83,7 @@ export class StepsElsewhere {
     if (message.kind === 'steps.done') this.#end(message.id, message.told)
   }
 
-  /** The run was found: now its node gets the steps. */
+  /** Sends the steps to the node that has the run. */
   #hand({ id, by: to }: { id: string; by: string }): void {
     const waiting = this.#waiting.get(id)
     if (!waiting || waiting.isFound) return

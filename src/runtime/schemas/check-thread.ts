@@ -3,7 +3,7 @@ import { type AwakeTimeout, setAwakeTimeout } from '../../lib/work/awake-timeout
 import { FairRoom } from '../../lib/work/fair-room.ts'
 import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
 
-/** How long a check can run once the thread has it, and how long its caller waits in total. */
+/** How long a check can run once the thread has started it, and how long its caller waits in total. */
 type Patience = { runMs: number; waitMs: number }
 
 /** `ran_ms` is how long the thread worked on it. */
@@ -24,9 +24,8 @@ const MEMORY = { maxOldGenerationSizeMb: 256, stackSizeMb: 1 }
 const TOO_LATE: CheckAnswer = { outcome: 'undecided', why: 'time' }
 
 /**
- * A thread that checks one value after the other. Projects take turns, and lanes within each, so that one project's
- * many checks don't delay the others. A check that runs too long ends with the thread, and the next one gets a new
- * thread.
+ * A thread that checks one value at a time. Projects take turns, and so do the lanes of a project, so one project's
+ * many checks don't delay the others. If a check runs too long, the thread is ended, and the next check gets a new one.
  */
 export class CheckThread {
   readonly #turns = new FairRoom(1)
@@ -45,7 +44,7 @@ export class CheckThread {
     }
   }
 
-  /** No more checks run. */
+  /** Ends the thread. No more checks run. */
   async close(): Promise<void> {
     this.#turns.close()
     const worker = this.#worker
@@ -63,7 +62,7 @@ export class CheckThread {
     })
   }
 
-  /** Its time starts now. On a busy machine the thread may get to it late. */
+  /** Starts the check's time only now, because on a busy machine the thread may start it late. */
   #taken(): void {
     const current = this.#current
     if (!current) return
@@ -75,14 +74,14 @@ export class CheckThread {
     const worker = new Worker(new URL('./schema-check-worker.ts', import.meta.url), { resourceLimits: MEMORY })
     this.#isReady = false
     worker.on('message', (message: 'ready' | 'taken' | CheckAnswer) => {
-      // A thread that was given up may still send something.
+      // A thread that was replaced may still send something.
       if (this.#worker !== worker) return
       if (message === 'taken') return this.#taken()
       if (message !== 'ready') return this.#give(message)
       this.#isReady = true
       if (this.#current) worker.postMessage(this.#current.request)
     })
-    // It ran out of memory, or couldn't even start.
+    // The thread ran out of memory, or couldn't even start.
     worker.on('error', () => {
       if (this.#worker !== worker) return
       if (this.#isReady) return this.#replace()
@@ -94,7 +93,7 @@ export class CheckThread {
 
   #replace(): void {
     void this.#worker?.terminate()
-    // Immediately, because the next check would wait for it.
+    // The new thread is started immediately, because the next check would have to wait for it.
     this.#worker = this.#start()
     this.#give(TOO_LATE)
   }

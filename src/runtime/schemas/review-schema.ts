@@ -19,7 +19,9 @@ export function reviewSchema(
   }
 }
 
-/** The meta-schema has alternatives, and an error for each that doesn't fit. One sentence per position is enough. */
+/**
+ * Keeps one problem per position. The meta-schema has alternatives, and reports an error for each one that doesn't fit.
+ */
 function deepest(problems: SchemaProblem[]): SchemaProblem[] {
   const found = new Map<string, SchemaProblem>()
   for (const problem of problems) if (!found.has(problem.at)) found.set(problem.at, problem)
@@ -49,7 +51,7 @@ function isPattern(text: string): boolean {
   }
 }
 
-/** The pointers to the members of a value that pass the test. */
+/** Pointers to the members of a value that pass the test. */
 function find(value: unknown, isFound: (key: string, value: unknown) => boolean, at = ''): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => {

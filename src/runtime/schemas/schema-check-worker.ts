@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 import { reviewSchema } from './review-schema.ts'
 import { problemOf, type SchemaProblem } from './schema-errors.ts'
 
-/** Schema and value as JSON. Without a value, the schema itself is checked. */
+/** The schema and the value as JSON. Without a value, the schema itself is checked. */
 export type CheckRequest = { schema: string; value?: string }
 
 export type CheckAnswer =
@@ -20,7 +20,7 @@ const MAX_ERRORS = 10
 const DEEP = 100
 
 /**
- * `format` is not checked: by the standard it only describes a value, and servers read times and addresses in many
+ * `format` isn't checked. By the standard, it only describes a value, and servers read times and addresses in many
  * ways.
  */
 const OPTIONS: Options = {
@@ -42,7 +42,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
   const compiled = new LRUCache<string, CompiledSchema>({ max: KEPT_SCHEMAS })
   port.on('message', ({ schema, value }: CheckRequest) => {
     if (value === undefined) {
-      // Reading the meta-schema takes a while, once. That isn't counted against this schema.
+      // Loading the meta-schema takes a while the first time, which must not count against this schema.
       warmUp(JSON.parse(schema))
       port.postMessage('taken')
       return port.postMessage(review(JSON.parse(schema)) satisfies CheckAnswer)
@@ -52,7 +52,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
     compiled.set(schema, validate)
     port.postMessage(check(validate, JSON.parse(value)) satisfies CheckAnswer)
   })
-  // The first schema takes longer than others. That isn't counted against it.
+  // The first compilation takes longer than others, which must not count against a client's schema.
   compile(SMALL_SCHEMA)
   port.postMessage('ready')
 }
@@ -64,16 +64,19 @@ function draftsOf(schema: { $schema?: unknown }): [Draft, Draft] {
   return /draft-0[67]/.test(String(schema.$schema)) ? [Ajv, Ajv2020] : [Ajv2020, Ajv]
 }
 
-/** Some schemas are older than they say. Then their tuples aren't understood. */
+/**
+ * Compiles a schema with the draft that it names, or else with the other one, because some schemas are older than they
+ * claim and their tuples wouldn't be understood.
+ */
 function compile(schema: { $schema?: unknown }): CompiledSchema {
   const { $schema: _dialect, ...rest } = schema
   for (const Draft of draftsOf(schema)) {
     try {
       return new Draft(OPTIONS).compile(rest)
     } catch (error) {
-      // Nested references can overflow the stack. That takes long, and the other draft would do the same.
+      // Nested references can overflow the stack. That takes long, and the other draft would fail the same way.
       if (error instanceof RangeError) break
-      // The other draft may understand it.
+      // The other draft may understand the schema.
     }
   }
   return 'unreadable'
@@ -95,7 +98,7 @@ function warmUp(schema: { $schema?: unknown }): Ajv {
 function review(schema: { $schema?: unknown }): CheckAnswer {
   const [Draft] = draftsOf(schema)
   const { $schema: _dialect, ...rest } = schema
-  // An Ajv instance keeps what it compiles forever, so each schema gets its own.
+  // An Ajv instance keeps everything that it compiles, so each schema gets its own instance.
   const errors = reviewSchema(rest, warmUp(schema), new Draft(OPTIONS)).slice(0, MAX_ERRORS)
   return errors.length === 0 ? { outcome: 'ok' } : { outcome: 'errors', errors }
 }
@@ -105,7 +108,7 @@ function check(validate: CompiledSchema, value: unknown): CheckAnswer {
   try {
     if (validate(value)) return { outcome: 'ok' }
   } catch {
-    // Circular references overflow the stack with any value, and other schemas only with a deep one.
+    // Circular references overflow the stack with any value, other schemas only with a deeply nested value.
     if (isDeep(value))
       return { outcome: 'errors', errors: [{ at: '', problem: `must be nested at most ${DEEP} levels deep` }] }
     return { outcome: 'undecided', why: 'schema' }

@@ -8,30 +8,30 @@ const QUICK_MS = 200
 const SLOW_MS = 1_000
 /** A large schema takes half a second to compile, longer on a busy machine. */
 const REVIEW_MS = 5_000
-/** How long a caller waits in total, unless it says otherwise: on a busy machine a check may wait before it starts. */
+/** How long a caller waits in total, unless it sets a limit: on a busy machine, a check may wait before it starts. */
 const DEADLINE_MS = 15_000
 const KEPT_SCHEMAS = 1_000
-/** How long a lane is distrusted after one of its schemas took long. */
+/** How long a lane's unknown schemas start in the slow thread after one of its schemas took long. */
 const DISTRUST_MS = 60_000
 const KEPT_LANES = 1_000
 
 /** Regular expressions may backtrack endlessly. */
 const HAS_PATTERN = /"pattern(Properties)?":/
 
-/** Whose schema it is: projects take turns, and lanes within each (`lane-key.ts`). */
+/** `lane` is the lane of the schema's owner. Projects take turns, and so do the lanes of a project (`lane-key.ts`). */
 type SchemaCheckOptions = { lane: string; deadlineMs?: number }
 
 /**
- * Checks values against JSON Schemas, completely and outside the event loop. Clients send schemas and values, and a
- * check may run forever because `pattern` can backtrack endlessly. So every check has a deadline.
+ * Checks values against JSON Schemas, completely and outside the event loop. Clients send both, and a check may run
+ * forever because `pattern` can backtrack endlessly, so every check has a deadline.
  */
 export class SchemaCheck {
   readonly #quick = new CheckThread()
-  /** Schemas that once took long, or may do so, have their own thread, so that others don't wait for them. */
+  /** A thread for schemas that once took long, or may do so, so that other schemas don't wait for them. */
   readonly #slow = new CheckThread()
-  /** People wait for reviews, so checks of runs must not delay them. */
+  /** A thread for reviews, because people wait for them and checks of runs must not delay them. */
   readonly #reviews = new CheckThread()
-  /** What is known about schemas, by the hashes of their texts. */
+  /** Which schemas are quick and which are slow, by the hashes of their texts. */
   readonly #speeds = new LRUCache<string, 'quick' | 'slow'>({ max: KEPT_SCHEMAS })
   /** What is wrong with schemas, by the hashes of their texts. */
   readonly #reviewed = new LRUCache<string, CheckAnswer>({ max: KEPT_SCHEMAS })
@@ -50,7 +50,7 @@ export class SchemaCheck {
     return answer
   }
 
-  /** What can't be decided in time, or with this schema at all, is undecided. */
+  /** Checks a value. The result is undecided if the check can't end in time, or not at all with this schema. */
   async check(
     schema: object,
     value: unknown,
@@ -62,7 +62,7 @@ export class SchemaCheck {
     if ((this.#speeds.get(id) ?? this.#guess(request.schema, lane)) === 'quick') {
       const { answer, ran_ms } = await this.#quick.check(lane, request, { runMs: QUICK_MS, waitMs: deadlineMs })
       if (!isLate(answer)) return answer
-      // If the thread didn't get to a check, that says nothing about its schema.
+      // If the thread never started the check, its schema isn't to blame.
       if (ran_ms > 0) {
         this.#speeds.set(id, 'slow')
         this.#distrusted.set(lane, performance.now() + DISTRUST_MS)
@@ -82,7 +82,7 @@ export class SchemaCheck {
     await Promise.all([this.#quick.close(), this.#slow.close(), this.#reviews.close()])
   }
 
-  /** Where an unknown schema is tried first. */
+  /** Which thread tries an unknown schema first. */
   #guess(schema: string, lane: string): 'quick' | 'slow' {
     const isDistrusted = (this.#distrusted.get(lane) ?? 0) > performance.now()
     return isDistrusted || HAS_PATTERN.test(schema) ? 'slow' : 'quick'

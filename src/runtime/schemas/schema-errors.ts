@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
   object: 'an object',
 }
 
-/** The library's messages are for programmers. These are for people and models. */
+/** Describes the problem for people and models, because the library's messages are for programmers. */
 function plainProblem({ keyword, params }: ErrorObject): string | undefined {
   const json = (value: unknown) => JSON.stringify(value)
   switch (keyword) {
@@ -68,7 +68,9 @@ function plainProblem({ keyword, params }: ErrorObject): string | undefined {
   }
 }
 
-/** For a model or a person: `arguments.days: must be at least 1`. `name` is the name of the value. */
+/**
+ * The problem as a sentence for a model or a person: `arguments.days: must be at least 1`. `name` is the value's name.
+ */
 export function sentenceOf({ at, problem }: SchemaProblem, name: string): string {
   const path = keysOf(at).map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`))
   return `${name}${path.join('')}: ${problem}`.slice(0, MAX_CHARACTERS)

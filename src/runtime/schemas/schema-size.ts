@@ -4,7 +4,7 @@ const MAX_VALUES = 5_000
 const MAX_CHARACTERS = 256 * 1024
 const MAX_DEPTH = 64
 
-/** Says why a schema is too large, as the end of a sentence that starts with its name. */
+/** Says why a schema is too large, as the end of a sentence that starts with the schema's name. */
 export function schemaProblem(schema: unknown): string | undefined {
   let values = 0
   let characters = 0

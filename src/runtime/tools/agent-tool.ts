@@ -10,7 +10,7 @@ const INPUT_SCHEMA = {
   additionalProperties: false,
 }
 
-/** Asks another agent. Repeating it is safe: the key of the call finds the run that it started the first time. */
+/** Asks another agent. Repeating the call is safe, because its key finds the run that it started the first time. */
 export function agentTool(tool: AgentTool, askAgent: AskAgent): RunTool {
   const { name, description } = tool
   return {
@@ -22,7 +22,7 @@ export function agentTool(tool: AgentTool, askAgent: AskAgent): RunTool {
   }
 }
 
-/** For something that isn't a run: it couldn't wait for the other agent. */
+/** For work that isn't a run, because it couldn't wait for the other agent. */
 export const askNoAgent: AskAgent = async () => {
   throw new ToolError('Agents can only be called in a run')
 }

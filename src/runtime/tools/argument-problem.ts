@@ -6,8 +6,8 @@ import { schemaProblem } from '../schemas/schema-size.ts'
 const TOO_COSTLY = "checking them against the tool's input_schema took too long"
 
 /**
- * The first problem of a call's arguments, as a sentence for the model. If the schema itself is wrong, it refuses
- * nothing: the tool's server decides then.
+ * Describes the first problem of a call's arguments in a sentence for the model. If the schema itself is invalid,
+ * nothing is refused, and the tool's server decides.
  */
 export async function argumentProblem(
   args: Record<string, unknown>,
@@ -27,7 +27,7 @@ export async function argumentProblem(
   return answer.outcome === 'undecided' && answer.why === 'time' ? TOO_COSTLY : undefined
 }
 
-/** Arguments are always an object, so there is nothing to check, and no need for the thread. */
+/** Whether the schema accepts any object. Arguments are always an object, so they then don't need to be checked. */
 function takesAnyObject(schema: object): boolean {
   return Object.entries(schema).every(([name, value]) => name === 'type' && value === 'object')
 }

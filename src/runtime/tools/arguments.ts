@@ -4,11 +4,11 @@ import type { ToolCall } from '../models/model.ts'
 /** The arguments of a call, as the model wrote them. */
 export type ToolArguments = { value: Record<string, unknown> } | { problem: string; raw: string }
 
-/** Deeper values overflow the stack when they are serialised. */
+/** More deeply nested values overflow the stack when they are serialized. */
 const MAX_DEPTH = 32
 const MAX_CHARACTERS = 64 * 1024
 
-/** The arguments of a call that will be made. */
+/** Reads the arguments of a call that is about to be made. */
 export function argumentsOf({ arguments: raw, cut }: Pick<ToolCall, 'arguments' | 'cut'>): ToolArguments {
   if (!cut) return parseArguments(raw)
   return {
@@ -28,8 +28,8 @@ export function parseArguments(raw: string): ToolArguments {
 }
 
 /**
- * What a provider is shown of a call. If we refused the arguments, they are an empty object: chat templates require an
- * object, and the error is in the result.
+ * What a provider is shown of a call's arguments. If we refused them, that is an empty object, because chat templates
+ * require an object and the error is in the result.
  */
 export function acceptedArguments(raw: string): Record<string, unknown> {
   const args = parseArguments(raw)

@@ -11,7 +11,7 @@ const INPUT_SCHEMA = {
   additionalProperties: false,
 }
 
-/** Asks a person. It is never called: the run waits, and the person's answer is the result. */
+/** Asks a person. This tool is never called: the run waits, and the person's answer is the result. */
 export function askPerson({ name, description, expires_after_seconds }: PersonTool): RunTool {
   return {
     definition: { name, description, input_schema: INPUT_SCHEMA },

@@ -18,7 +18,7 @@ const OUTCOME_UNKNOWN = {
 
 /**
  * Calls the tools in parallel. All calls have ended when this returns or throws. If people must be asked about some
- * calls, the others are made first, and then the run waits.
+ * calls, the other calls are made first, and then the run waits.
  */
 export async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
   const asks: Ask[] = []
@@ -29,19 +29,19 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
     else ready.push({ pending, refusal: ask })
   }
   const ended = await Promise.allSettled(ready.map(({ pending, refusal }) => callTool(run, pending, refusal)))
-  // A pause lets calls finish. Meanwhile, people are asked what they must be asked.
+  // A paused run lets its calls finish and can still ask people. A run that is over stops here.
   if (run.deadline.isOver) throw new RunStopped()
   const reasons = ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   const failure = reasons.find((reason) => !(reason instanceof Waits))
   if (failure) throw failure
   if (asks.length > 0) waitForPeople(run, asks)
-  // When the first wait is over, what the later ones wait for is checked again.
+  // Throws the earliest wait. When it is over, the others are checked again.
   if (reasons.length > 0) throw reasons.toSorted((a: Waits, b: Waits) => a.until - b.until)[0]
 }
 
 /**
- * Questions asked together expire together, when the first of them does. They would expire too early if the run
- * continued for another reason before.
+ * Makes the run wait for people and for nothing else, because the questions expire when the run continues. Questions
+ * that are asked together expire together, at the earliest time of any of them.
  */
 function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never {
   for (const { tool, kind, call_id } of asks)
@@ -58,7 +58,7 @@ const REPEATED = {
     'This call was not made: you have made it twice already with the same arguments. Use the results above, call it with other arguments, or answer without it',
 }
 
-/** What a person is asked, or why the call is refused without asking a person. Otherwise it can be made. */
+/** What a person is asked, or why the call is refused without asking. Undefined if the call can be made. */
 async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | Refusal | undefined> {
   const { call, index, isInDoubt, decided, repeats } = pending
   if (repeats >= MOST_REPEATS) return REPEATED
@@ -71,14 +71,14 @@ async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | R
   return { ...asked, index, call_id: callIdOf(pending, run.left.steps) }
 }
 
-/** A person may have changed the arguments. */
+/** The arguments of a call, with a person's changes. */
 function decidedArguments({ call, decided }: PendingCall): ToolArguments {
   return decided?.arguments ? { value: decided.arguments } : argumentsOf(call)
 }
 
 /**
- * What a tool has done can't be undone. The step is recorded even if the run ends here, because the receipt must show
- * it.
+ * Calls a tool. What a tool has done can't be undone, so the step is recorded even if the run ends here. The receipt
+ * must show it.
  */
 async function callTool(run: RunInProgress, pending: PendingCall, refusal: Refusal | undefined): Promise<void> {
   const { emit, keeper, left, log, now } = run

@@ -7,12 +7,12 @@ export const Environment = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -, starting with a letter or digit')
 
-/** The name that a model uses to call a tool. */
+/** The name by which a model calls a tool. */
 export const ToolLabel = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, _ and -, starting with a letter')
 
-/** Another agent of the project. Its answer is the result of the call. */
+/** Another agent of the project, offered as a tool. Its answer is the result of the call. */
 export const AgentTool = z.strictObject({
   type: z.literal('agent'),
   name: ToolLabel,

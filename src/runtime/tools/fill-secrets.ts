@@ -2,7 +2,7 @@ import type { RemoteSettings, Tool } from '../spec.ts'
 
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>
-/** Returns every secret that a project's tools can use now. */
+/** Returns every secret that a project's tools can currently use. */
 export type SecretSource = (project_id: string) => Promise<Secrets>
 
 const PLACEHOLDER = /\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}/g
@@ -32,7 +32,7 @@ export function hasSecret(text: string): boolean {
   return text.search(PLACEHOLDER) >= 0
 }
 
-/** The secrets that an agent names. It can't send any other secret or get one back. */
+/** The secrets that an agent names. It can't send any other secret, so it can't get one back either. */
 export function secretsOf(named: readonly (Tool | RemoteSettings)[], secrets: Secrets): Secrets {
   const texts = named.flatMap((one) => ('headers' in one ? Object.values(one.headers) : []))
   const signing = named.flatMap((one) => ('secret' in one ? [one.secret] : []))
@@ -45,7 +45,7 @@ export function secretsOf(named: readonly (Tool | RemoteSettings)[], secrets: Se
   )
 }
 
-/** `api.example.com` means any port, `api.example.com:8443` only that one. */
+/** `api.example.com` allows any port, `api.example.com:8443` only that port. */
 function isHost(host: string, url: URL): boolean {
   const wanted = host.toLowerCase()
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')
@@ -54,11 +54,14 @@ function isHost(host: string, url: URL): boolean {
 
 export type Redact = (text: string) => string
 
-/** If a text was cut within a secret, the rest of the secret is hidden if it is at least half of it, and this long. */
+/**
+ * If a text was cut within a secret, the part that remains is hidden if it is at least half of the secret and this
+ * long.
+ */
 const SHORTEST_HEAD = 8
 
 /**
- * Replaces every secret by its name, even if a server sends it back encoded, and even if the text was cut within it.
+ * Replaces every secret with its name, even if a server sends it back encoded, and even if the text was cut within it.
  */
 export function redactor(secrets: Readonly<Record<string, string>>): Redact {
   const hidden = Object.entries(secrets).flatMap(([name, value]) =>
@@ -73,7 +76,7 @@ export function redactor(secrets: Readonly<Record<string, string>>): Redact {
     for (let found = pattern.exec(text); found; found = pattern.exec(text)) {
       const { index } = found
       const here = hidden.filter(({ head }) => text.startsWith(head, index))
-      // A secret that contains another one is replaced as a whole.
+      // If one secret contains another, the longer one is replaced as a whole.
       const [longest] = here
         .map(({ name, form }) => ({ name, length: sameLength(text, index, form) }))
         .toSorted((one, other) => other.length - one.length)
@@ -97,7 +100,7 @@ function sameLength(text: string, index: number, form: string): number {
   return length
 }
 
-/** Most values look the same in several of these forms. */
+/** The forms in which a value can appear in a text. For most values, several of them are equal. */
 function forms(value: string): Set<string> {
   if (value === '') return new Set()
   const base64 = Buffer.from(value).toString('base64')
@@ -111,7 +114,7 @@ function forms(value: string): Set<string> {
   ])
 }
 
-/** The values by name, for hiding them. */
+/** The secrets' values by name, for hiding them. */
 export function valuesOf(secrets: Secrets): Record<string, string> {
   return Object.fromEntries(Object.entries(secrets).map(([name, { value }]) => [name, value]))
 }

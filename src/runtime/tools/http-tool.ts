@@ -29,7 +29,7 @@ async function callHttp(
     const response = await world.fetch(url, {
       method: tool.method,
       headers,
-      // A redirect would send the secrets in the headers to another host.
+      // Following a redirect would send the secrets in the headers to another host.
       redirect: 'manual',
       signal: AbortSignal.any([world.deadline.signal, timeout]),
       ...(body === undefined ? {} : { body }),
@@ -48,8 +48,8 @@ async function callHttp(
 }
 
 /**
- * Arguments that the URL names are inserted there. The others become the query for GET and DELETE, and otherwise a JSON
- * body.
+ * Arguments that the URL names are inserted there. For GET and DELETE, the others become the query; otherwise they
+ * become a JSON body.
  */
 function requestOf(tool: HttpTool, args: Record<string, unknown>): { url: URL; body: string | undefined } {
   const question = tool.url.indexOf('?')
@@ -61,7 +61,7 @@ function requestOf(tool: HttpTool, args: Record<string, unknown>): { url: URL; b
       return parameter(name, Object.hasOwn(args, name) ? args[name] : undefined, inPath)
     })
   const path = fill(tool.url.slice(0, pathEnd), true)
-  // The URL parser resolves dot segments, so a value could leave its place in the path.
+  // The URL parser resolves dot segments, so a value could otherwise change other parts of the path.
   if (path !== tool.url.slice(0, pathEnd) && path.split('/').some((segment) => segment === '.' || segment === '..')) {
     throw new ToolError("An argument can't change a part of the path to . or ..")
   }
@@ -93,12 +93,12 @@ function headersOf(tool: HttpTool, url: URL, hasBody: boolean, { secrets }: Tool
     return headers
   } catch (error) {
     if (error instanceof SecretRefused) throw new ToolError(error.message)
-    // The platform's message would contain the value.
+    // The runtime's own message would contain the value.
     throw new ToolError('A header of this tool is not valid')
   }
 }
 
-/** A reply that is not text becomes a file. An error is always text. */
+/** The tool's answer. A reply that isn't text becomes a file, but an error is always text. */
 async function answerOf(response: Response, tool: string, world: ToolWorld): Promise<ToolAnswer> {
   const body = new BodyPieces(response.body)
   const content_type = response.headers.get('content-type') ?? undefined
@@ -112,13 +112,13 @@ async function answerOf(response: Response, tool: string, world: ToolWorld): Pro
 
 const ALWAYS_FILES = /^(?:image|audio|video|font)\/|^application\/pdf$/
 
-/** Many servers give text a content type that isn't text, so the bytes are checked. */
+/** Many servers label text with a content type that isn't text, so the bytes are checked. */
 function isFile(head: Uint8Array, media_type: string | undefined): boolean {
   if (head.length === 0 || (media_type !== undefined && TEXT_TYPE.test(media_type))) return false
   return (media_type !== undefined && ALWAYS_FILES.test(media_type)) || !isText(head)
 }
 
-/** The bytes of a reply, whose first ones can be inspected in advance. */
+/** The bytes of a reply. The first ones can be inspected in advance. */
 class BodyPieces {
   readonly #rest: AsyncIterator<Uint8Array>
   #first: Promise<IteratorResult<Uint8Array>> | undefined
@@ -138,7 +138,7 @@ class BodyPieces {
       this.#first ??= this.#rest.next()
       for (let next = await this.#first; !next.done; next = await this.#rest.next()) yield next.value
     } finally {
-      // Closes the socket, unless all of it was read.
+      // Closes the socket, unless everything was read.
       await this.#rest.return?.()
     }
   }
@@ -146,7 +146,7 @@ class BodyPieces {
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** Decodes with the reply's charset. If that is unknown, with UTF-8. */
+/** Decodes with the reply's charset, or with UTF-8 if the charset is unknown. */
 function decoderOf(content_type = ''): TextDecoder {
   const charset = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(content_type)?.[1]
   try {
@@ -156,7 +156,7 @@ function decoderOf(content_type = ''): TextDecoder {
   }
 }
 
-/** For an error, the beginning is enough. */
+/** Reads a reply as text. For an error, the beginning is enough. */
 async function readText(
   pieces: AsyncIterable<Uint8Array>,
   decoder: TextDecoder,

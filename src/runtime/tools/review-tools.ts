@@ -2,7 +2,7 @@ import { schemaProblem } from '../schemas/schema-size.ts'
 import { PARAMETER, type Tool } from '../spec.ts'
 import { fillHeaders, SecretRefused, type Secrets } from './fill-secrets.ts'
 
-/** Finds what is wrong with tools besides their shape. */
+/** Finds problems of tools that their shapes don't show. */
 export function toolProblems(tools: readonly Tool[]): { field: string; error: string }[] {
   return tools.flatMap((tool, index) => {
     const problem = tool.type === 'http' ? schemaProblem(tool.input_schema) : undefined
@@ -14,7 +14,7 @@ export function toolProblems(tools: readonly Tool[]): { field: string; error: st
 type OperatorRules = { secrets: Secrets; whyRefused(url: URL): string | undefined }
 
 /**
- * Finds what will fail now, but can still be fixed by the operator: URLs that must not be called, and secrets that are
+ * Finds what would fail now but can still be fixed by the operator: URLs that must not be called, and secrets that are
  * missing or not allowed for the host.
  */
 export function toolWarnings(tools: readonly Tool[], { secrets, whyRefused }: OperatorRules): string[] {

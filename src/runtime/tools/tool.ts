@@ -27,16 +27,15 @@ export type ToolWorld = {
   /** The user of the run; undefined if there is none. */
   user_id: string | undefined
   /**
-   * Stores a tool's results besides text. Throws FileNotKept. Undefined if nothing is stored: then files are only
-   * named.
+   * Stores files of a tool's result. Throws FileNotKept. Undefined if nothing can be stored; then files are only named.
    */
   keepFile: ((file: ToolFile) => Promise<Attachment>) | undefined
   askAgent: AskAgent
 }
 
 /**
- * Another agent's answer. Throws ToolError if it can't be asked, and Waits until it has answered; then the call is made
- * again. `key` names the call, so the agent is asked only once.
+ * Asks another agent and returns its answer. Throws ToolError if the agent can't be asked, and `Waits` until it has
+ * answered; then the call is made again. `key` identifies the call, so the agent is asked only once.
  */
 export type AskAgent = (
   tool: AgentTool,
@@ -47,14 +46,14 @@ export type RunTool = {
   definition: ToolDefinition
   retry: Retry
   approval: ToolApproval
-  /** It is not called: a person answers. */
+  /** Set if the tool is never called, because a person answers instead. */
   isQuestion?: true
   /** The result for the model. Throws ToolError for errors that the model should see. */
   call(args: Record<string, unknown>, headers: CallHeaders): Promise<CallResult>
 }
 
 /**
- * `spent` is present if models were asked for it, `below` if another agent was, `began_at` if an earlier attempt
+ * `spent` is present if the call used models, `below` if it called another agent, and `began_at` if an earlier attempt
  * started it.
  */
 export type CallResult = ToolResult & { spent?: ModelSpend; below?: ModelSpend; began_at?: number }
@@ -63,8 +62,8 @@ export type CallResult = ToolResult & { spent?: ModelSpend; below?: ModelSpend; 
 export class ToolError extends Error {}
 
 /**
- * Headers of every tool call: `Idempotency-Key` names the call, so that a server that receives it twice can do the work
- * once; `traceparent` names the trace, if there is one.
+ * The headers of every tool call. `Idempotency-Key` identifies the call, so a server that receives it twice can do the
+ * work only once. `traceparent` names the trace, if there is one.
  */
 export type CallHeaders = Readonly<Record<string, string>>
 
@@ -73,7 +72,7 @@ export const MAX_RESULT_BYTES = 256 * 1024
 /** The message for a failed request: the host and a code, never the resolved address. */
 export function requestError(error: unknown, url: URL): ToolError {
   const { code, cause, message } = error as { code?: unknown; cause?: { code?: unknown }; message?: string }
-  // This is our own refusal. It says which setting to change.
+  // Our own guard has refused the URL. Its message says which setting to change.
   if (code === 'blocked_address' || code === 'invalid_url') {
     return new ToolError(`The request to ${url.host} was refused (${code}): ${message}`)
   }

@@ -21,17 +21,17 @@ export type Toolbox = {
   /** The names of the tools that the caller runs itself. */
   handed: ReadonlySet<string>
   /**
-   * What a person must decide before the call is made, or the error of a call that must not be made. Undefined for most
-   * calls.
+   * What a person must decide before the call is made, or the error for a call that must not be made. Undefined for
+   * most calls.
    */
   askFor(name: string, args: ToolArguments, standing: CallState): Promise<ApprovalCall | { error: string } | undefined>
   close?: () => Promise<void>
 }
 
-/** What is known about a call without a result. If it is in doubt, an earlier attempt may have made it. */
+/** What is known about a call that has no result. If it is in doubt, an earlier attempt may have made it. */
 type CallState = { isInDoubt: boolean; isDecided: boolean }
 
-/** What the toolbox knows about a call that people are asked about. */
+/** What the toolbox contributes to a question about a call. */
 type ApprovalCall = Omit<Ask, 'call_id' | 'index'>
 
 const NONE_HANDED: ReadonlySet<string> = new Set()
@@ -49,13 +49,13 @@ export const NO_TOOLS: Toolbox = {
 /** The limit of most providers. */
 const MAX_TOOLS = 128
 
-/** The limit for one run, which keeps every result until it ends and shows them all to the model at each step. */
+/** The limit of all results of one run, which keeps them until it ends and shows them all to the model at each step. */
 const MAX_RUN_BYTES = 4 * 1024 * 1024
 const TOO_MUCH = { error: `The tool results of this run exceed ${MAX_RUN_BYTES / 1024 / 1024} MiB in total.` }
 
 /**
- * An agent's tools for one run, and what else it can request from its host. If an MCP server can't be used, this is
- * logged, and its tools are missing. `before` are the steps of earlier attempts.
+ * Opens an agent's tools for one run, and what else it can request from its host. If an MCP server can't be used, this
+ * is logged and its tools are missing. `before` are the steps of earlier attempts.
  */
 export async function openToolbox(
   tools: readonly Tool[],
@@ -90,7 +90,7 @@ export async function openToolbox(
     if ('error' in outcome) return outcome
     const { result, files: _files, ...left } = outcome
     answered += Buffer.byteLength(result)
-    // The call's spending is counted, even if its result is left out.
+    // What the call has spent is counted even if its result is left out.
     return answered > MAX_RUN_BYTES ? { ...left, ...TOO_MUCH } : outcome
   }
   return {
@@ -128,7 +128,7 @@ async function openOrWarn(server: McpTool, mcpServers: McpServers, world: ToolWo
   try {
     return await openMcp(server, mcpServers, world)
   } catch (error) {
-    // At the deadline, the loop's next check ends the run. The other servers must still be closed.
+    // At the deadline, the run's next check ends the run. The other servers must still be closed.
     if (error instanceof ToolError) {
       world.log('warn', 'MCP server skipped', { url: new URL(server.url).origin, error: world.redact(error.message) })
     }
@@ -148,12 +148,12 @@ function mcpNames(toolsets: readonly (McpToolset | undefined)[], taken: Readonly
   })
 }
 
-/** Replaces characters that some providers refuse. */
+/** Replaces characters that some providers refuse in names. */
 function providerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 }
 
-/** Checks the arguments and makes the call. An error that the model should see is a result. */
+/** Checks the arguments and makes the call. An error that the model should see becomes the result. */
 export async function callTool(
   tool: RunTool | undefined,
   { name, args, headers }: { name: string; args: ToolArguments; headers: CallHeaders },
@@ -176,14 +176,14 @@ function kindOfAsk(
   args: Record<string, unknown>,
   { isInDoubt, isDecided }: CallState,
 ): AskKind | undefined {
-  // Without a decision, no attempt has made the call: the process may have died before anyone was asked.
+  // Without a decision, no attempt can have made the call: the process may have died before anyone was asked.
   if (!isDecided && needsApproval(tool.approval, args)) return tool.isQuestion ? 'question' : 'tool'
   return isInDoubt && tool.retry === 'ask' ? 'retry' : undefined
 }
 
 /**
- * No person is asked about a call whose arguments don't fit. It is refused permanently: the call itself checks them
- * again, and a check that took too long now could pass then.
+ * What to ask a person about a call. If its arguments don't fit, no person is asked and the call is refused for good,
+ * because the check at the call itself could succeed later if this one only took too long.
  */
 async function askAbout(
   { definition: { name, input_schema }, approval }: RunTool,
@@ -203,8 +203,8 @@ async function askAbout(
 }
 
 /**
- * A person decides by what they see. So only the service's own secrets are hidden, not what merely looks like a secret:
- * a model could disguise a part of a command as one.
+ * The arguments as a person sees them before deciding. Only the service's own secrets are hidden, not what merely looks
+ * like a secret, because a model could disguise part of a command as one.
  */
 function withoutSecrets(args: Record<string, unknown>, { redact }: ToolWorld): Record<string, unknown> {
   return JSON.parse(JSON.stringify(args), (_name, value) => (typeof value === 'string' ? redact(value) : value))

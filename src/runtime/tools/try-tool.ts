@@ -9,7 +9,7 @@ import { type McpToolset, openMcp } from './mcp/mcp-tool.ts'
 import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
 import { callTool } from './toolbox.ts'
 
-/** `name` says which of an MCP server's tools is called. */
+/** `name` is the tool to call, if an MCP server has several. */
 export type TrialToolCall = { name?: string | undefined; arguments: Record<string, unknown> }
 
 /** The tools that the model would be offered, and the call's result. If nothing was called, there is no result. */
@@ -22,7 +22,7 @@ export async function tryTool(
   world: ToolWorld,
   { now, key }: { now: () => number; key: string },
 ): Promise<ToolTrial> {
-  // Opens its own connections: a server's answer from a minute ago tests nothing.
+  // Opens new connections, because an answer that a server gave a minute ago would test nothing.
   const servers = new McpServers(now)
   let toolset: McpToolset | undefined
   try {

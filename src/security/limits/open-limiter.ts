@@ -3,7 +3,7 @@ import { Outage } from '../../lib/work/outage.ts'
 import { localLimiter, type RateLimiter } from './rate-limiter.ts'
 import { sharedLimiter } from './shared-limiter.ts'
 
-/** `isShared` says whether all nodes count together now. It is undefined without Redis. */
+/** `isShared` says whether all nodes currently count together. It is undefined without Redis. */
 export type OpenLimiter = RateLimiter & { isShared?: () => boolean }
 
 type LimiterNeeds = {
@@ -15,20 +15,20 @@ type LimiterNeeds = {
   name(): Promise<string>
 }
 
-/** Rates are counted in Redis, for all nodes together, where there is one. */
+/** Opens the limiter. If there is Redis, rates are counted there for all nodes together. */
 export async function openLimiter(
   url: string | undefined,
   { now, log, nodes, name }: LimiterNeeds,
 ): Promise<OpenLimiter> {
   const local = localLimiter(now)
   if (url === undefined) return local
-  // Loaded here, so that only services with a Redis wait for it.
+  // Loaded here, so that only services with Redis wait for it.
   const { Redis } = await import('ioredis')
   const connection = new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
-    // A connection on which a command got no reply for this time is reopened, even a new one.
+    // If a command gets no reply for this time, the connection is reopened, even if it is new.
     socketTimeout: 5_000,
     retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
   })

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache'
 
-/** Allows `perMinute` requests, and up to `burst` at once. */
+/** Allows `perMinute` requests, and up to `burst` requests at once. */
 export type Rate = { perMinute: number; burst: number }
 
 export type Decision = {
   allowed: boolean
-  /** How many further requests would pass now. */
+  /** How many further requests would be allowed now. */
   remaining: number
   /** When the whole burst is available again, in epoch milliseconds. */
   reset_at: number
-  /** How long to wait for the next request; 0 if this one is allowed. */
+  /** How long to wait for the next request. 0 if this one is allowed. */
   retry_after_ms: number
 }
 
@@ -19,15 +19,15 @@ export type RateLimiter = {
 }
 
 export const MINUTE = 60_000
-/** The most buckets that are kept. The least recently used ones are forgotten, so their keys get a full burst again. */
+/** The most buckets that are kept. The least recently used ones are dropped, so their keys get a full burst again. */
 const MAX_BUCKETS = 200_000
 
-/** A bucket that needs longer than a whole burst and this to fill was written before the clock jumped back. */
+/** If a bucket needs longer than a whole burst plus this time to fill, it was written before the clock was set back. */
 export const CLOCK_JUMP = 10_000
 
-/** GCRA. For each key it keeps the time at which the bucket would be full again. */
+/** Implements GCRA. For each key, it keeps the time at which the bucket would be full again. */
 export function localLimiter(now: () => number): RateLimiter {
-  // With `max` it would reserve the room for all buckets at once.
+  // With `max`, the memory for all buckets would be allocated at once.
   const fullAt = new LRUCache<string, number>({ maxSize: MAX_BUCKETS })
 
   return {
@@ -57,9 +57,9 @@ type Moment = {
   index: number
 }
 
-/** Decides about one of several requests that came at the same moment. */
+/** Decides about one of several requests that arrived at the same moment. */
 export function decide({ start, time, interval, burst, index }: Moment): Decision {
-  // A small tolerance: 100 intervals of a burst must not lose one by rounding.
+  // Includes a small tolerance, so rounding doesn't lose one of the 100 intervals of a burst.
   const room = Math.floor((time + burst * interval - start) / interval + 1e-6)
   const allowed = index < room
   const taken = Math.min(index + 1, room)

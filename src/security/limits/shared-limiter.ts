@@ -4,8 +4,9 @@ import { within } from '../../lib/work/within.ts'
 import { CLOCK_JUMP, type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
 
 /**
- * KEYS[1] is the bucket; ARGV are the interval (µs), burst, cost, and how far a clock must have jumped (µs) to count as
- * one that did. A bucket from before such a jump counts as none. Returns the bucket's state and Redis' own time, in µs.
+ * KEYS[1] is the bucket. ARGV are the interval (µs), the burst, the cost, and from which difference (µs) a clock counts
+ * as having jumped. A bucket from before such a jump is ignored. Returns the bucket's state and Redis's own time, in
+ * µs.
  */
 const SCRIPT = `
 local clock = redis.call('TIME')
@@ -26,7 +27,7 @@ const PING_MS = 1_000
 const ANSWER_WITHIN_MS = 500
 
 type SharedLimiterOptions = {
-  /** The name of this installation: others may use the same Redis. */
+  /** The name of this installation, because others may use the same Redis. */
   name: string
   local: RateLimiter
   outage: Outage
@@ -37,8 +38,8 @@ type SharedLimiterOptions = {
 type LimitRequest = { rate: Rate; resolve: (decision: Decision) => void }
 
 /**
- * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis does not
- * answer, each node gives out its share of every limit, so that all nodes together still keep it.
+ * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis doesn't
+ * respond, each node gives out its share of every limit, so all nodes together still keep it.
  */
 export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: SharedLimiterOptions): RateLimiter {
   const ping = () =>
@@ -91,7 +92,10 @@ export function sharedLimiter(redis: Redis, { name, local, outage, nodes }: Shar
   }
 }
 
-/** What one of several nodes gives out. At least one request passes, or its key could not be used here at all. */
+/**
+ * The share that one of several nodes gives out. At least one request is allowed, or the key could not be used on this
+ * node at all.
+ */
 function shareOf({ perMinute, burst }: Rate, nodes: number): Rate {
   return { perMinute: perMinute / nodes, burst: Math.max(1, Math.floor(burst / nodes)) }
 }

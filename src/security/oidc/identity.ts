@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { OidcSettings } from './oidc-settings.ts'
 
-/** A person's identity at a provider, and what the provider says about them. Undefined: the provider doesn't say. */
+/** A person's identity at a provider, and what the provider says about them. Undefined if the provider doesn't say. */
 export type Identity = {
   issuer: string
   subject: string
@@ -10,7 +10,7 @@ export type Identity = {
   groups: readonly string[] | undefined
   /** Whether a second factor was used. */
   is_strong: boolean
-  /** The session of the person at the provider. */
+  /** The person's session at the provider. */
   session: string | null
 }
 
@@ -30,8 +30,8 @@ const Claims = z.looseObject({
 })
 
 /**
- * What the documents say: the ID token and the reply of UserInfo, if present. The first document that says something
- * decides. An email address is verified only by a document that has the same address.
+ * Reads the identity from the ID token and, if present, the reply of UserInfo. The first of them that contains a claim
+ * decides. An email address counts as verified only by a document that contains the same address.
  */
 export function readIdentity(
   documents: readonly object[],
@@ -61,7 +61,7 @@ function groupsIn(document: object, claim: string): string[] | undefined {
   return groups.filter((group) => typeof group === 'string').slice(0, MOST_GROUPS)
 }
 
-/** A claim by its whole name, which may have dots itself, or else step by step. */
+/** A claim by its whole name, which may contain dots itself, or else step by step. */
 function valueOf(claims: object, claim: string): unknown {
   if (Object.hasOwn(claims, claim)) return claims[claim as keyof typeof claims]
   let value: unknown = claims

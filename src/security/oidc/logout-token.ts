@@ -4,7 +4,7 @@ import type { IdentityProvider } from '../tokens/identity-provider.ts'
 import type { OidcSettings } from './oidc-settings.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
-/** A token that is older was replayed, or was long on its way. */
+/** An older token was replayed or delayed for too long. */
 const MAX_AGE = '5m'
 
 const Claims = z.object({
@@ -15,12 +15,12 @@ const Claims = z.object({
   events: z.looseObject({ [EVENT]: z.looseObject({}) }),
 })
 
-/** Sessions that have ended at the provider: one of a person, or all that began before the provider said so. */
+/** Sessions that have ended at the provider: one session of a person, or all that began before the provider said so. */
 export type EndedThere = { subject: string | undefined; session: string | undefined; began_before: number }
 
 /**
- * Undefined for a token that does not count, `unavailable` if the provider cannot be asked about it. Whoever sends a token again ends nothing with it that began later, except
- * for the few seconds by which clocks may differ.
+ * Undefined for a token that isn't valid, `unavailable` if the provider can't be asked about it. Sending a token again
+ * doesn't end sessions that began later, except within the few seconds by which clocks may differ.
  */
 export async function readLogoutToken(
   token: string,

@@ -6,19 +6,19 @@ import { type Identity, readIdentity } from './identity.ts'
 import { readLogoutToken } from './logout-token.ts'
 import type { OidcSettings } from './oidc-settings.ts'
 
-/** Speaks OpenID Connect. A service without identity providers never loads it. */
+/** Implements OpenID Connect. A service without identity providers doesn't load it. */
 const openid = lazily<typeof import('openid-client')>('openid-client')
 
-/** What ties an answer of the provider to the browser that was sent there. */
+/** What ties a provider's answer to the browser that was sent there. */
 export type Checks = { state: string; nonce: string; verifier: string }
 
-/** `is_offline`: the provider lets us ask after the person has signed out there. */
+/** `is_offline` means that the provider can still be asked after the person has signed out there. */
 export type IssuerTokens = { refresh_token?: string; id_token?: string; is_offline?: boolean }
 
-/** Who a person is, as the provider has just said, and with what it is asked again. */
+/** A person's identity as the provider has just confirmed it, and the tokens for asking again. */
 export type VerifiedIdentity = { identity: Identity; tokens: IssuerTokens }
 
-/** What a device shows while its owner signs in elsewhere. */
+/** What a device shows while its owner signs in on another device. */
 export type DeviceCode = {
   device_code: string
   user_code: string
@@ -28,11 +28,11 @@ export type DeviceCode = {
   interval: number
 }
 
-/** The provider does not answer, or not as it should. It may do so later. */
+/** The provider doesn't answer, or not as it should. It may do so later. */
 export class IssuerUnavailable extends Error {}
 
 /**
- * The provider, or a check of its reply, refuses. `code` is the provider's error code, if it is known to be harmless.
+ * The provider refuses, or its reply fails a check. `code` is the provider's error code, if it is known to be harmless.
  */
 export class IssuerRefusal extends Error {
   readonly code: string
@@ -48,7 +48,7 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers
 
-/** One identity provider: sends browsers there, and checks what comes back. */
+/** One identity provider: sends browsers there, and checks the results. */
 export class OidcIssuer {
   readonly settings: OidcSettings
   readonly #now: () => number
@@ -59,7 +59,7 @@ export class OidcIssuer {
     this.#now = now
   }
 
-  /** Where a browser goes to sign in. */
+  /** The URL at which a browser signs in. */
   async begin(redirect_uri: string): Promise<{ url: string; checks: Checks }> {
     const { randomState, randomNonce, randomPKCECodeVerifier, calculatePKCECodeChallenge } = openid()
     const checks = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier() }
@@ -77,7 +77,7 @@ export class OidcIssuer {
     })
   }
 
-  /** Who has signed in. `callback` is the URL to which the browser was sent back. */
+  /** The person who has signed in. `callback` is the URL to which the browser was sent back. */
   finish(callback: URL, { state, nonce, verifier }: Checks): Promise<VerifiedIdentity> {
     return this.#ask(async (configuration) => {
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
@@ -85,7 +85,7 @@ export class OidcIssuer {
     })
   }
 
-  /** Asks again who the person is. Returns the provider's word if it vouches for the person no longer. */
+  /** Asks again who the person is. If the provider no longer vouches for the person, returns its error code. */
   async confirm(known: IssuerTokens, subject: string): Promise<VerifiedIdentity | { refused: string }> {
     const { refresh_token } = known
     if (refresh_token === undefined) return { refused: 'no_refresh_token' }
@@ -102,7 +102,7 @@ export class OidcIssuer {
     })
   }
 
-  /** Where a browser goes to sign out at the provider too. Undefined if the provider has no such page. */
+  /** The URL at which a browser also signs out at the provider. Undefined if the provider has no such page. */
   async signOutUrl({ id_token }: IssuerTokens, back: string): Promise<string | undefined> {
     return this.#ask(async (configuration) => {
       if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined
@@ -111,7 +111,7 @@ export class OidcIssuer {
     })
   }
 
-  /** The tokens of an ended session are worth nothing afterwards, if the provider can take them back. */
+  /** Revokes the tokens of an ended session, if the provider supports that. */
   async revoke({ refresh_token }: IssuerTokens): Promise<void> {
     if (refresh_token === undefined) return
     await this.#ask(async (configuration) => {
@@ -120,7 +120,7 @@ export class OidcIssuer {
     })
   }
 
-  /** Undefined if the provider knows no sign-in of devices. */
+  /** Undefined if the provider doesn't support sign-in for devices. */
   async beginDevice(): Promise<DeviceCode | undefined> {
     return this.#ask(async (configuration) => {
       if (configuration.serverMetadata().device_authorization_endpoint === undefined) return undefined
@@ -130,7 +130,7 @@ export class OidcIssuer {
     })
   }
 
-  /** Who has signed in for a device. `wait` while no person has, `slow_down` if it is asked too often. */
+  /** The person who has signed in for a device. `wait` while nobody has, `slow_down` if this is called too often. */
   async finishDevice(device_code: string): Promise<VerifiedIdentity | 'wait' | 'slow_down'> {
     return this.#ask(async (configuration) => {
       try {
@@ -148,8 +148,8 @@ export class OidcIssuer {
   }
 
   /**
-   * Whose sessions the provider says have ended. Undefined if the token isn't valid, `unavailable` if that can't be
-   * determined.
+   * Whose sessions have ended according to the provider. Undefined if the token isn't valid, `unavailable` if that
+   * can't be determined.
    */
   readLogout(token: string): ReturnType<typeof readLogoutToken> {
     return readLogoutToken(token, this.settings, this.#published(), this.#now())
@@ -160,7 +160,7 @@ export class OidcIssuer {
     return this.#provider
   }
 
-  /** The identity in the ID token. Anything missing is requested from UserInfo. */
+  /** The identity in the ID token. Missing claims are requested from UserInfo. */
   async #vouch(configuration: Configuration, tokens: Tokens, subject?: string): Promise<VerifiedIdentity> {
     const { access_token, refresh_token, id_token, scope } = tokens
     const { roles, scopes } = this.settings
@@ -183,7 +183,7 @@ export class OidcIssuer {
     return { identity: readIdentity(documents, who, this.settings), tokens: given }
   }
 
-  /** The provider has just given this token, so a key that is not known here is a new one. */
+  /** The provider has just issued this token, so a key that isn't known here must be a new one. */
   async #checkSignature(id_token: string): Promise<void> {
     const { compactVerify, errors } = jose()
     try {
@@ -215,12 +215,12 @@ function configurationOf(published: ServerMetadata, { clientId, clientSecret }: 
   const client = { [clockTolerance]: CLOCK_SKEW_SECONDS, ...(clientSecret && { client_secret: clientSecret }) }
   const configuration = new Configuration(published, clientId, client, clientSecret === undefined ? None() : undefined)
   configuration.timeout = ANSWER_TIMEOUT_SECONDS
-  // The operator wrote http:// into the configuration.
+  // The operator's configuration has an http:// URL.
   if (new URL(published.issuer).protocol === 'http:') allowInsecureRequests(configuration)
   return configuration
 }
 
-/** Refusals that say nothing about the person: the operator must check the client's settings. */
+/** Refusals that aren't about the person. The operator must check the client's settings. */
 const ABOUT_THE_CLIENT: ReadonlySet<string> = new Set([
   'invalid_client',
   'invalid_request',
@@ -229,7 +229,7 @@ const ABOUT_THE_CLIENT: ReadonlySet<string> = new Set([
   'unsupported_grant_type',
 ])
 
-/** The provider's own word for an error, as its protocol lists them. */
+/** The error code, if it is one that the protocol defines. */
 function errorCodeOf(error: unknown): string | undefined {
   const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } = openid()
   const isSaid = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError
@@ -238,7 +238,7 @@ function errorCodeOf(error: unknown): string | undefined {
   return said !== undefined && /^[a-z_]{1,60}$/.test(said) ? said : undefined
 }
 
-/** Errors of the network, of time and of a server that fails or is busy are no refusals. */
+/** Network errors, timeouts, and errors of a server that fails or is busy are not refusals. */
 function isRefusal(error: unknown): boolean {
   const { ClientError, ResponseBodyError, WWWAuthenticateChallengeError, AuthorizationResponseError } = openid()
   if (error instanceof AuthorizationResponseError) return error.error !== 'temporarily_unavailable'
@@ -254,7 +254,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ClientError && !UNANSWERED.includes(error.code ?? '')
 }
 
-/** What the operator reads in the log: with the reason behind `fetch failed`. */
+/** What is logged for the operator, including the reason behind `fetch failed`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message

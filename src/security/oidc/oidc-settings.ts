@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DURATION_PATTERN, parseDuration } from '../../lib/duration.ts'
 import { SecretText, WebAddress } from '../security-settings.ts'
 
-/** Stands for all projects where a project is named. */
+/** Stands for all projects wherever a project is named. */
 export const ALL_PROJECTS = '*'
 
 const GroupRole = z.strictObject({
@@ -11,7 +11,7 @@ const GroupRole = z.strictObject({
   role: z.string().min(1).describe('Role'),
 })
 
-/** One identity provider with which people sign in to the console. */
+/** An identity provider with which people sign in to the console. */
 export const OidcSettings = z.strictObject({
   name: z
     .string()

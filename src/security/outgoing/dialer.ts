@@ -4,13 +4,11 @@ import { connect as connectSecure } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { explain, GuardedFetchError, type Phase } from './guarded-error.ts'
 
-/**
- * The addresses of a host that may be reached, how many calls wait for a socket, and the sockets that are being opened.
- */
+/** A host's allowed addresses, the number of calls that wait for a socket, and the sockets that are being opened. */
 type Line = { addresses: readonly LookupAddress[]; waiting: number; opening: Set<Socket> }
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** How long to wait for one address before the next one is tried at the same time. */
+/** How long to wait for one address before the next one is also tried. */
 const NEXT_ADDRESS_MS = 1_000
 
 /** Opens sockets only to the addresses that were checked for a host. */
@@ -43,7 +41,7 @@ export class Dialer {
     const line = this.#lines.get(host)
     if (!line) return callback(new GuardedFetchError('aborted', 'no request waits for it'), null)
     const isSecure = protocol === 'https:'
-    // Returns the addresses that were checked before, so that the socket does not resolve the name a second time.
+    // Returns the addresses that were checked, so the socket doesn't resolve the name a second time.
     const lookup: LookupFunction = (_name, _options, found) => found(null, [...line.addresses])
     const target = {
       host,
@@ -79,7 +77,7 @@ export class Dialer {
   #tls(host: string) {
     return {
       ca: this.#ca,
-      // Set explicitly, because an environment variable could switch off the check of certificates.
+      // Set explicitly, because an environment variable could turn off the certificate check.
       rejectUnauthorized: true,
       minVersion: 'TLSv1.2' as const,
       servername: isIP(host) === 0 ? host : '',

@@ -14,9 +14,9 @@ import { Stop } from './stop.ts'
 const undici = lazilyInTurn<typeof import('undici')>(...PARTS_OF_UNDICI, 'undici')
 
 export interface OutgoingPolicy extends UrlPolicy {
-  /** Finds the addresses of a name, instead of the hosts file and DNS. */
+  /** Finds a name's addresses, instead of the hosts file and DNS. */
   lookup?: ((name: string) => Promise<readonly LookupAddress[]>) | undefined
-  /** Name servers to ask instead of the system's, as `address:port`. */
+  /** Name servers to use instead of the system's, as `address:port`. */
   nameservers?: readonly string[] | undefined
   /** Certificate authorities (PEM) to trust instead of the system's. */
   ca?: string[] | undefined
@@ -25,18 +25,18 @@ export interface OutgoingPolicy extends UrlPolicy {
 interface GuardedInit extends RequestInit {
   /** The time limit for the whole exchange, from DNS to the last byte of the body. */
   timeout_ms?: number | undefined
-  /** The most bytes of a body. A longer body fails while it is read. */
+  /** The most bytes of a body. Reading a longer body fails. */
   max_bytes?: number | undefined
   /**
-   * On whose behalf the call is made. Names that resolve slowly delay only other calls of the same owner. The default
-   * is the host.
+   * The owner on whose behalf the call is made. Names that resolve slowly delay only other calls of the same owner. The
+   * default is the host.
    */
   owner?: string | undefined
 }
 
 export type GuardedFetch = (input: string | URL | Request, init?: GuardedInit) => Promise<Response>
 
-// Callers may not set these headers: they frame the message, or name the host that was checked.
+// Callers can't set these headers, because they frame the message or name the host that was checked.
 const OWN_HEADERS = [
   'accept-encoding',
   'connection',
@@ -52,14 +52,12 @@ const OWN_HEADERS = [
   'upgrade',
 ]
 
-/**
- * Shorter than most servers keep a connection open, so that a request does not use a socket that is just being closed.
- */
+/** Shorter than most servers keep a connection open, so that no request uses a socket that is just being closed. */
 const IDLE_SOCKET_MS = 4_000
 const LONGEST_IDLE_SOCKET_MS = 30_000
 
 /**
- * `fetch` for URLs that other people chose. It reaches public addresses only. It resolves and checks a name with every
+ * `fetch` for URLs that other people choose. It reaches only public addresses. It resolves and checks a name for every
  * call, and connects only to an address that it has checked. It doesn't follow redirects, use proxies or decompress
  * bodies.
  */
@@ -78,8 +76,8 @@ export class GuardedClient {
   }
 
   /**
-   * The connections to an address, after it was checked. They are for one request, which calls `release` when it ends.
-   * For replies of many small pieces, for which a stream in between would cost too much.
+   * Returns connections to a URL after checking its address. They are for one request, which must call `release` when
+   * it ends. This is for replies with many small pieces, for which a stream in between would cost too much.
    */
   async reach(address: string, { owner, signal }: { owner?: string | undefined; signal: AbortSignal }) {
     const problem = checkUrl(address, this.#policy)
@@ -114,14 +112,14 @@ export class GuardedClient {
     await (await this.#agent)?.destroy()
   }
 
-  /** Undici is loaded at the first call, before its time limit begins: many services never make one. */
+  /** Loads undici at the first call, before its time limit starts, because many services never make a call. */
   #opened(): Promise<Agent> {
     this.#agent ??= this.#open()
     return this.#agent
   }
 
   async #open(): Promise<Agent> {
-    // The platform loads its own Request when it is first named. That has a pass of the event loop for itself.
+    // Node loads its own Request when it is first used. This gives that work its own pass of the event loop.
     void globalThis.Request
     await nextPass()
     const { Agent: HttpAgent } = await undici()
@@ -144,8 +142,8 @@ export class GuardedClient {
       throw new GuardedFetchError('dns_failed', `the host name ${host} could not be resolved`, { cause })
     })
     if (addresses.length === 0) throw new GuardedFetchError('dns_failed', `the host name ${host} has no address`)
-    // A name with public and private addresses looks like DNS rebinding, so one private address is enough to refuse the
-    // name.
+    // A name with both public and private addresses looks like DNS rebinding, so one private address is enough to
+    // refuse the name.
     if (!addresses.every(({ address }) => allowsAddress(address, this.#exceptions))) {
       const hint = hintTo('it', this.#policy.settings?.allowedCidrs)
       throw new GuardedFetchError(
@@ -157,7 +155,7 @@ export class GuardedClient {
   }
 }
 
-/** The platform's own Request reads the method, headers and body as `fetch` would. */
+/** Reads the method, headers and body as `fetch` would, with Node's own Request. */
 async function readMessage(input: string | URL | Request, init: RequestInit) {
   try {
     const request = new Request(input, { ...init, signal: null })
@@ -169,7 +167,7 @@ async function readMessage(input: string | URL | Request, init: RequestInit) {
     if (!headers.has('user-agent')) headers.set('user-agent', 'moorage')
     return { method: request.method, headers: Object.fromEntries(headers), body }
   } catch (cause) {
-    // The platform's message contains header values, which may be secrets.
+    // Node's own message contains header values, which may be secrets.
     throw new GuardedFetchError('invalid_request', 'the request has an invalid method, header or body', { cause })
   }
 }

@@ -11,22 +11,22 @@ export type GuardedFetchCode =
   | 'timeout'
   | 'aborted'
 
-/** Why an outgoing call failed. The message may be shown to clients; the cause may not. */
+/** Why an outgoing call failed. The message may be shown to clients, but not the cause. */
 export class GuardedFetchError extends Error {
   readonly code: GuardedFetchCode
 
   constructor(code: GuardedFetchCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
-    // Libraries that take a fetch function know these two errors by their platform names.
+    // Libraries that accept a fetch function recognize these two errors by their standard names.
     this.name = code === 'aborted' ? 'AbortError' : code === 'timeout' ? 'TimeoutError' : 'GuardedFetchError'
   }
 }
 
-/** How far an exchange has come. The body of the answer begins after its head. */
+/** How far an exchange has got. The answer's body begins after its head. */
 export type Phase = 'connect' | 'tls' | 'head' | 'body'
 
-/** Explains a socket or parser error by how far the exchange had come, which says more than the error's code. */
+/** Explains a socket or parser error by how far the exchange got, which says more than the error's code. */
 export function explain(cause: unknown, phase: Phase, host: string): GuardedFetchError {
   if (cause instanceof GuardedFetchError) return cause
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error'
@@ -40,7 +40,7 @@ export function explain(cause: unknown, phase: Phase, host: string): GuardedFetc
   return new GuardedFetchError('reset', `${host} closed the connection before the response was complete`, { cause })
 }
 
-/** Whether the parser failed on what it read, and not because the connection ended. */
+/** Whether the parser failed on what it read, rather than because the connection ended. */
 function isGarbled(cause: unknown, phase: Phase): boolean {
   if (!(cause instanceof Error)) return false
   if (cause.name === 'HTTPParserError') return !cause.message.includes('EOF')

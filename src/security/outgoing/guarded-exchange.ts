@@ -16,7 +16,7 @@ type Answer = Dispatcher.ResponseData
 
 const NO_BODY = new Set([204, 205, 304])
 
-/** Sends one request. Resolves with the platform's Response, whose body is still arriving. */
+/** Sends one request. Resolves with a standard Response whose body is still arriving. */
 export async function exchange(
   agent: Agent,
   { url, method, max_bytes, stop, ...message }: Exchange,

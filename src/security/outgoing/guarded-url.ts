@@ -2,9 +2,9 @@ import { type IpList, ipList } from '../ip-list.ts'
 import { isPublic, parseAddress } from './ip-address.ts'
 
 export interface UrlPolicy {
-  /** Allows plain http. The certificates of https are checked in any case. */
+  /** Allows plain http. For https, certificates are always checked. */
   allowInsecure: boolean
-  /** Ranges that may be reached although they are not public. */
+  /** Ranges that may be reached even though they aren't public. */
   allowedCidrs: readonly string[]
   /** The names of these two settings. A refusal says which one to change. */
   settings?: { allowInsecure: string; allowedCidrs: string }
@@ -21,7 +21,7 @@ const MAX_URL_LENGTH = 2048
 export function checkUrl(url: string | URL, policy: UrlPolicy): UrlProblem | undefined {
   const text = String(url)
   if (text.length > MAX_URL_LENGTH) return invalid(`must be at most ${MAX_URL_LENGTH} characters`)
-  // The URL parser would silently remove these, and the stored text would differ from the called URL.
+  // The URL parser would silently remove these, and the stored text would differ from the URL that is called.
   if (/[\s\p{Cc}]/u.test(text)) return invalid('must not contain spaces or control characters')
   const parsed = URL.parse(text)
   if (parsed === null) return invalid('must be a valid URL')
@@ -36,7 +36,7 @@ export function checkUrl(url: string | URL, policy: UrlPolicy): UrlProblem | und
   return checkHost(urlHost(parsed), policy)
 }
 
-/** The host in the form for DNS, TLS and sockets: no brackets around IPv6, no dot at the end. */
+/** The host in the form for DNS, TLS and sockets: without brackets around IPv6, and without a dot at the end. */
 export function urlHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 }
@@ -47,12 +47,12 @@ export function allowsAddress(text: string, exceptions: IpList): boolean {
   return address !== undefined && (isPublic(address) || exceptions.allows(text))
 }
 
-/** A hint for the operator, at the end of a refusal: which setting allows what was refused. */
+/** A hint for the operator at the end of a refusal: which setting would allow it. */
 export function hintTo(refused: string, setting: string | undefined): string {
   return setting === undefined ? '' : ` (the operator can allow ${refused} with ${setting})`
 }
 
-/** A private address needs the other setting too, so the hint names both at once. */
+/** A private address also needs the other setting, so the hint names both. */
 function hintToInsecure(url: URL, policy: UrlPolicy): string {
   const { settings } = policy
   if (settings === undefined || checkHost(urlHost(url), policy)?.code !== 'blocked_address') {

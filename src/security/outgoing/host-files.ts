@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 
 export type HostFiles = {
   hosts: ReadonlyMap<string, readonly LookupAddress[]>
-  /** The domains in which a short name is tried. A name with fewer dots than `ndots` is tried there first. */
+  /** The domains in which a short name is searched. A name with fewer dots than `ndots` is searched there first. */
   search: readonly string[]
   ndots: number
 }
@@ -17,7 +17,7 @@ export async function readHostFiles(hosts = HOSTS, resolver = RESOLVER): Promise
   return { hosts: parseHosts(hostLines), ...parseResolver(resolverLines) }
 }
 
-/** A missing file is treated as empty. */
+/** A missing file counts as empty. */
 async function linesOf(path: string): Promise<string[][]> {
   const text = await readFile(path, 'utf8').catch(() => '')
   return text.split('\n').map((line) =>
@@ -41,7 +41,7 @@ function parseHosts(lines: string[][]): Map<string, LookupAddress[]> {
 }
 
 function parseResolver(lines: string[][]): Pick<HostFiles, 'search' | 'ndots'> {
-  // The last line counts, as in the C library.
+  // The last line is used, as in the C library.
   const search = lines.findLast(([keyword]) => keyword === 'search' || keyword === 'domain')?.slice(1) ?? []
   const options = lines.filter(([keyword]) => keyword === 'options').flat()
   const ndots = Number(options.findLast((option) => /^ndots:\d+$/.test(option))?.slice('ndots:'.length) ?? 1)

@@ -8,7 +8,7 @@ interface IpRange {
   prefix: number
 }
 
-/** Strict: dotted decimal or RFC 4291 text. A zone is dropped. An IPv4-mapped address becomes an IPv4 address. */
+/** Accepts only dotted decimal or RFC 4291 text. A zone is dropped. An IPv4-mapped address becomes an IPv4 address. */
 export function parseAddress(text: string): IpAddress | undefined {
   const kind = isIP(text)
   if (kind === 0) return undefined
@@ -34,8 +34,8 @@ export function inRange(address: IpAddress, { network, prefix }: IpRange): boole
 }
 
 /**
- * Whether an address belongs to the public internet, and not to a private, local, documentation, multicast or reserved
- * range.
+ * Whether an address belongs to the public internet, rather than to a private, local, documentation, multicast or
+ * reserved range.
  */
 export function isPublic(address: IpAddress): boolean {
   const end = tunnelEnd(address)
@@ -43,7 +43,7 @@ export function isPublic(address: IpAddress): boolean {
   return inRange(end, GLOBAL_UNICAST) && !SPECIAL_IPV6.some((special) => inRange(end, special))
 }
 
-/** 6to4 and NAT64 addresses contain the IPv4 address that the packets finally reach. */
+/** 6to4 and NAT64 addresses contain the IPv4 address that packets finally reach. */
 function tunnelEnd(address: IpAddress): IpAddress {
   const bytes = address.toByteArray()
   if (inRange(address, SIX_TO_FOUR)) return new ipaddr.IPv4(bytes.slice(2, 6))
@@ -51,7 +51,7 @@ function tunnelEnd(address: IpAddress): IpAddress {
   return address
 }
 
-/** ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`. In hexadecimal the address has only one meaning. */
+/** ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`. In hexadecimal, the address is unambiguous. */
 function withoutDots(text: string): string {
   const match = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text)
   if (match === null) return text
@@ -69,7 +69,7 @@ const GLOBAL_UNICAST = range('2000::/3')
 const SIX_TO_FOUR = range('2002::/16')
 const NAT64 = range('64:ff9b::/96')
 
-// The IANA special-purpose registries, multicast, and one public address that serves the metadata of a cloud.
+// The IANA special-purpose registries, multicast, and one public address that serves a cloud's metadata.
 const SPECIAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',

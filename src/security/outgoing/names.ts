@@ -6,13 +6,13 @@ import { type HostFiles, readHostFiles } from './host-files.ts'
 import { PerOwnerLimit } from './per-owner-limit.ts'
 
 export type ResolveOptions = {
-  /** On whose behalf a name is resolved. Slow names delay only other names of the same owner. */
+  /** The owner on whose behalf a name is resolved. Slow names delay only other names of the same owner. */
   owner: string
   signal: AbortSignal
 }
 
 type NamesOptions = {
-  /** Name servers to ask instead of the system's, as `address:port`. */
+  /** Name servers to use instead of the system's, as `address:port`. */
   nameservers?: readonly string[] | undefined
   readFiles?: () => Promise<HostFiles>
   now?: () => number
@@ -24,8 +24,7 @@ const PER_OWNER = 8
 const SERVER_TIMEOUT_MS = 2_000
 const TRIES = 2
 /**
- * How long the addresses of one family wait for those of the other, in case a name server does not answer for that
- * family.
+ * How long the addresses of one family wait for those of the other, in case a name server doesn't answer for the other.
  */
 const OTHER_FAMILY_MS = 300
 const KEEP_FILES_MS = 5_000
@@ -38,9 +37,10 @@ const LOOPBACK = [
 ]
 
 /**
- * Finds the addresses of names in the hosts file, or by asking a name server. The system's own look-up is not used: it
- * can't be cancelled and occupies a thread that files and encryption need too, so one agent's slow names would stop
- * the calls of all agents. A name server's client reads no hosts file and no search domains, so these are read here.
+ * Finds the addresses of names in the hosts file, or by asking a name server. The system's own look-up isn't used,
+ * because it can't be cancelled and occupies a thread that files and encryption need too, so one agent's slow names
+ * would stop the calls of all agents. A name server's client doesn't read the hosts file and the search domains, so
+ * they are read here.
  */
 export class Names {
   readonly #nameservers: readonly string[] | undefined
@@ -56,7 +56,7 @@ export class Names {
     this.#now = now
   }
 
-  /** Returns at least one address. Throws when there is none, or when no server answers. */
+  /** Returns at least one address. Throws if there is none, or if no server answers. */
   async resolve(name: string, { owner, signal }: ResolveOptions): Promise<readonly LookupAddress[]> {
     const files = await this.#hostFiles()
     const local = files.hosts.get(name)
@@ -84,7 +84,7 @@ export class Names {
     return known && known.until >= this.#now() ? known.value : undefined
   }
 
-  /** Asks for the name itself and for the name in the search domains, in the order of the C library. */
+  /** Asks for the name itself and for the name in the search domains, in the same order as the C library. */
   async #search(name: string, { search, ndots }: HostFiles, signal: AbortSignal): Promise<LookupAddress[]> {
     const within = search.map((domain) => `${name}.${domain}`)
     const isShort = name.split('.').length - 1 < ndots
@@ -103,7 +103,7 @@ export class Names {
     throw unknown
   }
 
-  /** Each question has a resolver of its own, because cancelling a resolver ends all its questions. */
+  /** Uses a separate resolver for each query, because cancelling a resolver ends all its queries. */
   async #ask(name: string, signal: AbortSignal): Promise<{ addresses: LookupAddress[]; ttl: number }> {
     signal.throwIfAborted()
     const resolver = new Resolver({ timeout: SERVER_TIMEOUT_MS, tries: TRIES })

@@ -1,7 +1,7 @@
 type Owner = { held: number; waiting: Set<() => void> }
 
 /**
- * Gives each owner a few places at a time. A call without a place waits only for other calls of the same owner: a
+ * Gives each owner a few places at a time. A call without a place waits only for other calls of the same owner. A
  * `FairRoom` has a fixed number of places, which agents with slow names could use up together.
  */
 export class PerOwnerLimit {
@@ -12,7 +12,7 @@ export class PerOwnerLimit {
     this.#perOwner = perOwner
   }
 
-  /** Resolves with the function that gives the place back. Rejects when the signal ends the wait. */
+  /** Resolves with the function that gives back the place. Rejects if the signal aborts during the wait. */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
     const owner = this.#owners.get(name) ?? { held: 0, waiting: new Set() }
@@ -22,7 +22,7 @@ export class PerOwnerLimit {
     return () => this.#leave(name, owner)
   }
 
-  /** The place goes directly to the call that has waited longest, so that no other call can take it. */
+  /** The place goes directly to the call that has waited longest, so no other call can take it. */
   #leave(name: string, owner: Owner): void {
     const [next] = owner.waiting
     if (next) next()

@@ -1,13 +1,13 @@
 import type { UrlPolicy } from './guarded-url.ts'
 
-/** What the operator allows, as far as it is set. */
+/** What the operator allows, as far as it is configured. */
 type OutgoingAllowance = { allowInsecure?: boolean | undefined; allowedCidrs?: readonly string[] | undefined }
 
 type OpeningSettings = { outgoing: OutgoingAllowance; webhooks: OutgoingAllowance }
 
 /**
- * What may be called by tools, MCP servers and identity providers of agents (`outgoing`), and by webhooks, which have
- * settings of their own and use those of `outgoing` where theirs are not set.
+ * What may be called by tools, MCP servers and agents' identity providers (`outgoing`), and by webhooks, which have
+ * their own settings and otherwise use those of `outgoing`.
  */
 export function policiesOf({ outgoing, webhooks }: OpeningSettings): { outgoing: UrlPolicy; webhooks: UrlPolicy } {
   return {

@@ -1,6 +1,6 @@
 import { abortError, GuardedFetchError } from './guarded-error.ts'
 
-/** What may end a call early: its caller, or the time limit. */
+/** What can end a call early: its caller or the time limit. */
 export class Stop {
   readonly #controller = new AbortController()
   readonly #outer: AbortSignal | null | undefined
@@ -17,7 +17,7 @@ export class Stop {
     if (outer?.aborted) this.#onAbort()
   }
 
-  /** Aborted with the error to report. */
+  /** Aborts with the error to report. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
@@ -30,7 +30,7 @@ export class Stop {
     })
   }
 
-  /** The call is over, so nothing can stop it any more. */
+  /** Call this when the call is over, so nothing can stop it any more. */
   release(): void {
     clearTimeout(this.#timer)
     this.#outer?.removeEventListener('abort', this.#onAbort)

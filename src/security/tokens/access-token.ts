@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Permission } from '../permissions.ts'
 import { type RefusedToken, refuse, Subject } from './bearer-token.ts'
 
-/** `expires_at` is in epoch milliseconds, or null when the provider does not say. */
+/** `expires_at` is in epoch milliseconds. Null if the provider doesn't say. */
 export type AccessGrant = {
   ok: true
   issuer: string
@@ -11,7 +11,7 @@ export type AccessGrant = {
   expires_at: number | null
 }
 
-/** The last second of the year 9999: RFC 3339 cannot write a later time. */
+/** The last second of the year 9999. RFC 3339 can't express a later time. */
 const LAST_SECOND = 253_402_300_799
 
 const Scopes = z.union([z.string().transform((text) => text.split(' ')), z.array(z.string())])
@@ -41,10 +41,10 @@ const PERMISSION_OF_SCOPE: ReadonlyMap<string, Permission> = new Map([
 const ID_TOKEN_MARKS = ['nonce', 'at_hash', 'c_hash', 's_hash']
 
 /**
- * Refuses tokens that are not access tokens: ID tokens can have our clientId as audience too, and refresh tokens can be
- * active too. It refuses another `typ`, the marks of an ID token on anything not typed `at+jwt`, and the kinds that
- * Cognito, Hydra (`token_use`) and Keycloak (`typ`) name in the claims. It also refuses tokens that are bound to a key
- * (`cnf`, `token_type` DPoP), because we see no proof of that key.
+ * Refuses tokens that aren't access tokens, because ID tokens can have our clientId as audience, and refresh tokens can
+ * be active. It refuses any other `typ`, the marks of an ID token on anything that isn't typed `at+jwt`, and the kinds
+ * that Cognito, Hydra (`token_use`) and Keycloak (`typ`) name in the claims. It also refuses tokens that are bound to a
+ * key (`cnf`, `token_type` DPoP), because we see no proof of that key.
  */
 export function mayBeAccessToken(claims: Record<string, unknown>, typ: unknown): boolean {
   if (typ !== undefined && !isTypedAccessToken(typ) && mediaType(typ) !== 'jwt') return false

@@ -4,8 +4,8 @@ import { lazily } from '../../lib/lazily.ts'
 import { ONE_LINE } from '../../lib/text/text.ts'
 
 /**
- * Why a token was refused. `forbidden` means that it is genuine but may do nothing here, and `unavailable` that it
- * could not be checked. All other reasons mean that it is not valid.
+ * Why a token was refused. `forbidden` means that it is genuine but allows nothing here, and `unavailable` that it
+ * couldn't be checked. All other reasons mean that it isn't valid.
  */
 export type TokenRefusal =
   | 'malformed'
@@ -25,15 +25,15 @@ export type TokenRefusal =
 /** `detail` is for the log, never for the client. */
 export type RefusedToken = { ok: false; reason: TokenRefusal; detail?: string }
 
-/** Thrown when the identity provider cannot be asked. */
+/** Thrown if the identity provider can't be asked. */
 export class Unavailable extends Error {}
 
-/** Checks signatures. A service that takes only API keys never loads it. */
+/** Checks signatures. A service that accepts only API keys doesn't load it. */
 export const jose = lazily<typeof import('jose')>('jose')
 
 export const CLOCK_SKEW_SECONDS = 30
 
-/** Who a token speaks for. It is stored and logged, so it may have no control characters and no half characters. */
+/** The subject of a token. It is stored and logged, so it can't contain control characters or half characters. */
 export const Subject = z
   .string()
   .min(1)
@@ -45,7 +45,7 @@ const MAX_TOKEN_LENGTH = 8192
 const BEARER_FORM = /^[A-Za-z0-9\-._~+/]+=*$/
 const COMPACT_FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 
-/** Headers that let a token bring or name its own key, or that demand what we do not implement. */
+/** Headers that let a token bring or name its own key, or that require something we don't implement. */
 const REFUSED_HEADERS = ['jwk', 'jku', 'x5u', 'x5c', 'crit']
 
 export function refuse(reason: TokenRefusal, detail?: string): RefusedToken {
@@ -60,7 +60,7 @@ export function hasFormOfJwt(token: string): boolean {
   return COMPACT_FORM.test(token)
 }
 
-/** The header of a compact JWS; undefined when the token is not one. */
+/** The header of a compact JWS. Undefined if the token isn't one. */
 export function jwsHeader(token: string): ProtectedHeaderParameters | undefined {
   if (token.length > MAX_TOKEN_LENGTH || !hasFormOfJwt(token)) return undefined
   try {
@@ -70,7 +70,9 @@ export function jwsHeader(token: string): ProtectedHeaderParameters | undefined 
   }
 }
 
-/** The issuer that a token claims, not verified. It is used only to decide whom not to ask about the token. */
+/**
+ * The issuer that a token claims, not verified. It is used only to decide which provider not to ask about the token.
+ */
 export function claimedIssuer(token: string): string | undefined {
   if (jwsHeader(token) === undefined) return undefined
   try {
@@ -86,7 +88,7 @@ export function isAcceptableHeader(header: ProtectedHeaderParameters, algorithms
   return typeof header.alg === 'string' && algorithms.includes(header.alg)
 }
 
-/** Turns an error of the verification into a refusal. Errors that are not about the token are thrown again. */
+/** Converts a verification error into a refusal. Errors that aren't about the token are thrown again. */
 export function refusalOf(error: unknown): RefusedToken {
   const { errors } = jose()
   if (error instanceof Unavailable) return refuse('unavailable', error.message)

@@ -27,14 +27,14 @@ const KeySet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(
 export type IdentityProvider = {
   /** Throws Unavailable. */
   metadata(): Promise<ProviderMetadata>
-  /** The published key that a token names. Throws Unavailable, or jose's JWKSNoMatchingKey. */
+  /** The published key that a token names. Throws Unavailable or jose's JWKSNoMatchingKey. */
   keyFor: JWTVerifyGetKey
 }
 
 const ANSWER_TIMEOUT_MS = 5_000
 const MAX_ANSWER_BYTES = 256 * 1024
 
-/** What an issuer publishes about itself: its metadata (OpenID Connect Discovery or RFC 8414) and its keys. */
+/** What an issuer publishes: its metadata (OpenID Connect Discovery or RFC 8414) and its keys. */
 export function identityProvider(options: {
   provider: string
   fetch: ProviderFetch
@@ -68,7 +68,7 @@ export function identityProvider(options: {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
       }
       const renewed = (await keys.renew()) ?? set
-      // An unknown key may be a new one. While the host is down, we cannot know.
+      // An unknown key may be a new one, which can't be known while the host is down.
       if (keys.failure() !== undefined) throw new Unavailable(keys.failure())
       return renewed(header, token)
     },
@@ -88,7 +88,7 @@ async function discover(fetch: ProviderFetch, provider: string): Promise<Provide
     throw new Error(`${provider} calls itself ${metadata.issuer}; configure the provider with that URL`)
   }
   for (const url of [metadata.jwks_uri, metadata.introspection_endpoint]) {
-    // Over plain http anybody on the way could give us false keys or read our client secret.
+    // Over plain http, anybody on the way could give us false keys or read our client secret.
     if (url !== undefined && protocol === 'https:' && new URL(url).protocol !== 'https:') {
       throw new Error(`${provider} uses a URL that is not https: ${url}`)
     }
@@ -96,7 +96,7 @@ async function discover(fetch: ProviderFetch, provider: string): Promise<Provide
   return metadata
 }
 
-/** The host answered, but not with status 200. */
+/** The host answered with a status other than 200. */
 class UnexpectedStatus extends Error {}
 
 export async function ask<T>(

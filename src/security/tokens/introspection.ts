@@ -14,8 +14,8 @@ const REMEMBERED_MS = 15_000
 const MAX_REMEMBERED = 2_000
 
 /**
- * RFC 7662. Answers are remembered for 15 s at most, and never beyond the end of the token; a revocation may be noticed
- * so late. Inactive tokens are remembered apart, so that a flood of them cannot displace the valid ones.
+ * Implements RFC 7662. Answers are cached for at most 15 s and never beyond the token's expiry, so a revocation may be
+ * noticed that late. Inactive tokens are cached separately, so a flood of them can't displace the valid ones.
  */
 export function introspector(options: {
   provider: IdentityProvider

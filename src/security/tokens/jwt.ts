@@ -38,7 +38,7 @@ const MIN_SECRET_BYTES = 32
 const MAX_LIFETIME_SECONDS = 3600
 
 /**
- * There is one secret, so `kid` selects nothing. A `kid` that looks like a path or a query is an attack on some
+ * There is only one secret, so `kid` selects nothing. A `kid` that looks like a path or a query is an attack on some
  * look-up.
  */
 const PLAIN_KID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
@@ -53,7 +53,7 @@ const Claims = z.object({
   role: z.string().optional(),
 })
 
-/** An issuer or audience that is not configured is not checked: everybody who has the secret is trusted. */
+/** If no issuer or audience is configured, it isn't checked, because everybody who has the secret is trusted. */
 export function jwtVerifier({ secret, issuer, audience, roles = defaultRoles, now }: JwtOptions): VerifyJwt {
   const bytes = Buffer.from(secret)
   if (bytes.length < MIN_SECRET_BYTES) {
@@ -85,7 +85,7 @@ export function jwtVerifier({ secret, issuer, audience, roles = defaultRoles, no
   }
 }
 
-/** What a token with a good signature grants. */
+/** What a token with a valid signature grants. */
 function grantOf(payload: unknown, roles: Roles, now: number): JwtGrant | RefusedToken {
   const claims = Claims.safeParse(payload)
   if (!claims.success) return refuse('bad_claims')

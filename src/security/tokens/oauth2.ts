@@ -13,13 +13,13 @@ import { identityProvider, type ProviderFetch } from './identity-provider.ts'
 import { introspector } from './introspection.ts'
 
 export type OAuth2Options = {
-  /** The issuer's identifier. Its metadata is found under this URL. */
+  /** The issuer's identifier. Its metadata is at a path under this URL. */
   provider: string
   clientId: string
   clientSecret?: string | undefined
-  /** The agent scopes that count; all of them if absent. Any other scope in it must be in every token. */
+  /** The agent scopes that count, or all if absent. Any other scope in it must be in every token. */
   scopes?: readonly string[] | undefined
-  /** Asks the provider about every token, not only about those that its keys can't check. */
+  /** Whether to ask the provider about every token, not only about those that its keys can't verify. */
   introspection?: boolean | undefined
   fetch: ProviderFetch
   now: () => number
@@ -30,8 +30,9 @@ export type VerifyOAuth2 = (token: string) => Promise<AccessGrant | RefusedToken
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 
 /**
- * We are a resource server: an access token becomes permissions. A JWT is checked with the provider's keys. An opaque
- * token is checked by asking the provider, which needs a clientSecret. If `introspection` is set, every token is.
+ * Converts an access token into permissions, as an OAuth 2.0 resource server does. A JWT is verified with the
+ * provider's keys. An opaque token is checked by asking the provider, which requires a clientSecret. If `introspection`
+ * is set, every token is checked that way.
  */
 export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
   const { clientId, clientSecret, scopes, introspection = false, fetch, now } = options
@@ -53,7 +54,7 @@ export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
     if (!mayBeAccessToken(payload, typ)) return refuse('wrong_type')
     const claims = AccessClaims.safeParse(payload).data
     if (!claims) return refuse('bad_claims')
-    // An ID token without a nonce looks like an untyped access token, but it never has scopes.
+    // An ID token without a nonce looks like an untyped access token, but it never contains scopes.
     if (!isTypedAccessToken(typ) && !claims.scope && !claims.scp) return refuse('wrong_type')
     return accessGrant({ claims, issuer, scopes, time: now() })
   }
@@ -69,7 +70,7 @@ export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
     const { issuer } = await provider.metadata()
     const { iss, aud, nbf, client_id } = claims
     if (iss !== undefined && iss !== issuer) return refuse('wrong_issuer')
-    // `aud` is optional in RFC 7662. Without it, only a token that was issued to ourselves is certainly meant for us.
+    // `aud` is optional in RFC 7662. Without it, only a token that was issued to us is certainly meant for us.
     const meant = aud ? aud.includes(clientId) : client_id === clientId
     if (!meant) return refuse('wrong_audience')
     if (nbf !== undefined && nbf * 1000 > now() + CLOCK_SKEW_SECONDS * 1000) return refuse('not_yet_valid')

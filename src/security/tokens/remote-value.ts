@@ -1,9 +1,9 @@
 export type RemoteValue<T> = {
-  /** Returns the value, after loading or renewing it if that is due. Undefined when there is no usable value. */
+  /** Returns the value, after loading or renewing it if necessary. Undefined if there is no usable value. */
   get(): Promise<T | undefined>
-  /** Asks again before the value is due, but not within 30 s of the last try. */
+  /** Asks again before the value is due, but not within 30 s of the last attempt. */
   renew(): Promise<T | undefined>
-  /** Why the last try failed, or undefined. */
+  /** Why the last attempt failed, or undefined. */
   failure(): string | undefined
 }
 
@@ -13,8 +13,8 @@ const PAUSE_MS = 30_000
 const EMPTY_HANDED_PAUSE_MS = 5_000
 
 /**
- * A copy of something that another host publishes. While that host is down, the old value is used for a day and renewed
- * in the background, so that no caller waits for a dead host.
+ * A copy of something that another host publishes. While that host is down, the old value is used for up to a day and
+ * renewed in the background, so no caller waits for a dead host.
  */
 export function remoteValue<T>({ load, now }: { load: () => Promise<T>; now: () => number }): RemoteValue<T> {
   let held: { value: T; loaded_at: number } | undefined
@@ -39,7 +39,7 @@ export function remoteValue<T>({ load, now }: { load: () => Promise<T>; now: () 
     }
   }
 
-  // A clock that was set back must not stop renewals until it has caught up.
+  // If the clock was set back, renewals must not stop until it has caught up.
   const since = (time: number) => Math.abs(now() - time)
   const usable = () => (held && since(held.loaded_at) < USABLE_MS ? held.value : undefined)
 

@@ -2,7 +2,7 @@ import { type ExpressionBuilder, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 import type { Tables } from '../tables.ts'
 
-/** Call this before the first byte is written, so that bytes without a row never exist. */
+/** Inserts the row. Call this before the first byte is written, so that bytes without a row never exist. */
 export async function insert(
   db: Database,
   blob: Pick<Tables['blobs'], 'id' | 'project_id' | 'kept_in' | 'created_at'>,
@@ -46,15 +46,15 @@ export async function keep(
   return numUpdatedRows > 0n ? id : undefined
 }
 
-/** Until this transaction ends, no other adds or removes files of the project. */
+/** Until this transaction ends, no other transaction adds or removes files of the project. */
 export async function holdProject(db: Database, project_id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${project_id}`}, 0))`.execute(db)
 }
 
 /**
- * Removing files locks their projects before it changes counts and blobs, as adding does, and always in the same order,
- * so no two transactions deadlock.
+ * Locks the projects of files that are being removed. This happens before counts and blobs change, as when files are
+ * added, and always in the same order, so no two transactions deadlock.
  */
 export async function holdProjectsOf(db: Database, column: 'id' | 'blob_id', ids: readonly string[]): Promise<void> {
   if (engineOf(db) !== 'postgres') return
@@ -62,10 +62,12 @@ export async function holdProjectsOf(db: Database, column: 'id' | 'blob_id', ids
   for (const { project_id } of await found.orderBy('project_id').execute()) await holdProject(db, project_id)
 }
 
-/** Drops the given blobs that no file uses any more, apart from the files in `going`. It needs a transaction. */
+/**
+ * Drops those of the blobs that no file uses any more, not counting the files in `going`. Call this in a transaction.
+ */
 export async function dropUnused(db: Database, ids: readonly string[], going: readonly string[] = []): Promise<void> {
   if (ids.length === 0) return
-  // A statement of its own, because the one that finds the files only sees what was committed before the rows were
+  // A separate statement, because the statement that finds the files sees only what was committed before the rows were
   // locked.
   if (engineOf(db) === 'postgres') {
     await db.selectFrom('blobs').select('id').where('id', 'in', ids).orderBy('id').forUpdate().execute()
@@ -79,7 +81,7 @@ export async function dropUnused(db: Database, ids: readonly string[], going: re
     .execute()
 }
 
-/** No file uses the blob, apart from those in `going`. */
+/** Whether no file uses the blob, not counting the files in `going`. */
 function isUnused(going: readonly string[]) {
   return ({ not, exists, selectFrom }: ExpressionBuilder<Tables, 'blobs'>) => {
     const having = selectFrom('files').select('files.id').whereRef('files.blob_id', '=', 'blobs.id')
@@ -87,7 +89,7 @@ function isUnused(going: readonly string[]) {
   }
 }
 
-/** Drops bytes that no transaction has kept. Returns false if one has kept them. */
+/** Drops bytes that no transaction has kept. Returns false if a transaction has kept them. */
 export async function dropIncoming(db: Database, id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('blobs')
@@ -119,7 +121,7 @@ export type DroppedBlob = Pick<Tables['blobs'], 'id' | 'kept_in'>
 
 type DroppedQuery = { before: number; places: readonly Tables['blobs']['kept_in'][] }
 
-/** Dropped blobs in these stores, starting with those whose removal failed longest ago. */
+/** Dropped blobs in these stores. Those whose removal failed longest ago come first. */
 export async function listDropped(
   db: Database,
   { before, places }: DroppedQuery,
@@ -136,14 +138,14 @@ export async function listDropped(
     .execute()
 }
 
-/** The dropped ones among these blobs. */
+/** Which of these blobs are dropped. */
 export async function listDroppedOf(db: Database, ids: readonly string[]): Promise<DroppedBlob[]> {
   if (ids.length === 0) return []
   const select = db.selectFrom('blobs').select(['id', 'kept_in']).where('id', 'in', ids)
   return select.where('state', '=', 'dropped').execute()
 }
 
-/** Dropped blobs that couldn't be removed are listed again by a sweep that starts at this time or later. */
+/** Postpones dropped blobs that couldn't be removed. A sweep lists them again if it starts at this time or later. */
 export async function postpone(db: Database, ids: readonly string[], until: number): Promise<void> {
   if (ids.length === 0) return
   await db
@@ -166,8 +168,8 @@ export async function isAnyElsewhere(db: Database, places: readonly Tables['blob
 }
 
 /**
- * Call this when the bytes of dropped blobs have been removed. Also removes the files that are being erased with them.
- * It needs a transaction.
+ * Removes the rows of dropped blobs whose bytes have been removed, and the files that are being erased with them. Call
+ * this in a transaction.
  */
 export async function remove(db: Database, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return

@@ -10,20 +10,20 @@ export type MeasuredBytes = { size: number; sha256: string }
 /** Incoming bytes, and the project that they are for. */
 export type NewBytes = { id: string; project_id: string }
 
-/** A store for bytes. What is written under an ID never changes. */
+/** A store for bytes. The bytes that are written under an ID never change. */
 export type ByteStore = {
-  /** Resolves when everything would survive a crash. After a failure, `remove` deletes what has arrived. */
+  /** Resolves when all bytes would survive a crash. After a failure, `remove` deletes what has arrived. */
   write(bytes: NewBytes, pieces: AsyncIterable<Uint8Array>, measured: () => MeasuredBytes): Promise<void>
-  /** `Bytes` checks that what arrives is what was requested. */
+  /** `Bytes` checks that the bytes are the requested ones. */
   read(id: string, range: ByteRange): AsyncIterable<Uint8Array>
-  /** Resolves when nothing of it is left, even if it didn't exist. */
+  /** Resolves when nothing of the blob is left, even if it didn't exist. */
   remove(id: string): Promise<void>
 }
 
-/** The store for bytes doesn't answer, or is full. */
+/** The store for bytes doesn't respond, or is full. */
 export class BytesUnavailableError extends Error {}
 
-/** The store answers, but refuses these bytes. It may accept others. */
+/** The store responds, but refuses these bytes. It may accept others. */
 export class BytesRefusedError extends BytesUnavailableError {}
 
 /** Bytes that should be there are missing, incomplete or different. */

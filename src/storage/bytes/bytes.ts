@@ -16,7 +16,9 @@ import {
 /** How many bytes are read to detect a file's type. */
 const HEAD_BYTES = 4_100
 
-/** Bytes that were received and are durable. They become a blob of the project when a transaction keeps them. */
+/**
+ * Bytes that were received and would survive a crash. They become a blob of the project when a transaction keeps them.
+ */
 export type ReceivedBytes = {
   id: string
   project_id: string
@@ -31,7 +33,7 @@ export type StoredBytes = { blob_id: string; size: number; sha256: string }
 
 type Place = Tables['blobs']['kept_in']
 
-/** The result of removing bytes. If a store is unavailable, only one blob is tried there. */
+/** The result of removing bytes. If a store is unavailable, only one blob is tried in it. */
 type RemovalResult = { gone: string[]; refused: string[]; unanswered: string[]; away: Set<Place>; failure: unknown }
 
 /** Bytes whose removal was refused are tried again after this time. */
@@ -47,7 +49,7 @@ type Options = {
   log: Logger
 }
 
-/** Receives bytes of any size, returns them, and removes them. Only a small part of them is in memory at any time. */
+/** Receives, returns and removes bytes of any size. Only a small part of them is in memory at any time. */
 export class Bytes {
   readonly #options: Options
 
@@ -57,7 +59,7 @@ export class Bytes {
 
   /**
    * Stores the bytes. The caller keeps them in a transaction (`blobs.keep`), and then always calls `release`. Bytes
-   * that are already stored are written again, so that the time it takes reveals nothing about what others have.
+   * that are already stored are written again, so the time that this takes doesn't reveal what others have stored.
    */
   async take(project_id: string, pieces: AsyncIterable<Uint8Array>): Promise<ReceivedBytes> {
     const { storage, home, newId, now } = this.#options
@@ -92,8 +94,8 @@ export class Bytes {
   }
 
   /**
-   * Rejects instead of ending early if bytes are missing, if there are too many, or if they aren't what was stored.
-   * Never passes on more than was requested, whatever a store returns.
+   * Yields the bytes. Rejects instead of ending early if bytes are missing, if there are too many, or if they aren't
+   * what was stored. Never yields more than was requested, no matter what a store returns.
    */
   async *read({ blob_id: id, size, sha256 }: StoredBytes, range: ByteRange): AsyncGenerator<Uint8Array> {
     let left = range.end + 1 - range.start
@@ -111,15 +113,15 @@ export class Bytes {
     }
     if (left > 0) throw new MissingBytesError(id)
     if (whole && whole.digest('hex') !== sha256) throw new MissingBytesError(id, "don't match what was stored")
-    // The last piece is passed on only when everything is right: a client that doesn't get it knows that something is
+    // The last piece is passed on only if everything is correct. A client that doesn't get it knows that something is
     // missing.
     if (last) yield last
   }
 
   /**
-   * Removes the bytes of about `limit` dropped blobs, and then their rows, with files whose erasure was interrupted.
-   * Returns how many. The sweep that began at `before` tries each blob once. Rejects if the only ones left are in an
-   * unavailable store.
+   * Removes the bytes of about `limit` dropped blobs and then their rows, including files whose erasure was
+   * interrupted. Returns how many. The sweep that began at `before` tries each blob once. Rejects if all blobs that are
+   * left are in an unavailable store.
    */
   async removeDropped(db: Database, before: number, limit: number): Promise<number> {
     const { storage, log } = this.#options
@@ -170,7 +172,7 @@ export class Bytes {
   }
 }
 
-/** What is learned about bytes while they pass through. */
+/** Measures bytes while they pass through. */
 class Measure {
   readonly #hash = createHash('sha256')
   #sha256: string | undefined

@@ -8,7 +8,8 @@ import { type ByteStore, MissingBytesError } from './byte-store.ts'
 import { onDisk } from './on-disk.ts'
 
 /**
- * How many pieces all uploads write at the same time. Node.js has four threads for the disk, and others need them too.
+ * How many pieces all uploads together write at the same time. Node.js has four threads for the disk, and others need
+ * them too.
  */
 const WRITES_AT_ONCE = 4
 

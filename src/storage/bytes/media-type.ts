@@ -5,11 +5,11 @@ import { isText, MEDIA_TYPE, TEXT_TYPE } from '../../lib/text/text.ts'
 const fileType = lazily<typeof FileType>('file-type')
 
 const UNKNOWN = 'application/octet-stream'
-/** Container formats. The bytes only show the container, and the client knows what is in it. */
+/** Container formats. The bytes show only the container; the client knows what it contains. */
 const PACKINGS = new Set(['application/zip', 'application/xml', 'application/x-cfb', 'application/gzip'])
 const PACKED = /^application\/|\+(?:xml|zip|gzip)$|^text\/(?:xml|html)$/
 
-/** The type of a file: the client's, unless the first bytes show another. Text keeps the client's type. */
+/** A file's type: the one that the client names, unless the first bytes show another. Text keeps the client's type. */
 export async function mediaTypeOf(head: Uint8Array, contentType: string | undefined): Promise<string> {
   const declared = typeNamed(contentType)
   const looksLikeText = isText(head)
@@ -23,7 +23,8 @@ export async function mediaTypeOf(head: Uint8Array, contentType: string | undefi
   }
   const unrecognised = looksLikeText ? 'text/plain' : UNKNOWN
   if (declared === undefined || declared === UNKNOWN) return unrecognised
-  // A file of this type would have been detected, and a file that claims to be text must be text.
+  // If the file had the declared type, that would have been detected. A file declared as text would have been found to
+  // be text.
   return supportedMimeTypes.has(declared) || TEXT_TYPE.test(declared) ? unrecognised : declared
 }
 

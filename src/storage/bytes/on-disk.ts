@@ -1,9 +1,9 @@
 import { BytesUnavailableError } from './byte-store.ts'
 
-/** The disk is full or broken: the operator has to act, and meanwhile clients can retry. */
+/** Errors of a full or broken disk. The operator has to act, and clients can retry later. */
 const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE'])
 
-/** Work with files of this folder. If its disk takes no more, that is no fault of the request. */
+/** Does something with files in this folder. If the disk accepts no more, the request isn't at fault. */
 export async function onDisk<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

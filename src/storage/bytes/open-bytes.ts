@@ -18,8 +18,8 @@ export type BytesOptions = {
 }
 
 /**
- * New files go to S3 if it is configured. Otherwise they go to a folder beside SQLite, or to PostgreSQL, where every
- * node can read them. Files that were uploaded before S3 was configured stay where they are.
+ * Opens the store for files. New files go to S3 if it is configured. Otherwise, they go to a folder beside SQLite or to
+ * PostgreSQL, so that every node can read them. Files that were uploaded before S3 was configured stay where they are.
  */
 export function openBytes({ data, s3, storage, ...options }: BytesOptions): Bytes {
   const own =

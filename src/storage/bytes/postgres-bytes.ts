@@ -4,10 +4,10 @@ import type { Database } from '../database.ts'
 import { type ByteStore, MissingBytesError, type NewBytes } from './byte-store.ts'
 
 const CHUNK_BYTES = 262_144
-/** All uploads of a node together use this many connections. The others are for shorter requests. */
+/** How many connections all uploads of a node use together. The others are for shorter requests. */
 const UPLOADS_AT_ONCE = 3
 
-/** Keeps blobs in the database, in chunks: every node has access, and none has more than a chunk in memory. */
+/** Keeps blobs in the database, in chunks. Every node has access, and no node has more than one chunk in memory. */
 export function postgresBytes(db: Database): ByteStore {
   const places = new FairRoom(UPLOADS_AT_ONCE)
   const insert = ({ id, project_id }: NewBytes, part: number, bytes: Uint8Array) =>
@@ -39,8 +39,8 @@ export function postgresBytes(db: Database): ByteStore {
 }
 
 /**
- * The same bytes in pieces of one size; the last one may be smaller. Each piece is released when the next is requested,
- * because all uploads together would hold too much memory.
+ * The same bytes in pieces of equal size, except that the last one may be smaller. Each piece is released when the next
+ * one is requested, because all uploads together would otherwise use too much memory.
  */
 async function* inChunks(pieces: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
   const chunk = Buffer.allocUnsafeSlow(size)

@@ -31,17 +31,17 @@ type S3Request = {
   method: 'PUT' | 'GET' | 'DELETE'
   id: string
   headers?: Record<string, string>
-  /** For the body, whose hash the signature covers. */
+  /** The hash of the body, which the signature covers. */
   sha256?: string
   body?: () => Readable
 }
 
-/** Keeps each blob as an object in a bucket. Bytes on their way there are in `folder`. */
+/** Keeps each blob as an object in a bucket. On their way there, bytes are in `folder`. */
 export function s3Bytes(options: S3Options, folder: string): ByteStore {
   const ask = (wanted: S3Request) => askPatiently(options, wanted)
   return {
     async write({ id }, pieces, measured) {
-      // S3 requires the length and the hash before the first byte.
+      // S3 requires the length and the hash before it accepts the first byte.
       await using spooled = await onDisk(folder, () => spool(folder, pieces))
       const { size, sha256 } = measured()
       const headers = { 'content-length': String(size), 'content-type': 'application/octet-stream' }
@@ -66,7 +66,7 @@ export function s3Bytes(options: S3Options, folder: string): ByteStore {
   }
 }
 
-/** S3's problems may be temporary, so it is tried a few times. A missing object is an answer. */
+/** S3's problems may be temporary, so a request is tried a few times. A missing object is a final answer. */
 async function askPatiently(options: S3Options, wanted: S3Request): Promise<Dispatcher.ResponseData> {
   for (let tries = 1; ; tries++) {
     const answer = await askOnce(options, wanted).catch((error: Error) => error)
@@ -109,7 +109,7 @@ async function askOnce(options: S3Options, wanted: S3Request): Promise<Dispatche
 
 type SpooledFile = AsyncDisposable & { read(size: number): Readable }
 
-/** Writes the bytes to a file without a name: nothing is left of it when the process ends, whatever ends it. */
+/** Writes the bytes to a file without a name, of which nothing is left when the process ends for any reason. */
 async function spool(folder: string, pieces: AsyncIterable<Uint8Array>): Promise<SpooledFile> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, `upload-${randomUUID()}`)
@@ -129,7 +129,7 @@ async function spool(folder: string, pieces: AsyncIterable<Uint8Array>): Promise
 
 const PIECE_BYTES = 65_536
 
-/** Each try reads from the beginning, because a try may fail in the middle. */
+/** Reads the file from the beginning for each try, because a try may fail in the middle. */
 async function* piecesOf(file: FileHandle, size: number): AsyncGenerator<Buffer> {
   for (let position = 0; position < size; ) {
     const { bytesRead, buffer } = await file.read({ buffer: Buffer.allocUnsafe(PIECE_BYTES), position })

@@ -6,12 +6,12 @@ import { isDamaged } from '../sqlite/sqlite-thread.ts'
 import type { WriteProbe } from './write-probe.ts'
 
 const LOOK_EVERY_MS = 1_000
-/** The replies that requests get while the database is unavailable. */
+/** The statuses that requests get while the database is unavailable. */
 const AWAY = new Set<unknown>([503, 504])
 
 /**
  * The log for everything that uses the database. While the database is unavailable, its failures and failed requests
- * don't get their own lines: the first failure is logged, and the end of the outage with the total number.
+ * aren't logged one by one: the first failure is logged, and when the outage ends, the total number.
  */
 export function outageLog(log: Logger, now: () => number, probe: WriteProbe): Logger {
   const outage = new Outage(log, now, {
@@ -27,7 +27,7 @@ export function outageLog(log: Logger, now: () => number, probe: WriteProbe): Lo
     outage.works()
   }
   return log.except(({ err, status }) => {
-    // Most lines are about successful requests.
+    // Most log entries are about successful requests.
     if (err === undefined && looking === undefined) return false
     const isCause = isAway(err) || isDamaged(err)
     if (!isCause && !(outage.isOn && (AWAY.has(status) || err instanceof ReadTimeoutError))) return false

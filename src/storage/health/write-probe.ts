@@ -4,12 +4,12 @@ import { touch } from '../stored-settings.ts'
 
 const LOOK_EVERY_MS = 1_000
 const ANSWER_WITHIN_MS = 2_000
-/** A telemetry scrape doesn't wait longer than this. */
+/** A telemetry scrape waits at most this long. */
 const SEEN_WITHIN_MS = 400
 
 /**
- * Checks whether the store accepts writes: with a full disk, it can still be read. It checks at most once a second, and
- * never while an earlier check still waits, so checks don't pile up behind a stalled transaction.
+ * Checks whether the store accepts writes, because with a full disk it can only be read. It checks at most once a
+ * second, and never while an earlier check still waits, so checks don't pile up behind a stalled transaction.
  */
 export class WriteProbe {
   readonly #storage: Pick<Storage, 'db' | 'unusable'>
@@ -23,9 +23,11 @@ export class WriteProbe {
     this.#now = now
   }
 
-  /** Says why the store accepts no writes, or undefined. Answers within two seconds, whatever the store does. */
+  /**
+   * Returns why the store accepts no writes, or undefined. Answers within two seconds, no matter what the store does.
+   */
   async problem(): Promise<string | undefined> {
-    // Such a store may still accept the probe's writes.
+    // An unusable store may still accept the probe's writes.
     const unusable = this.#storage.unusable()
     if (unusable) return unusable
     if (!this.#waits && performance.now() - this.#lookedAt >= LOOK_EVERY_MS) {
@@ -37,7 +39,7 @@ export class WriteProbe {
     return Promise.race([this.#answer, delay(patience, "the database isn't responding", { ref: false })])
   }
 
-  /** Whether the store accepts writes. If it takes too long to answer, it doesn't. */
+  /** Whether the store accepts writes. A store that takes too long to respond doesn't. */
   async isUp(): Promise<boolean> {
     const slow = delay(SEEN_WITHIN_MS, 'the database is slow', { ref: false })
     return (await Promise.race([this.problem(), slow])) === undefined

@@ -3,24 +3,24 @@ import type { WorkBatch } from '../../lib/work/worker.ts'
 import { announce, type Database, engineOf } from '../database.ts'
 import { isHeld, type Lease, type LeasedTable, take } from '../leases/lease.ts'
 
-/** Work that some node does at or after `run_at`, at least once. */
+/** Work that any node does at or after `run_at`, at least once. */
 export type NewJob = { id: string; kind: string; run_at: number }
 
-/** A running job's lease ends at its `run_at`. Then it is due again. */
+/** A running job's lease ends at its `run_at`, when the job is due again. */
 export const LEASED_JOBS: LeasedTable = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'owner is not null' }
 
-/** A job that this process can run until its lease ends. */
+/** A job that this process may run until its lease ends. */
 export type TakenJob = {
   id: string
   kind: string
-  /** Includes this attempt. */
+  /** The number of attempts, including this one. */
   attempts: number
   lease: Lease
 }
 
 /**
- * Call this in the transaction that makes the work necessary. Returns false if a job of this kind is already queued. A
- * running job isn't enough, because it may have started too early.
+ * Queues a job. Call this in the transaction that makes the work necessary. Returns false if a job of this kind is
+ * already queued. A running job doesn't count, because it may have started too early.
  */
 export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
   const inserted = await db
@@ -33,7 +33,7 @@ export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
   return inserted !== undefined
 }
 
-/** When the next job of each kind can be taken. It costs one look-up per kind, however many jobs wait. */
+/** When the next job of each kind can be taken. It costs one look-up per kind, no matter how many jobs wait. */
 export async function survey(db: Database, kinds: readonly string[]): Promise<{ key: string; due_at: number }[]> {
   const named = kinds.map((kind) => sql`select cast(${kind} as text) as key`)
   const { rows } = await sql<{ key: string; due_at: number | null }>`
@@ -42,7 +42,7 @@ export async function survey(db: Database, kinds: readonly string[]): Promise<{ 
   return rows.flatMap(({ key, due_at }) => (due_at === null ? [] : [{ key, due_at }]))
 }
 
-/** Lets the queued job of a kind run now, if it would wait until after `latest`. */
+/** Makes the queued job of a kind run now if it would otherwise wait until after `latest`. */
 export async function hurry(db: Database, kind: string, latest: number, now: number): Promise<void> {
   await db
     .updateTable('jobs')
@@ -53,18 +53,18 @@ export async function hurry(db: Database, kind: string, latest: number, now: num
     .execute()
 }
 
-/** Whether some node runs a job of these kinds. */
+/** Whether any node runs a job of these kinds. */
 export async function isRunning(db: Database, kinds: readonly string[], now: number): Promise<boolean> {
   const leased = db.selectFrom('jobs').select('id').where('owner', 'is not', null).where('run_at', '>', now)
   return (await leased.where('kind', 'in', kinds).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** How soon to look for jobs again if other nodes are taking what is due. */
+/** How soon to look for jobs again while other nodes are taking the due ones. */
 const LOCKED_MS = 1_000
 
 type TakeOptions = { kind: string; limit: number; owner: string; lease_ms: number }
 
-/** Takes due jobs, queued ones and those whose lease has ended, and says when the next one is due. */
+/** Takes due jobs, both queued ones and those whose lease has ended, and says when the next one is due. */
 export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<WorkBatch<TakenJob>> {
   const { kind, limit, owner, lease_ms } = options
   const waiting = db.selectFrom('jobs').where('kind', '=', kind).orderBy('run_at')
@@ -97,8 +97,8 @@ export async function finish(db: Database, { lease }: TakenJob): Promise<void> {
 }
 
 /**
- * Returns the job to the queue, or removes it if another of its kind was queued in the meantime. If a node queues one
- * at this very moment, this fails, and the job is due again when its lease ends.
+ * Returns the job to the queue, or removes it if another job of its kind was queued in the meantime. If a node queues
+ * one at the same moment, this fails, and the job is due again when its lease ends.
  */
 export async function requeue(
   db: Database,

@@ -8,7 +8,7 @@ const ERROR_LENGTH = 2_000
 export type RunningJob = {
   job: TakenJob
   stop: AbortController
-  /** Another process has taken over the job. */
+  /** Whether another process has taken over the job. */
   isLost: boolean
 }
 
@@ -28,7 +28,7 @@ export async function runJob(
     if (running.isLost) return
     if (stop.signal.aborted) return requeue(now(), attempts - 1)
     await requeue(now() + Math.min(backoff(attempts), every_ms ?? Number.POSITIVE_INFINITY), attempts)
-    // Logged after the write: a job that failed because the database is unavailable doesn't get its own line.
+    // Logged after the write, so a job that failed because the database is unavailable isn't logged separately.
     const error = redact(err instanceof Error ? err.message : String(err)).slice(0, ERROR_LENGTH)
     log.warn({ kind, job: id, attempts, error }, 'a job failed and will be retried')
     return
@@ -38,8 +38,8 @@ export async function runJob(
 }
 
 /**
- * 1 s, 2 s, 4 s … up to 10 minutes. A random fifth more or less keeps jobs that failed together from being retried
- * together.
+ * The wait before the next attempt: 1 s, 2 s, 4 s … up to 10 minutes. A random fifth more or less prevents jobs that
+ * failed together from being retried together.
  */
 function backoff(attempts: number): number {
   return Math.round(Math.min(1_000 * 2 ** (attempts - 1), 600_000) * (0.8 + Math.random() * 0.4))

@@ -7,16 +7,16 @@ import * as jobs from './jobs.ts'
 import { type RunningJob, runJob } from './run-job.ts'
 
 export type Jobs = {
-  /** Looks for work now, for example after a change of the clock. New jobs are noticed without it. */
+  /** Looks for work now, for example after the clock has changed. New jobs are noticed without it. */
   wake(): void
-  /** Takes no more work and aborts running jobs. Those that don't end quickly return to the queue. */
+  /** Takes no more work and aborts running jobs. Jobs that don't end quickly return to the queue. */
   close(): Promise<void>
 }
 
-/** How long a handler has to end after its signal. A slower handler keeps its lease until the lease ends. */
+/** How long a handler has to end after its signal. The jobs of slower handlers keep their lease until it ends. */
 const STOP_MS = 5_000
 
-/** The clocks of nodes may differ by this much. */
+/** By how much the nodes' clocks may differ. */
 const TOLERATED_MS = 1_000
 
 /** Runs the jobs in the database. Each kind has its own lane, so slow jobs delay only jobs of their kind. */
@@ -32,7 +32,10 @@ export function openJobs(options: JobOptions, handlers: Record<string, JobHandle
         if (every_ms !== undefined || atStart) await jobs.enqueue(db, { id: kind, kind, run_at: now() })
       }
     })
-  /** Recurring work never waits longer than its interval, unless the clock was set back meanwhile. Then it is due. */
+  /**
+   * When a job is due. Recurring work never waits longer than its interval. If it would, the clock was set back, and
+   * the work is due now.
+   */
   const dueAt = async ({ key, due_at }: { key: string; due_at: number }) => {
     const time = now()
     const latest = time + (handlers[key]?.every_ms ?? Number.POSITIVE_INFINITY) + TOLERATED_MS

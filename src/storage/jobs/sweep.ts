@@ -4,7 +4,10 @@ import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
 import type { JobHandler } from './job-handler.ts'
 
-/** Rows that can be removed. `remove` deletes about `limit` of the rows older than `before`, and returns how many. */
+/**
+ * Rows that can be removed. `remove` deletes about `limit` of the rows that are older than `before`, and returns how
+ * many.
+ */
 export type Sweepable = {
   name: string
   keep_ms: number
@@ -15,15 +18,15 @@ type Options = {
   storage: Storage
   now: () => number
   log: Logger
-  /** Whether rows may exist before those that they belong to. Nothing is removed during that time. */
+  /** Whether rows may currently exist without the rows that they belong to. Nothing is removed during that time. */
   isHeld?: () => Promise<boolean>
 }
 
-/** How many rows one statement removes: the fewest at first, then as many as fit in the time below. */
+/** How many rows one statement removes: the fewest at first, then as many as `BATCH_MS` allows. */
 const BATCH = { fewest: 50, most: 1_000 }
-/** Other writers wait for at most one batch. */
+/** How long a batch should take. Other writers wait for at most one batch. */
 const BATCH_MS = 5
-/** Removing rows takes only a third of the time. */
+/** Pauses are twice as long as the work, so removing rows takes only a third of the time. */
 const PAUSES = 2
 
 /** A job that removes old rows in small batches with pauses between them, so that requests are hardly affected. */

@@ -11,7 +11,7 @@ import {
 } from './rows.ts'
 
 /**
- * Combines several entries into one batch. The rows of a table are together, and are merged if the table is a merged
+ * Combines several entries into one batch. All rows of a table are together, and are merged if the table is a merged
  * one.
  */
 export function batchOf(entries: readonly JournalEntry[]): Batch {
@@ -55,8 +55,8 @@ function addTo<T, R>(rows: Map<T, R[]>, table: T, row: R): void {
 }
 
 /**
- * Tables are sorted by name, so equal batches become equal statements. Merged tables come after the others, so nodes
- * lock their shared rows in the same order, and the tables that need these locks come last.
+ * Tables are sorted by name, so equal batches become equal statements. Merged tables come last, so nodes lock their
+ * shared rows in the same order and as late as possible.
  */
 function byTable(a: BulkTable, b: BulkTable): number {
   return rankOf(a) - rankOf(b) || compare(a.table, b.table)
@@ -66,7 +66,7 @@ function rankOf({ merge, after }: BulkTable): number {
   return after ? 2 : Number(merge !== undefined)
 }
 
-/** A table can have several kinds of endings. They are sorted too, whichever came first. */
+/** A table can have several kinds of endings. They are sorted too, no matter which came first. */
 function byKind(a: EndedTable, b: EndedTable): number {
   return compare(a.table, b.table) || compare(kindOf(a), kindOf(b))
 }
@@ -81,8 +81,8 @@ function compare(a: string, b: string): number {
 
 /**
  * Makes one row per key, sorted by key. PostgreSQL accepts a key only once per statement, and nodes that use the same
- * order cannot deadlock. The rows are sorted and each is compared with the previous one: a map would need a text for
- * every key, which costs more.
+ * order cannot deadlock. The rows are sorted and each is compared with the previous one, because a map would need a
+ * text for every key, which costs more.
  */
 function merged(columns: readonly string[], { key, add = [], max = [], set = [] }: Merge, rows: Value[][]): Value[][] {
   const positionsOf = (names: readonly string[]) => names.map((name) => columns.indexOf(name))
@@ -103,7 +103,7 @@ function merged(columns: readonly string[], { key, add = [], max = [], set = [] 
   return found
 }
 
-/** A key's column has values of one type, texts or numbers, and no nulls. */
+/** Compares two keys. A key's column has values of one type, texts or numbers, and no nulls. */
 function compareAt(positions: readonly number[], a: readonly Value[], b: readonly Value[]): number {
   for (const position of positions) {
     const [x, y] = [a[position] as string, b[position] as string]

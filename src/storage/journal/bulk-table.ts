@@ -4,12 +4,12 @@ import type { BulkTable, Merge } from './rows.ts'
 type Options<Name extends TableName> = {
   /** Columns that a new row doesn't have yet. They are null, or have their default. */
   without?: readonly ColumnOf<Name>[]
-  /** A row whose key already exists is merged into the stored one. */
+  /** Set if a row whose key already exists is merged into the stored row. */
   merge?: Omit<Merge, 'key'>
   after?: BulkTable
 }
 
-/** A described table, as the journal uses it. */
+/** A described table in the form that the journal needs. */
 export function bulkTable<Name extends TableName>(
   table: Name,
   { without = [], merge, after }: Options<Name> = {},

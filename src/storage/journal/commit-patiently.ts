@@ -11,7 +11,7 @@ const BRIEFLY_MS = 2_000
 
 type CommitParts = { journal: Journal; now: () => number }
 
-/** While the database is unavailable and the lease lasts, the entry is kept and retried. */
+/** Commits an entry. While the database is unavailable and the lease lasts, the entry is kept and retried. */
 export async function commitPatiently(
   entry: JournalEntry,
   lease: Lease | undefined,

@@ -1,13 +1,13 @@
 import type { LeaseEnd, Write } from './rows.ts'
 
-/** What one request writes. It is written completely or not at all. */
+/** What one request writes. Either all of it is written or nothing. */
 export type JournalEntry = {
   writes: Write[]
   /**
-   * The leases that end with this entry. If another owner has taken one of them, none of the entry is written and
+   * The leases that end with this entry. If another owner has taken one of them, nothing of the entry is written and
    * `commit` returns false.
    */
   endings?: LeaseEnd[]
-  /** Its place was reserved with `reserve`, so it is accepted however many entries wait. */
+  /** Set if the entry's place was reserved with `reserve`. It is then accepted no matter how many entries wait. */
   reserved?: boolean
 }

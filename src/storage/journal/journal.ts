@@ -3,17 +3,17 @@ import type { JournalEntry } from './entry.ts'
 import type { BulkTable, Write } from './rows.ts'
 
 export type Journal = {
-  /** Resolves with true once the entry is on disk, or with false if one of its leases was lost: see `JournalEntry`. */
+  /** Resolves with true when the entry is on disk, or with false if one of its leases was lost (see `JournalEntry`). */
   commit(entry: JournalEntry): Promise<boolean>
   /** Reserves a place for a later entry. Returns false if no place is left. */
   reserve(): boolean
   /** Gives back a reserved place, whether it was used or not. */
   release(): void
-  /** The listener is called with an entry's rows for this table, once they are on disk. */
+  /** Calls the listener with an entry's rows for this table when they are on disk. */
   onWritten(table: BulkTable, listener: WritesListener): void
   /** How many entries wait for their commit. */
   waiting(): number
-  /** Resolves when every entry received before is committed. */
+  /** Resolves when all entries received so far are committed. */
   drain(): Promise<void>
 }
 
@@ -21,11 +21,14 @@ export class BacklogFullError extends Error {}
 
 type WritesListener = (writes: readonly Write[]) => void
 
-/** What runs write, entry by entry. The storage commits entries that wait together. At most `backlog` entries wait. */
+/**
+ * Collects what runs write, entry by entry. Entries that wait together are committed together. At most `backlog`
+ * entries wait.
+ */
 export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { backlog: number }): Journal {
   const listeners = new Map<BulkTable, WritesListener>()
   const waiting = new Set<Promise<boolean>>()
-  /** How many places are reserved, plus the entries that wait without one. */
+  /** The number of reserved places, plus the entries that wait without a reserved place. */
   let reserved = 0
   let unreserved = 0
 
@@ -47,7 +50,7 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
       waiting.add(write)
       try {
         const written = await write
-        // Called later: if a listener threw here, an entry that is on disk would appear to be lost.
+        // The listeners run later, because if one threw here, an entry that is on disk would seem to be lost.
         if (written) queueMicrotask(() => tell(entry.writes))
         return written
       } finally {

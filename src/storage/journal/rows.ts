@@ -4,8 +4,8 @@ import type { Tables } from '../tables.ts'
 export type Value = string | number | null
 
 /**
- * What happens to a row whose key already exists. Columns in `add` grow by its values, columns in `max` keep the larger
- * value, and columns in `set` get the new one.
+ * What happens to a row whose key already exists. Columns in `add` grow by the new value, columns in `max` keep the
+ * larger value, and columns in `set` get the new one.
  */
 export type Merge = {
   key: readonly string[]
@@ -14,7 +14,7 @@ export type Merge = {
   set?: string[]
 }
 
-/** A table for inserting many rows at once. */
+/** A table into which many rows are inserted at once. */
 export type BulkTable = {
   table: keyof Tables & string
   columns: readonly string[]
@@ -36,11 +36,11 @@ export type Write = { into: BulkTable; row: Row; lane?: string }
 export type EndedTable = LeasedTable & {
   /** The columns that get new values. Without them, the row is deleted. */
   columns?: readonly string[]
-  /** Rows that are removed with it: those whose column has the value of the key. */
+  /** Rows that are removed together with this one: those in which `column` contains the key. */
   drops?: { table: keyof Tables & string; column: string }
   /**
-   * Another row of the table that changes with the end. `which` selects its `id`, as SQL, by the value that the ending
-   * `hands` on.
+   * Another row of the table that changes in the same commit. `which` returns SQL that selects its `id` by the value
+   * that the ending `hands` on.
    */
   next?: { set: string; which(value: string): string }
 }
@@ -49,22 +49,24 @@ export type EndedTable = LeasedTable & {
 export type LeaseEnd = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row?: Row; hands?: string }
 
 /**
- * What is written together, or not at all. The rows of a batch have their values in the order of the table's columns.
- * In an ending, the values of the key, the owner and what it hands on follow.
+ * What is written together or not at all. A row of a batch contains its values in the order of the table's columns. An
+ * ending also contains the values of the key, the owner and what it hands on, in this order.
  */
 export type Batch = {
   inserts: { into: BulkTable; rows: Value[][] }[]
   endings: { of: EndedTable; rows: Value[][] }[]
 }
 
-/** Called after each commit, with the number of entries or transactions in it, and how long it took. */
+/** Called after each commit with the number of entries or transactions in it, and how long the commit took. */
 export type OnCommit = (entries: number, ms: number) => void
 
 export function namesOf({ columns }: { columns: readonly string[] }): string {
   return columns.map((column) => `"${column}"`).join(', ')
 }
 
-/** The largest sum. JavaScript has no exact number above it, and SQLite's driver can't read one. */
+/**
+ * The largest sum that is stored. JavaScript has no exact number above it, and SQLite's driver can't read a larger one.
+ */
 export const LARGEST_SUM = Number.MAX_SAFE_INTEGER
 
 /** The end of an insert statement, in SQL that both engines understand. */

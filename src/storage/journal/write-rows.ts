@@ -42,8 +42,8 @@ async function insertAll(db: Database, inserts: Batch['inserts']): Promise<void>
 }
 
 /**
- * Inserts a row if the condition is true, with one statement. Returns whether it did. With `unlessTaken`, a row that a
- * unique index refuses isn't inserted either.
+ * Inserts a row with one statement if the condition is true. Returns whether it was inserted. With `unlessTaken`, a row
+ * that a unique index refuses is also not inserted, instead of failing.
  */
 export async function insertIf(
   db: Database,

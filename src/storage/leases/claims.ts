@@ -6,7 +6,7 @@ import { removeRows } from '../queries/remove-rows.ts'
 import type { Tables } from '../tables.ts'
 import { isHeld, type Lease, type LeasedTable } from './lease.ts'
 
-/** The right to run a request with an Idempotency-Key. Later, the row contains the answer. */
+/** The right to run a request with an Idempotency-Key. Once there is an answer, the row contains it. */
 export const CLAIMS: LeasedTable = {
   table: 'claims',
   key: ['scope', 'key'],
@@ -17,7 +17,7 @@ export const CLAIMS: LeasedTable = {
 export type StoredReply = { status: number; headers: Record<string, string>; body: string }
 
 export type ClaimResult =
-  /** `earlier`: the previous request with the key, whose process died while it ran. */
+  /** `earlier` is the previous request with the key, if its process died while it ran. */
   | { state: 'claimed'; earlier: string | undefined }
   | { state: 'running' }
   | { state: 'done'; reply: StoredReply }
@@ -31,7 +31,10 @@ const VALID_MS = 24 * 3_600_000
 /** The fingerprint of a claim whose request failed. Any request can use its key. */
 const FREED = ''
 
-/** One atomic insert decides who runs. A claim can be taken over if it is older than a day, or its owner has died. */
+/**
+ * Claims a key. One atomic insert decides which request runs. A claim can be taken over if it is older than a day, or
+ * if its owner has died.
+ */
 export async function claim(
   db: Database,
   { key: [scope = '', key = ''], owner, until }: Lease,
@@ -46,7 +49,7 @@ export async function claim(
     if (!held) continue
     const isFree = held.created_at + VALID_MS <= now || held.fingerprint === FREED
     const isAbandoned = held.status === null && held.lease_until <= now
-    // What an abandoned request started may continue without it, so its key can't be used by another request.
+    // Work that an abandoned request started may continue without it, so no other request can use its key.
     if (!isFree && (!isAbandoned || held.fingerprint !== fingerprint)) return stateOf(held, fingerprint)
     const earlier = isFree ? null : held.request_id
     const { numUpdatedRows } = await takeOver(db, held, { ...fresh, request_id: earlier ?? request_id })
@@ -54,7 +57,7 @@ export async function claim(
   }
 }
 
-/** What is known about a request with this fingerprint that is running or was answered. */
+/** What is known about an identical request that is running or was answered. */
 export async function findSame(
   db: Database,
   { scope, key, fingerprint }: { scope: string; key: string; fingerprint: string },
@@ -72,7 +75,7 @@ function find(db: Database, scope: string, key: string): Promise<FoundClaim | un
   return db.selectFrom('claims').selectAll().where('scope', '=', scope).where('key', '=', key).executeTakeFirst()
 }
 
-/** Resolves with undefined if the key already has a claim. */
+/** Inserts a claim. Resolves with undefined if the key already has one. */
 function insertClaim(db: Database, claimed: Insertable<Tables['claims']>): Promise<{ owner: string } | undefined> {
   return db
     .insertInto('claims')
@@ -82,7 +85,7 @@ function insertClaim(db: Database, claimed: Insertable<Tables['claims']>): Promi
     .executeTakeFirst()
 }
 
-/** Updates no row if another request was faster, or if the owner has answered in the meantime. */
+/** Takes over a claim. Updates no row if another request was faster, or if the owner has answered in the meantime. */
 function takeOver(db: Database, held: FoundClaim, changes: Updateable<Tables['claims']>): Promise<UpdateResult> {
   return db
     .updateTable('claims')
@@ -106,7 +109,7 @@ function stateOf(found: FoundClaim, asked: string): ClaimResult {
 
 const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 'body'] }
 
-/** The answer as a part of a journal entry, so that it is stored together with what the run writes. */
+/** The answer as part of a journal entry, so it is stored together with what the run writes. */
 export function ending(lease: Lease, { status, headers, body }: StoredReply): LeaseEnd {
   return { of: ANSWERED_CLAIMS, lease, row: { status, headers: JSON.stringify(headers), body } }
 }
@@ -124,7 +127,7 @@ export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
 }
 
 /**
- * Stores the answer in a transaction. Returns false if another owner has taken the claim; then the run must be rolled
+ * Stores the answer in a transaction. Returns false if another owner has taken the claim. The run must then be rolled
  * back.
  */
 export async function complete(db: Database, lease: Lease, { status, headers, body }: StoredReply): Promise<boolean> {
@@ -136,7 +139,7 @@ export async function complete(db: Database, lease: Lease, { status, headers, bo
   return numUpdatedRows > 0n
 }
 
-/** From now on the claim names this request instead of the one before. Returns false if the claim is lost. */
+/** Makes the claim name this request instead of the previous one. Returns false if the claim is lost. */
 export async function nameRequest(db: Database, lease: Lease, request_id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('claims')
@@ -146,7 +149,10 @@ export async function nameRequest(db: Database, lease: Lease, request_id: string
   return numUpdatedRows > 0n
 }
 
-/** The next request with the key doesn't have to wait, and looks for what this one has started. */
+/**
+ * Ends the claim of a request whose work may continue. The next request with the key needn't wait, and looks for that
+ * work.
+ */
 export async function giveUp(db: Database, lease: Lease, now: number): Promise<void> {
   await db.updateTable('claims').set({ lease_until: now }).where(isHeld(CLAIMS, lease)).execute()
 }
@@ -156,7 +162,7 @@ export async function release(db: Database, lease: Lease): Promise<void> {
   await db.deleteFrom('claims').where(isHeld(CLAIMS, lease)).execute()
 }
 
-/** Removes at most `limit` claims; returns how many it removed. */
+/** Removes at most `limit` claims. Returns how many. */
 export function removeExpired(db: Database, now: number, limit: number): Promise<number> {
   const which = sql<SqlBool>`created_at <= ${now - VALID_MS} and lease_until <= ${now}`
   return removeRows(db, 'claims', { which, limit })

@@ -3,7 +3,7 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Logger } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
 
-/** How long an owner that no longer renews keeps its rows, unless the work says otherwise. */
+/** How long a row stays with an owner that no longer renews its lease, unless the work defines another time. */
 export const LEASE_MS = 30_000
 /** How many renewals can fail before the lease ends. */
 const RENEWALS = 3
@@ -11,23 +11,26 @@ const RENEWED_AT_ONCE = 500
 
 /**
  * A table whose rows are leased. A lease is one owner's right to a row until a certain time. The owner renews it while
- * it works. An owner that dies stops renewing, and then any other can take over the row. Every write of an owner to its
- * row has the condition that it still holds the lease.
+ * it works. If the owner dies, the lease isn't renewed, and then any other owner can take over the row. Every write of
+ * an owner to its row has the condition that it still holds the lease.
  */
 export type LeasedTable = {
   table: 'claims' | 'deliveries' | 'runs' | 'jobs' | 'ledger'
-  /** The columns that identify a row. The owner's column is `owner`. */
+  /** The columns that identify a row. The owner is in the column `owner`. */
   key: readonly string[]
   /** The column with the end of the lease. */
   until: 'lease_until' | 'next_attempt_at' | 'run_at'
-  /** A condition, as SQL, that is true for leased rows. It repeats the condition of the index that it uses. */
+  /** A condition in SQL that is true for leased rows. It repeats the condition of the index that the queries use. */
   condition: string
 }
 
 /** The values of a row's key, its owner, and when the lease ends. */
 export type Lease = { key: readonly string[]; owner: string; until: number }
 
-/** Names a process among all that use the store. The owner of its leases is this name, or starts with it. */
+/**
+ * A name for this process that is unique among all processes that use the store. The owner of its leases is this name,
+ * or starts with it.
+ */
 export function nodeName(kind: 'service' | 'cli'): string {
   return `${kind}:${randomUUID()}`
 }
@@ -45,7 +48,7 @@ export function hasLapsed({ table, until, condition }: LeasedTable, now: number)
 }
 
 type TakeQuery = {
-  /** Selects the `id` of the rows to take. On PostgreSQL it should lock them and skip rows that others have locked. */
+  /** Selects the `id` of the rows to take. On PostgreSQL, it should lock them and skip rows that others have locked. */
   due: Expression<{ id: string }>
   owner: string
   until: number
@@ -54,7 +57,7 @@ type TakeQuery = {
   returning?: RawBuilder<unknown>
 }
 
-/** Leases rows to an owner, in one statement, so that no other owner gets the same rows. */
+/** Leases rows to an owner. One statement does this, so no other owner gets the same rows. */
 export async function take<Row>(db: Database, leased: LeasedTable, taking: TakeQuery): Promise<Row[]> {
   const { due, owner, until, changes, returning = sql`*` } = taking
   const sets = [sql`owner = ${owner}`, sql`${sql.ref(leased.until)} = ${until}`, ...(changes ? [changes] : [])]
@@ -66,8 +69,8 @@ export async function take<Row>(db: Database, leased: LeasedTable, taking: TakeQ
 }
 
 /**
- * Extends leases by primary key and in small statements, so that others don't wait long. Returns the leases that are
- * still held.
+ * Extends leases by primary key and in small statements, so others don't wait long. Returns the leases that are still
+ * held.
  */
 export async function renew(
   db: Database,
@@ -96,7 +99,7 @@ export type LeaseUpkeep = {
   now: () => number
   log: Logger
   lease_ms: number
-  /** The leases held now. */
+  /** The leases that are currently held. */
   held(): Lease[]
   /** Called when another owner has the row, or may have it. */
   lost(lease: Lease): void
@@ -128,7 +131,10 @@ export function keepLeases(leased: LeasedTable, keeping: LeaseUpkeep): () => voi
   return () => clearInterval(timer)
 }
 
-/** Ends a dead node's leases, and returns how many it had. `node` is its name, or the prefix of all services' names. */
+/**
+ * Ends a dead node's leases, and returns how many. `node` is its name, or the prefix that the names of all services
+ * share.
+ */
 export async function endLeases(
   db: Database,
   { table, until, condition }: LeasedTable,

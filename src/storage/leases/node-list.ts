@@ -7,8 +7,8 @@ import type { Tables } from '../tables.ts'
 /** How often a node reports that it is alive, and checks the others. */
 const BEAT_MS = 1_000
 /**
- * If a node hasn't checked for this long, it hung itself, or the database was unavailable: it doesn't judge the others
- * yet.
+ * If a node hasn't checked the others for this long, it was suspended itself or the database was unavailable. It then
+ * doesn't declare others dead yet.
  */
 const AWAY_MS = 3_000
 const FORGOTTEN_AFTER_MS = 3_600_000
@@ -27,12 +27,12 @@ type Options = {
 
 type DeathListener = (node: string) => Promise<void>
 
-/** What another node reported last, and since when nothing new has come. */
+/** What another node last reported, and since when it has reported nothing new. */
 type NodeReport = { seen_at: number; since: number; isDead: boolean }
 
 /**
- * The processes that serve the same database. On PostgreSQL each has a row, renews it every second, and notices when
- * another one dies. A SQLite store has one node, which needs no row.
+ * The processes that serve the same database. On PostgreSQL, each has a row that it renews every second, and notices
+ * when another one dies. A SQLite store has only one node, which needs no row.
  */
 export class NodeList {
   readonly #options: Options
@@ -51,14 +51,14 @@ export class NodeList {
     this.#db = options.storage.db
   }
 
-  /** From now on this process is a serving node. Resolves when the others can see it. */
+  /** Makes this process a serving node. Resolves when the others can see it. */
   async join(): Promise<void> {
     clearInterval(this.#timer)
     this.#timer = setInterval(() => this.#beatAlone(), BEAT_MS).unref()
     await this.#beatAlone()
   }
 
-  /** The listener is called when another node has died. If it fails, it is called again a moment later. */
+  /** Calls the listener when another node has died. If the listener fails, it is called again shortly afterwards. */
   onDeath(listener: DeathListener): void {
     this.#onDeath.push(listener)
   }
@@ -73,7 +73,7 @@ export class NodeList {
     await this.#db.deleteFrom('nodes').where('node', '=', this.#options.node).execute().catch(this.#report)
   }
 
-  /** This process first, if it is a node, then the others in the order in which they started. */
+  /** This process first if it is a node, then the others in the order in which they started. */
   async list(): Promise<NodeState[]> {
     const { node, now } = this.#options
     const own = this.#timer ? [this.#state()] : []
@@ -84,7 +84,7 @@ export class NodeList {
     return [...own, ...others].map((one) => ({ ...one, status: one.seen_at < silent_before ? 'silent' : 'live' }))
   }
 
-  /** How many nodes there are, as far as this one knows. */
+  /** How many nodes there are as far as this node knows. */
   get live(): number {
     return 1 + [...this.#heard.values()].filter(({ isDead }) => !isDead).length
   }
@@ -93,7 +93,7 @@ export class NodeList {
     return this.#options.storage.engine === 'postgres'
   }
 
-  /** The next report doesn't overtake a slow one. */
+  /** Reports only one at a time, so a report never overtakes a slow one. */
   async #beatAlone(): Promise<void> {
     this.#beating ??= this.#beat().finally(() => {
       this.#beating = undefined
@@ -131,7 +131,7 @@ export class NodeList {
     }
   }
 
-  /** It uses the time that passes on this node, not a clock: clocks can be changed, and nodes' clocks differ. */
+  /** Uses the time that passes on this node and no clock, because clocks can be changed and nodes' clocks differ. */
   async #judge(others: readonly Pick<Tables['nodes'], 'node' | 'seen_at' | 'taken_over_at'>[]): Promise<void> {
     const time = performance.now()
     const wasAway = time - this.#lookedAt > AWAY_MS
@@ -151,7 +151,7 @@ export class NodeList {
     }
   }
 
-  /** Each node notices a death, and one logs it. Nodes that start later find the note. */
+  /** Every node notices a death, but only one logs it. Nodes that start later find the note. */
   async #noteDeath(node: string, seen_at: number): Promise<void> {
     const { numUpdatedRows } = await this.#db
       .updateTable('nodes')

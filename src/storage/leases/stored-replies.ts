@@ -1,12 +1,12 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../database.ts'
 
-/** A key whose answer was erased stays in use, and a retry learns that the answer was erased. */
+/** A key whose answer was erased stays in use, and a retry is told that the answer was erased. */
 const ERASED = { headers: '{}', body: '' }
 
 /**
- * Erases the replies to requests about these runs. A reply being written now may contain erased words, so it loses its
- * claim and isn't stored: the next request with the key gets a new reply. Returns how many were erased.
+ * Erases the replies to requests about these runs. A reply that is being written now may contain erased words, so it
+ * loses its claim and isn't stored, and the next request with the key gets a new reply. Returns how many were erased.
  */
 export async function eraseRepliesAbout(db: Database, request_ids: readonly string[]): Promise<number> {
   await db

@@ -8,32 +8,32 @@ export const notifyChannel = 'moorage_changes'
 export const messageChannel = 'moorage_messages'
 
 const RECONNECT_MS = 500
-/** If the network falls silent, another node's change can go unnoticed for at most twice this time. */
+/** If the network fails silently, another node's change can go unnoticed for at most twice this time. */
 const PING_MS = 2_500
 const GOODBYE_MS = 500
 /** How long to wait for the first echo. */
 const ECHO_MS = 3_000
-/** How long to wait before a retry behind a pooler: its mode doesn't change often. */
+/** How long to wait before trying again behind a pooler, because its mode rarely changes. */
 const DEAF_MS = 30_000
 const ECHO = 'echo '
 
 export type ChangeListener = {
-  /** Whether other nodes' announcements arrive here. While they don't, nothing in memory can be trusted. */
+  /** Whether other nodes' announcements arrive here. Otherwise, nothing in memory can be trusted. */
   hears(): boolean
   close(): Promise<void>
 }
 
 type ListenOptions = {
-  /** The URL for announcements. There may be a pooler in between. */
+  /** The URL for sending announcements. It may lead to a pooler. */
   url: string
-  /** The URL at which this node listens: PostgreSQL itself. */
+  /** The URL for listening. It leads to PostgreSQL itself. */
   listenUrl: string
   onChange: (announcement: string) => void
-  /** Called with what nodes send each other besides announcements. */
+  /** Called with the messages that nodes send each other, other than announcements. */
   onMessage: (part: string) => void
-  /** Receives the database's time with each ping. */
+  /** Gets the database's time with each ping. */
   clock: DatabaseClock
-  /** Called when the connection is lost and when it is back: announcements may have been missed. */
+  /** Called when the connection is lost and when it is restored, because announcements may have been missed. */
   onMissed: () => void
   /** Called when the connection works, but no announcement arrives on it. */
   onDeaf: () => void
@@ -41,9 +41,9 @@ type ListenOptions = {
 }
 
 /**
- * Listens to other nodes' announcements. A connection works when an echo has arrived on it, which this node sends over
- * another connection. Behind a pooler that gives each transaction another connection, LISTEN succeeds, but nothing ever
- * arrives. A connection that doesn't answer its pings is treated as lost.
+ * Listens to other nodes' announcements. A connection works once it has received an echo that this node sent over
+ * another connection. Behind a pooler that assigns a connection to each transaction, LISTEN succeeds but nothing ever
+ * arrives. A connection that doesn't answer its pings counts as lost.
  */
 export function listen(options: ListenOptions): ChangeListener {
   const { url, listenUrl, onChange, onMessage, onMissed, onDeaf, clock, pingMs = PING_MS } = options
@@ -119,7 +119,7 @@ function newClient(url: string, queryMs: number): pg.Client {
   })
 }
 
-/** Announces something over a separate connection, because those of the pool may all be busy. */
+/** Sends an announcement over a separate connection, because the pool's connections may all be busy. */
 async function send(url: string, payload: string): Promise<void> {
   const client = newClient(url, ECHO_MS)
   client.on('error', () => {})
@@ -131,7 +131,7 @@ async function send(url: string, payload: string): Promise<void> {
   }
 }
 
-/** Closes the connection cleanly, but doesn't wait long: the server may be gone. */
+/** Closes the connection cleanly, but doesn't wait long, because the server may be gone. */
 async function hangUp(client: pg.Client): Promise<void> {
   await Promise.race([client.end().catch(() => {}), delay(GOODBYE_MS, undefined, { ref: false })])
   client.connection.stream.destroy()

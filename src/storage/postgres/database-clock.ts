@@ -1,12 +1,12 @@
-/** Smaller differences come from the network and do no harm. */
+/** Smaller differences are caused by the network and do no harm. */
 const TOLERATED_MS = 250
 
 /** The query for the database's time, in milliseconds since the epoch. */
 const TIME_QUERY = 'select 1 as ping, extract(epoch from clock_timestamp())::float8 * 1000 as time'
 
 /**
- * How much the clock of this node differs from the database's. Leases, and everything else that nodes agree on by time,
- * use the database's clock. So a node with a wrong clock neither takes over others' leases nor loses its own.
+ * By how much this node's clock differs from the database's. Leases, and everything else for which nodes compare times,
+ * use the database's clock. So a node with a wrong clock neither takes over other nodes' leases nor loses its own.
  */
 export class DatabaseClock {
   readonly #now: () => number
@@ -21,7 +21,7 @@ export class DatabaseClock {
     return this.#skew
   }
 
-  /** Asks for the time, and assumes that the answer was given halfway between question and reply. */
+  /** Asks for the time, and assumes that the database answered halfway between the question and the reply. */
   async ask(query: (text: string) => Promise<{ rows: { time: number }[] }>): Promise<void> {
     const asked = this.#now()
     const { rows } = await query(TIME_QUERY)

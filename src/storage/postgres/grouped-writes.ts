@@ -12,8 +12,8 @@ const BATCH_SIZE = 512
 const MAX_TRIES = 5
 
 /**
- * Group commit. When the last batch is written, everything that waits becomes the next one, so one commit serves many
- * requests. There is no timer: an idle service commits immediately, and a slow disk makes larger batches.
+ * Group commit. When a batch has been written, everything that waits becomes the next batch, so one commit serves many
+ * requests. There is no timer: an idle service commits immediately, and a slow disk results in larger batches.
  */
 export function groupedWrites(write: WriteBatch, onCommit: OnCommit) {
   let queue: PendingWrite[] = []
@@ -41,7 +41,7 @@ export function groupedWrites(write: WriteBatch, onCommit: OnCommit) {
 }
 
 async function flush(db: Database, write: WriteBatch, batch: PendingWrite[], tries = 1): Promise<void> {
-  // Halves the batch until the entry that can't be written is alone.
+  // Splits the batch in halves until the entry that can't be written is alone.
   const flushHalves = async () => {
     const half = Math.ceil(batch.length / 2)
     await flush(db, write, batch.slice(0, half))
@@ -53,9 +53,9 @@ async function flush(db: Database, write: WriteBatch, batch: PendingWrite[], tri
     if (!written && batch.length > 1) return await flushHalves()
     for (const { resolve } of batch) resolve(written)
   } catch (error) {
-    // Two nodes locked the same rows and PostgreSQL rolled back this transaction. It is retried.
+    // Two nodes locked the same rows, and PostgreSQL rolled back this transaction, so it is retried.
     if (isUndone(error) && tries < MAX_TRIES) return flush(db, write, batch, tries + 1)
-    // One bad entry must not fail the others.
+    // One bad entry must not make the others fail.
     if (batch.length > 1 && !isPassing(error)) await flushHalves()
     else for (const { reject } of batch) reject(error)
   }

@@ -4,7 +4,7 @@ import { plannedName } from '../database.ts'
 import { ReadTimeoutError } from '../read-limits.ts'
 import { connect, type PostgresClient, type PostgresPool } from './postgres.ts'
 
-/** How long the server has to end a read after it was told to. Then the connection is closed. */
+/** How long the server has to end a read after being told to. Then the connection is closed. */
 const OBEY_MS = 2_000
 /** https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-CANCELREQUEST */
 const CANCEL_REQUEST = 80_877_102
@@ -13,15 +13,15 @@ type ReadOptions = {
   /** How long a read outside of a transaction may take. */
   readTimeout: number
   /**
-   * Whether a connection of the pool always uses the same connection of PostgreSQL. Otherwise that one may not know a
-   * statement's name.
+   * Whether a connection of the pool always uses the same connection to PostgreSQL. Otherwise, PostgreSQL may not know
+   * a statement by its name.
    */
   ownsSessions: () => boolean
 }
 
 /**
- * The pool, with a time limit for reads outside of transactions. The limit isn't a setting of the connection: a pooler
- * in between would also apply it to others, or refuse it.
+ * The pool with a time limit for reads outside of transactions. The limit isn't a setting of the connection, because a
+ * pooler in between would apply it to other clients too, or refuse it.
  */
 export function limitReads(pool: PostgresPool, options: ReadOptions): KyselyPool {
   return {
@@ -73,7 +73,8 @@ class LimitedClient implements PostgresPoolClient {
       throw cancelled ? new ReadTimeoutError(this.#readTimeout) : error
     } finally {
       clearTimeout(timer)
-      // The connection isn't returned until the server has received this: it would end the connection's next statement.
+      // The connection isn't returned to the pool until the server has received this. Otherwise, its next statement
+      // might be ended.
       await cancelled
     }
   }

@@ -10,7 +10,7 @@ const MAX_UNFINISHED = 100
 
 type PartialMessage = { parts: string[]; missing: number }
 
-/** Carries messages between nodes as PostgreSQL notifications. Long ones are sent in parts. */
+/** Carries messages between nodes as PostgreSQL notifications. Long messages are sent in parts. */
 export class PostgresWire {
   readonly #listeners: ((message: string) => void)[] = []
   readonly #unfinished = new Map<string, PartialMessage>()
@@ -43,7 +43,7 @@ export class PostgresWire {
   }
 }
 
-/** Each part with the ID of its message, its position and the number of parts. */
+/** Splits a message into parts. Each contains the message's ID, its own position and the number of parts. */
 function partsOf(message: string): string[] {
   const bytes = Buffer.from(message)
   const count = Math.ceil(bytes.length / PART_BYTES)

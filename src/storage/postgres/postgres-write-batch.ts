@@ -7,8 +7,8 @@ import { LOST_LEASE_CODE } from './lost-lease.ts'
 import { connect, type PostgresPool } from './postgres.ts'
 
 /**
- * Writes each batch as one statement, which is its own transaction: one message, however many tables it has rows for.
- * Returns false if a lease of the batch was lost; then nothing is written.
+ * Writes each batch as one statement, which is its own transaction. It takes one message, no matter how many tables it
+ * writes to. Returns false if a lease of the batch was lost. Then nothing is written.
  */
 export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean) {
   const numbers = new Map<BulkTable | EndedTable, number>()
@@ -19,9 +19,7 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
     return number
   }
 
-  /**
-   * There are few kinds of batches, so there are few statements. Each has a name, and a connection plans it only once.
-   */
+  /** There are few kinds of batches and so few statements. Each has a name, so a connection plans it only once. */
   const prepare = async (db: Database, batch: Batch) => {
     const ended = batch.endings.map(({ of }) => numberOf(of)).join()
     const id = `${ended} ${batch.inserts.map(({ into }) => numberOf(into)).join()}`
@@ -35,7 +33,7 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
 
   return async (db: Database, batch: Batch): Promise<boolean> => {
     const { name, text } = await prepare(db, batch)
-    // Behind a pooler in transaction mode, the next connection may not know the name, or may know it already.
+    // Behind a pooler in transaction mode, the next connection may not know the name yet, or may already use it.
     const statement = ownsSessions() ? { name, text } : { text }
     const values = [...batch.endings, ...batch.inserts].map(({ rows }) => toJson(rows))
     const client = await connect(pool)
@@ -56,14 +54,14 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
 }
 
 /**
- * Every part is a table expression: first the leases that end, then the inserts. The statement undoes itself if one of
- * the leases was lost. A table's rows are passed as one JSON text, which costs this process much less than the driver's
- * arrays.
+ * The statement's parts are table expressions: first the leases that end, then the inserts. The statement undoes itself
+ * if one of the leases was lost. A table's rows are passed as one JSON text, which costs this process much less than
+ * the driver's arrays.
  */
 export async function batchText(db: Database, batch: Batch): Promise<string> {
   const parts: string[] = []
   const held: string[] = []
-  // PostgreSQL runs the parts of a statement in any order. A part that reads the result of another part runs after it.
+  // PostgreSQL runs the parts of a statement in any order, but a part that reads another part's result runs after it.
   const runsAfter = (part: string) => `(select count(*) from ${part}) >= 0`
   for (const [i, { of }] of batch.endings.entries()) {
     const rows = `$${i + 1}::jsonb`
@@ -75,7 +73,7 @@ export async function batchText(db: Database, batch: Batch): Promise<string> {
   let before: string | undefined
   for (const [i, { into }] of batch.inserts.entries()) {
     const conditions: string[] = []
-    // Nodes that add to the same rows must lock them in the same order, or they deadlock.
+    // Nodes that add to the same rows must lock them in the same order, or they could deadlock.
     if (into.merge && before) conditions.push(runsAfter(before))
     if (into.merge) before = `insert${i}`
     const locked = batch.inserts.findIndex((other) => other.into === into.after)
@@ -87,9 +85,9 @@ export async function batchText(db: Database, batch: Batch): Promise<string> {
 }
 
 /**
- * The rows of a batch whose keys are looked up. All of them are arrays, but PostgreSQL assumes that the condition is
- * rarely true, and looks them up one by one, by key. If it expected many rows, and had no statistics for the table yet,
- * it would read the whole table in every commit.
+ * The rows of a batch whose keys are looked up. The condition is always true, but PostgreSQL assumes that it rarely is,
+ * so it looks up the rows one by one, by key. If it expected many rows and had no statistics for the table yet, it
+ * would read the whole table in every commit.
  */
 function keyedRows(rows: string): string {
   return `(select r from jsonb_array_elements(${rows}) r where jsonb_typeof(r) = 'array') keyed(r)`
@@ -117,7 +115,7 @@ function nextText(next: Required<EndedTable>['next'], of: EndedTable, rows: stri
   return `update "${table}" t set ${next.set} from (select (${which}) as id from ${keyedRows(rows)}) n where t.id = n.id`
 }
 
-/** `conditions` are true for all rows or for none. */
+/** `conditions` are true either for all rows or for none. */
 export async function insertText(
   db: Database,
   into: BulkTable,
@@ -130,7 +128,10 @@ export async function insertText(
   return `insert into "${into.table}" (${namesOf(into)}) select ${values} from jsonb_array_elements($${parameter}::jsonb) r${where}${conflictOf(into)}`
 }
 
-/** PostgreSQL refuses half a surrogate pair. JSON writes it as an escape, which is rare in other texts. */
+/**
+ * Converts rows to JSON. PostgreSQL refuses half a surrogate pair, which JSON writes as an escape that is otherwise
+ * rare.
+ */
 export function toJson(rows: Value[][]): string {
   const json = JSON.stringify(rows)
   if (!json.includes('\\ud')) return json
@@ -139,7 +140,10 @@ export function toJson(rows: Value[][]): string {
   )
 }
 
-/** JSON has no column types. They are read from the database's catalogue, and don't change while a node runs. */
+/**
+ * The columns' types, because JSON has none. They are read from the database's catalog and don't change while a node
+ * runs.
+ */
 const typesOf = new WeakMap<DialectAdapter, Map<string, Map<string, string>>>()
 
 async function columnTypes(db: Database, table: string): Promise<Map<string, string>> {

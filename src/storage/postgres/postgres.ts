@@ -2,20 +2,20 @@ import { Socket } from 'node:net'
 import type pg from 'pg'
 import { lazily } from '../../lib/lazily.ts'
 
-/** The driver. A service on SQLite never loads it. */
+/** The driver. A service on SQLite doesn't load it. */
 export const driver = lazily<typeof pg>('pg')
 
 export const CONNECT_MS = 5_000
-/** A timer that fires later than this shows that the process was suspended. */
+/** A timer that fires this much too late shows that the process was suspended. */
 const LATE_MS = 250
 const CONNECT_TRIES = 5
 const SILENT_MS = 30_000
-/** How long a server still has to answer: it may have been suspended together with this process. */
+/** How long a server still has to answer, because it may have been suspended together with this process. */
 const LAST_MS = 1_000
 /** Shorter than the time above, so that an idle connection is closed cleanly. */
 const IDLE_MS = 20_000
 
-/** Rows look the same as on SQLite: int8 and numeric become numbers. */
+/** Makes rows look the same as on SQLite: int8 and numeric become numbers. */
 const PARSERS = new Map<number, (text: string) => unknown>([
   [20, Number],
   [1700, Number],
@@ -29,14 +29,14 @@ const types = {
 export type PostgresOptions = {
   url: string
   poolSize: number
-  /** How long a connection in use can be silent, on either side. 0 means no limit. */
+  /** How long a connection in use can be idle, on either side. 0 means no limit. */
   silentMs?: number | undefined
   /** How long a read outside of a transaction can take. 0 means no limit. */
   readTimeout: number
 }
 
 export type PostgresPool = pg.Pool
-/** With these two numbers, the server can be asked to end the connection's statement. */
+/** A connection of the pool. With the two numbers, the server can be asked to end the connection's statement. */
 export type PostgresClient = pg.PoolClient & { processID?: number | null; secretKey?: number | null }
 
 export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresOptions, 'readTimeout'>): PostgresPool {
@@ -50,19 +50,19 @@ export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresO
     stream: () => impatientSocket(silentMs),
     application_name: 'moorage',
   })
-  // When the server closes a connection, its query fails and the pool replaces it. Without a listener, this event would
-  // end the process.
+  // When the server closes a connection, its query fails and the pool replaces the connection. Without a listener, this
+  // event would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
-/** A connection of the pool. */
+/** Takes a connection from the pool. */
 export function connect(pool: PostgresPool): Promise<PostgresClient> {
   return connectFairly(() => pool.connect())
 }
 
-/** A connection that belongs to no pool. */
+/** Opens a connection that belongs to no pool. */
 export function connectAlone(url: string) {
   return connectFairly(async () => {
     const client = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
@@ -72,7 +72,7 @@ export function connectAlone(url: string) {
 }
 
 /**
- * The driver gives up after CONNECT_MS, using a timer. If the timer fired late, this process was suspended, perhaps
+ * The driver uses a timer to give up after CONNECT_MS. If the timer fired late, this process was suspended, perhaps
  * with its machine, and the server had no chance to answer, so the driver tries again.
  */
 async function connectFairly<Connected>(tryToConnect: () => Promise<Connected>): Promise<Connected> {
@@ -87,7 +87,7 @@ async function connectFairly<Connected>(tryToConnect: () => Promise<Connected>):
   }
 }
 
-/** Calls `hear` with each row as it arrives. No row is kept. */
+/** Calls `hear` with each row as it arrives, without collecting the rows. */
 export async function hearRows(
   pool: PostgresPool,
   { text, values }: { text: string; values: unknown[] },
@@ -107,12 +107,13 @@ export async function hearRows(
 }
 
 /**
- * If the network loses packets, the server seems to be busy. The driver's own time limit would leave the connection
- * open, still waiting for the reply, and its next user would wait too. This one closes the connection.
+ * A socket with a time limit. If the network loses packets, the server only seems to be busy. The driver's own time
+ * limit would leave the connection open and waiting for the reply, so its next user would wait too. This limit closes
+ * the connection.
  */
 function impatientSocket(ms: number): Socket {
   const socket = new Socket()
-  // Marks the error of the failed query, to show that PostgreSQL is unavailable and not another service.
+  // Marks the error so that it shows that PostgreSQL is unavailable, and not some other service.
   socket.on('error', (error) => Object.assign(error, { from: 'postgres' }))
   return socket.setTimeout(ms, () => {
     const { bytesRead, bytesWritten } = socket

@@ -1,14 +1,14 @@
 import { setAwakeTimeout } from '../../lib/work/awake-timeout.ts'
 import { CONNECT_MS } from './postgres.ts'
 
-/** Connections that transactions leave free for others. */
+/** How many connections transactions leave free for others. */
 const LEFT_OVER = 1
 /** PostgreSQL's error when it has too many connections. */
 const TOO_MANY_CONNECTIONS = '53300'
 
 /**
  * Allows fewer simultaneous transactions than there are connections. A transaction may need cached data that must be
- * read over another connection: if transactions had all connections, they would wait for each other.
+ * read over another connection. If transactions used all connections, they would wait for each other forever.
  */
 export class TransactionPlaces {
   #left: number
@@ -18,12 +18,12 @@ export class TransactionPlaces {
     this.#left = Math.max(1, connections - LEFT_OVER)
   }
 
-  /** How many transactions wait for a slot. */
+  /** How many transactions wait for a place. */
   get waiting(): number {
     return this.#waiting.size
   }
 
-  /** Rejects if no slot becomes free within the time limit for connections. */
+  /** Runs the work when a place is free. Rejects if none becomes free within the time limit for connections. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#left > 0) this.#left--
     else await this.#wait()
@@ -49,7 +49,7 @@ export class TransactionPlaces {
     })
   }
 
-  /** The slot goes to the transaction that has waited longest. */
+  /** Gives the place to the transaction that has waited longest. */
   #passOn(): void {
     const [next] = this.#waiting
     if (!next) {

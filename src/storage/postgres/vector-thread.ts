@@ -13,8 +13,9 @@ export type VectorReply =
 type Caller = { resolve(result: ComparisonResult): void; reject(error: Error): void; timer: NodeJS.Timeout }
 
 /**
- * Reads vectors from PostgreSQL and compares them, in its own thread and with its own connections: tens of megabytes
- * for one search would block the thread that answers HTTP. It starts with the first search that needs it.
+ * Reads vectors from PostgreSQL and compares them in a thread and with connections of its own, because tens of
+ * megabytes for one search would block the thread that answers HTTP. The thread starts with the first search that needs
+ * it.
  */
 export class VectorThread {
   readonly #workerData: VectorWorkerData
@@ -57,7 +58,7 @@ export class VectorThread {
     return worker
   }
 
-  /** The connection ends with its thread, and so does its work on the server. The next search starts a new thread. */
+  /** Ends the thread, its connections and their work on the server. The next search starts a new thread. */
   #giveUp(id: number): void {
     this.#take(id)?.reject(new ReadTimeoutError(this.#readTimeout))
     const worker = this.#worker

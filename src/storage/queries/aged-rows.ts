@@ -5,14 +5,14 @@ import { removeRows } from './remove-rows.ts'
 
 const DAY_MS = 86_400_000
 
-/** The rows of one owner, an agent or a webhook, that are past their project's retention. */
+/** An agent or a webhook with rows that are past its project's retention. */
 export type AgedRows = { owner: string | number; before: number }
 
 type Owners = { table: 'agents' | 'webhooks'; key: 'seq' | 'id' }
 
 /**
- * An owner whose project has its own retention and that has older rows. `hasOlder` looks for one such row, with an
- * index that starts with the owner, so the cost depends on the number of owners, not of rows.
+ * Finds an owner whose project has its own retention and that has older rows. `hasOlder` looks for one such row, using
+ * an index that starts with the owner, so the cost depends on the number of owners and not of rows.
  */
 export async function findAged(
   db: Database,
@@ -34,7 +34,7 @@ export async function findAged(
   return undefined
 }
 
-/** Removes at most `limit` rows of an agent that are past its project's retention; returns how many. */
+/** Removes at most `limit` rows of an agent that are past its project's retention. Returns how many. */
 export async function removeAged(
   db: Database,
   table: 'invocations' | 'approvals' | 'logs',
@@ -47,7 +47,10 @@ export async function removeAged(
   return removeRows(db, table, { which: sql`agent_seq = ${aged.owner} and ${isOlder(aged.before)}`, limit })
 }
 
-/** With an offset, PostgreSQL looks up one row per owner, instead of reading the whole table to join it. */
+/**
+ * Whether a query finds a row. With an offset, PostgreSQL looks up one row per owner instead of reading the whole table
+ * to join it.
+ */
 export function anyOf(rows: RawBuilder<unknown>): RawBuilder<SqlBool> {
   return sql`exists (select 1 from ${rows} limit 1 offset 0)`
 }

@@ -5,7 +5,7 @@ import { type Database, engineOf } from '../database.ts'
 export function contains(db: Database, text: Expression<string>, wanted: string): RawBuilder<SqlBool> {
   const sqlite = engineOf(db) === 'sqlite'
   const forms = [...wanted].map(caseForms)
-  // lower() only knows ASCII letters, on both engines. It is several times as fast as a pattern.
+  // lower() only handles ASCII letters on both engines, but is several times as fast as a pattern.
   if (forms.every(([letter = '', ...others]) => letter < '\x80' || others.length === 0)) {
     const lower = wanted.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
     return sql<SqlBool>`${sql.raw(sqlite ? 'instr' : 'strpos')}(lower(${text}), ${lower}) > 0`
@@ -14,7 +14,7 @@ export function contains(db: Database, text: Expression<string>, wanted: string)
   return sql<SqlBool>`${text} ~ ${forms.map(regexOf).join('')}`
 }
 
-/** A letter in lower and upper case. A form with several letters (SS for ß) is ignored. */
+/** A letter in lower and upper case, ignoring forms with several letters (SS for ß). */
 function caseForms(letter: string): string[] {
   const [lower, upper] = [letter.toLowerCase(), letter.toUpperCase()]
   const forms = [letter, lower, upper, upper.toLowerCase(), lower.toUpperCase()]

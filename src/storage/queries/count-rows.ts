@@ -14,7 +14,7 @@ export async function countAll<TB extends keyof Tables, Row>(
   return total
 }
 
-/** How many invocations or log entries some agents have, from counts that are updated with every write. */
+/** How many invocations or log entries the agents have, from counts that every write updates. */
 export async function countOfAgents(
   db: Database,
   counted: 'invocations' | 'logs',

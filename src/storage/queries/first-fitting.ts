@@ -1,7 +1,10 @@
-/** A reply is written as a whole. A hundred of the largest log entries have fewer characters. */
+/**
+ * The most characters in a page, because a reply is written as a whole. A hundred of the largest log entries are
+ * smaller.
+ */
 const MOST_CHARACTERS = 4 * 1024 * 1024
 
-/** The first of the rows, as many as one page can contain without delaying other requests, and at least one. */
+/** The first of the rows: at least one, and as many as one page can contain without delaying other requests. */
 export function firstFitting<Row>(
   rows: readonly Row[],
   sizeOf: (row: Row) => number,

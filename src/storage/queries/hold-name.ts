@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 
 /**
- * Until the transaction ends, no other can give this name to a project or to an agent of the project. Then check who
- * has the name. Without this, the slower of two would fail at the unique index. SQLite has one writer at a time and
- * doesn't need this.
+ * Until the transaction ends, no other transaction can give this name to a project, or to an agent of the project.
+ * Check afterwards whether the name is taken. Without this, the slower of two requests would fail at the unique index.
+ * SQLite has one writer at a time and doesn't need this.
  */
 export async function holdName(
   db: Database,

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 
-/** Several numbers are one parameter, because both engines limit the number of parameters. */
+/** Passes several numbers as one parameter, because both engines limit the number of parameters. */
 export function isOneOf(db: Database, column: RawBuilder<unknown>, numbers: readonly number[]): RawBuilder<SqlBool> {
   if (numbers.length === 1) return sql`${column} = ${numbers[0]}`
   return engineOf(db) === 'postgres'

@@ -8,8 +8,8 @@ type OfAgents = { [Table in TableName]: Tables[Table] extends { agent_seq: numbe
 const AGENTS_PER_LOOK = 100
 
 /**
- * Some deleted agents that still have rows in a table. It jumps through the index from agent to agent, so its cost
- * depends on the number of agents, not of rows. The index must start with `agent_seq`.
+ * Some deleted agents that still have rows in a table. The query jumps through the index from agent to agent, so its
+ * cost depends on the number of agents and not of rows. The index must start with `agent_seq`.
  */
 export async function missingAgents(db: Database, table: OfAgents): Promise<number[]> {
   const rows = sql.table(table)
@@ -29,7 +29,7 @@ export async function missingAgents(db: Database, table: OfAgents): Promise<numb
   return missing.map(({ agent_seq }) => agent_seq)
 }
 
-/** Removes at most `limit` rows of deleted agents; returns how many. */
+/** Removes at most `limit` rows of deleted agents. Returns how many. */
 export async function removeRowsOfMissingAgents(db: Database, table: OfAgents, limit: number): Promise<number> {
   const agents = await missingAgents(db, table)
   if (agents.length === 0) return 0

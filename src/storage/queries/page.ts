@@ -10,28 +10,34 @@ export type PageQuery = { limit: number; offset: number; sort: string }
 export type Page<T> = {
   items: T[]
   total: number
-  /** Set if a search didn't read everything: rows before this time are left, or from it on if the oldest come first. */
+  /**
+   * Set if a search didn't read everything. Rows before this time weren't read, or rows from this time on if the oldest
+   * come first.
+   */
   searched_to?: number | undefined
-  /** A follower of the list next asks for what comes after this position. `more`: there already is something. */
+  /**
+   * The position after which a client that follows the list continues. `more` is true if there already is something.
+   */
   next?: { after: string; more: boolean }
 }
 
 type PageOptions = {
   /**
-   * Columns that decide between equal values, in the direction of the sort, so that pages neither repeat nor skip rows.
+   * Columns that order rows with equal values, in the direction of the sort, so that pages neither repeat nor skip
+   * rows.
    */
   tieBreakers?: readonly string[]
   /** How many rows match, if that is known without counting them. */
   total?: Promise<number> | undefined
 }
 
-/** If no index has the rows in order, at most this many rows are sorted for one page. */
+/** If no index has the rows in the requested order, a page is sorted only if there are at most this many rows. */
 export const MAX_SORTED = 10_000
 
 /** A list is too long to be sorted by a field without an index. */
 export class TooLongToSortError extends Error {
   readonly field: string
-  /** The field that the list is sorted by. */
+  /** The field by which the list should be sorted. */
   readonly order: string
 
   constructor(field: string, order: string) {
@@ -42,8 +48,8 @@ export class TooLongToSortError extends Error {
 }
 
 /**
- * One page of a select over `table`, and how many rows match in total. `sort` is a column, with `-` before it for
- * descending order. Nulls come last, as in PostgreSQL's indexes; SQLite must be told so.
+ * One page of a select from `table`, and how many rows match in total. `sort` is a column, with `-` before it for
+ * descending order. Nulls come last, as in PostgreSQL's indexes, and SQLite is told so.
  */
 export async function page<TB extends keyof Tables, Row>(
   db: Database,
@@ -61,14 +67,14 @@ export async function page<TB extends keyof Tables, Row>(
 }
 
 type LongList = {
-  /** The time column that the list is sorted by. */
+  /** The time column by which the list is sorted. */
   order: 'created_at' | 'timestamp'
-  /** The columns of an index with that order. IDs begin with the time, so for most lists it is only the ID. */
+  /** The columns of an index with that order. IDs begin with the time, so for most lists that is only the ID. */
   by?: readonly string[]
   total?: Promise<number>
 }
 
-/** The same rows in parts, each of which an index has in order, so that no other rows are read. */
+/** The same rows, split into parts that each have an index with this order, so that no other rows are read. */
 type Parts<TB extends keyof Tables, Row> = { parts?: readonly Select<TB, Row>[] | undefined }
 
 /**
@@ -89,7 +95,7 @@ export async function longPage<TB extends keyof Tables, Row>(
   const inOrder = <R>(rows: Select<TB, R>) =>
     by.reduce((ordered, name) => ordered.orderBy(sql.ref(name), direction), rows)
   const idsOf = (some: Select<TB, Row>) => inOrder(some.clearSelect().select(sql<string>`id`.as('id')))
-  // The first rows overall are among the first rows of each part.
+  // The first rows of the whole are among the first rows of each part.
   const firstOf = (part: Select<TB, Row>) => sql`select id from ${idsOf(part).limit(query.offset + query.limit)} part`
   const candidates = parts
     ? inOrder(

@@ -4,7 +4,7 @@ import { keyOf, type TableName, type Tables } from '../tables.ts'
 
 type Removal = { which: RawBuilder<SqlBool>; limit: number }
 
-/** Removes at most `limit` rows; returns how many. */
+/** Removes at most `limit` rows. Returns how many. */
 export async function removeRows(db: Database, table: TableName, { which, limit }: Removal): Promise<number> {
   const columns = sql.join(keyOf(table).map((column) => sql.ref(column)))
   const { numAffectedRows } = await sql`
@@ -16,7 +16,7 @@ export async function removeRows(db: Database, table: TableName, { which, limit 
 
 /**
  * Removes at most `limit` rows and returns them, inside the caller's transaction. Rows that another transaction has
- * locked stay, so the caller doesn't wait for the journal.
+ * locked are left, so the caller doesn't wait for the journal.
  */
 export async function takeRows<Table extends TableName>(
   db: Database,

@@ -1,7 +1,10 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 
-/** The agents whose data a list can show: of one project, only one or all, and none of `except`. */
+/**
+ * The agents whose data a list can show: those of one project, limited to `only` if it is set, without those in
+ * `except`.
+ */
 export type ShownAgents = { project_id: string; only: string | null; except: readonly string[] }
 
 /** Whether the agent of a row in that project is shown. A row without an agent belongs to the whole project. */
@@ -15,8 +18,8 @@ export function isShown(
 }
 
 /**
- * Whether a key belongs to the project. Keys with access to all projects have none, and only actors with the same
- * access see them.
+ * Whether a key belongs to the project. Keys with access to all projects belong to none, and are shown only to actors
+ * with the same access.
  */
 export function isKeyOf(
   project: Expression<unknown>,
@@ -28,7 +31,7 @@ export function isKeyOf(
 }
 
 function isNotIn(db: Database, agent: Expression<unknown>, ids: readonly string[]): Expression<SqlBool> {
-  // The ids are one parameter, because both engines limit the number of parameters.
+  // The IDs are passed as one parameter, because both engines limit the number of parameters.
   const list =
     engineOf(db) === 'postgres'
       ? sql`select unnest(${ids}::text[])`

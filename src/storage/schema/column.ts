@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 
-/** The engines' names for column types. PostgreSQL compares text by bytes, as SQLite does, so both sort alike. */
+/** The engines' names for the column types. PostgreSQL compares text by bytes as SQLite does, so both sort alike. */
 export const SQL_TYPES = {
   sqlite: {
     text: 'text',
@@ -32,11 +32,11 @@ type ColumnFacts = {
 }
 
 /**
- * A column as its table describes it. `Type` is what the code reads and writes there. Nulls are only allowed if it says
- * so.
+ * A column as its table describes it. `Type` is the type that the code reads and writes. Nulls are only allowed if the
+ * column is `nullable`.
  */
 export class TableColumn<Type> {
-  /** Only for the compiler. */
+  /** Exists only for the compiler. */
   declare readonly type: Type
   readonly facts: ColumnFacts
 
@@ -48,7 +48,7 @@ export class TableColumn<Type> {
     return new TableColumn({ ...this.facts, isNullable: true })
   }
 
-  /** The key of the table. */
+  /** Makes the column the table's key. */
   get primary(): TableColumn<Type> {
     return new TableColumn({ ...this.#with('primary key').facts, isKey: true })
   }
@@ -57,27 +57,27 @@ export class TableColumn<Type> {
     return this.#with('unique')
   }
 
-  /** Few values, which the type lists. */
+  /** For a column that has only a few different values, which the type lists. */
   of<Few extends Type>(): TableColumn<Few> {
     return new TableColumn(this.facts)
   }
 
-  /** Only one engine has the column. */
+  /** For a column that only one engine has. */
   only(engine: SqlEngine): TableColumn<Type> {
     return new TableColumn({ ...this.facts, only: engine })
   }
 
-  /** For rows without a value. It's SQL. */
+  /** The value, as SQL, for rows that don't set one. */
   default(value: string | number): TableColumn<Generated<Type>> {
     return new TableColumn(this.#with(`default ${value}`).facts)
   }
 
-  /** The row is deleted with the other table's row. */
+  /** Deletes the row together with the other table's row. */
   references(table: string, column = 'id'): TableColumn<Type> {
     return this.#with(`references ${table} (${column}) on delete cascade`)
   }
 
-  /** The other table's row can't be deleted before this one. */
+  /** Prevents the other table's row from being deleted before this one. */
   needs(table: string, column = 'id'): TableColumn<Type> {
     return this.#with(`references ${table} (${column})`)
   }

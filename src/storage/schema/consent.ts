@@ -3,10 +3,13 @@ import { type Database, engineOf } from '../database.ts'
 import { NODE_DEAD_AFTER_MS } from '../tables/service-tables.ts'
 import type { Migration } from './migration.ts'
 
-/** The setting with the names of migrations that the operator allows to break serving nodes, as a JSON list. */
+/**
+ * The setting that contains the names of migrations with which the operator allows breaking serving nodes, as a JSON
+ * list.
+ */
 export const CONSENT = 'upgrade_allowed'
 
-/** The nodes that serve a PostgreSQL database, as SQL. It uses the database's clock. */
+/** Selects the nodes that serve a PostgreSQL database. Uses the database's clock. */
 export const SERVING_NODES = `select node, version, "commit", seen_at from nodes
   where taken_over_at is null and seen_at > extract(epoch from clock_timestamp()) * 1000 - ${NODE_DEAD_AFTER_MS}
   order by started_at, node`
@@ -14,12 +17,12 @@ export const SERVING_NODES = `select node, version, "commit", seen_at from nodes
 /** The next migrations would break serving nodes, and the operator hasn't agreed. */
 export class ConsentNeededError extends Error {}
 
-/** The migrations among these that break nodes which don't know them. */
+/** Which of these migrations break nodes that don't know them. */
 export function breaking(migrations: readonly Migration[]): string[] {
   return migrations.filter(({ breaks }) => breaks).map(({ name }) => name)
 }
 
-/** Whether the operator has agreed to all of these migrations. `setting` is the stored value. */
+/** Whether the operator has allowed all of these migrations. `setting` is the stored value. */
 export function isAllowed(names: readonly string[], setting: string | undefined): boolean {
   const allowed: unknown = JSON.parse(setting ?? '[]')
   return Array.isArray(allowed) && names.every((name) => allowed.includes(name))
@@ -27,8 +30,8 @@ export function isAllowed(names: readonly string[], setting: string | undefined)
 
 /**
  * Throws if nodes that serve this database would have to stop. A node serves only with a complete schema, so if there
- * are migrations to run, all serving nodes are older. A SQLite store has one service at a time, which the command line
- * may meet.
+ * are migrations to run, all serving nodes are older. A SQLite store can have one service, which may be running when
+ * the command line migrates.
  */
 export async function requireConsent(db: Database, ahead: readonly Migration[], isServed = () => false): Promise<void> {
   const names = breaking(ahead)

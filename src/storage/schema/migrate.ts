@@ -9,8 +9,8 @@ import { firstRelease, isUnreleased, MIGRATIONS, UNRELEASED } from './released-m
 
 const LOCK = 7_766_837
 /**
- * How long a migration waits for a table in use, and how long until it tries again. It doesn't wait long, because
- * everything else that needs the table waits behind it.
+ * How long a migration waits for a table in use, and how long until it tries again. The wait is short because
+ * everything else that needs the table waits behind the migration.
  */
 const PATIENCE = { lock_ms: 2_000, again_ms: 1_000 }
 const TRIES = 30
@@ -19,17 +19,17 @@ type MigrateOptions = {
   lock_ms?: number
   again_ms?: number
   watch?: MigrationWatch | undefined
-  /** Waits until older nodes can be broken. Without it, that is an error. */
+  /** Whether to wait until older nodes may be broken. If not set, the migration fails instead. */
   waitsForConsent?: boolean
-  /** Whether a service uses the SQLite store, which this process doesn't lock. */
+  /** Whether a service uses the SQLite store. Only set if this process hasn't locked the store itself. */
   isServed?: (() => boolean) | undefined
 }
 
 /**
  * Brings the schema up to date in one transaction. Nodes that start together wait for each other, and the second one
- * finds nothing to do. Serving nodes continue meanwhile. A migration that breaks them waits until they have stopped or
- * the operator has agreed, and ends them when it is committed. A newer schema is used as it is, unless a migration that
- * this version doesn't know breaks it.
+ * finds nothing to do. Serving nodes keep working. A migration that breaks them waits until they have stopped or the
+ * operator has agreed, and ends them when it commits. A newer schema is used as it is, unless it contains an unknown
+ * migration that breaks this version.
  */
 export async function migrate(
   database: Database,
@@ -103,7 +103,7 @@ export async function readSchemaVersions(db: Database): Promise<{ current: strin
   return { current: name, supported_from: firstRelease.name }
 }
 
-/** The error that names the unknown migration that made the schema unusable for this version. */
+/** The error that names the unknown migration because of which this version can't use the schema. */
 export async function findStranger(
   db: Database,
   migrations: readonly Migration[] = MIGRATIONS,
@@ -113,12 +113,12 @@ export async function findStranger(
   return stranger && new Error(newerText(stranger.name))
 }
 
-/** Why a store that a newer version has changed can't be used. */
+/** Says why a store that a newer version has changed can't be used. */
 export function newerText(migration: string): string {
   return `the database was changed by a newer version of Moorage ("${migration}"). Start that version, or restore a backup`
 }
 
-/** The oldest stores have a table `schema_version` and no table `migrations`. */
+/** Refuses stores from before the first release, which have a table `schema_version` and no table `migrations`. */
 async function refuseUnreleased(db: Database, engine: Engine): Promise<void> {
   const found =
     engine === 'postgres'

@@ -5,7 +5,7 @@ const TELL_EVERY_MS = 5_000
 /** The current migration and its progress. Only migrations that this start has to run are counted. */
 export type MigrationProgress = { name: string; step: number; steps: number; rows_done?: number; rows?: number }
 
-/** Knows what this start's migrations are doing, for probes, and logs it. */
+/** Tracks and logs what this start's migrations are doing. Probes read it. */
 export class MigrationWatch {
   readonly #log: Pick<Logger, 'info'>
   readonly #tellEveryMs: number
@@ -33,20 +33,20 @@ export class MigrationWatch {
     return `the database is being migrated: ${name}, step ${step} of ${steps}${far}`
   }
 
-  /** Another node migrates the same database. */
+  /** Reports that another node is migrating the same database. */
   waitForMigration(): void {
     this.#waitsFor = 'another node is changing the database; this node waits'
     this.#tell('another node is migrating the database; this node waits')
   }
 
-  /** Older nodes would have to stop. `reason` names them, and what the operator can do. */
+  /** Reports that older nodes would have to stop. `reason` names them and says what the operator can do. */
   waitForConsent(reason: string): void {
     const isNew = this.#waitsFor !== reason
     this.#waitsFor = reason
     if (isNew) this.#tell(reason)
   }
 
-  /** A migration starts. After a failed try, the first one starts again. */
+  /** Reports that a migration starts. After a failed try, the first one starts again. */
   begin(running: MigrationProgress): void {
     this.#waitsFor = undefined
     this.#running = running
@@ -57,13 +57,13 @@ export class MigrationWatch {
     if (this.#running) this.#running = { ...this.#running, rows_done, rows }
   }
 
-  /** All migrations are committed, or there was none to run. */
+  /** Reports that all migrations are committed, or that there were none to run. */
   finish(): void {
     if (this.#running) this.#log.info({ ...this.#fields() }, 'the database migration is complete')
     this.end()
   }
 
-  /** Nothing more is reported. */
+  /** Ends the reports. */
   end(): void {
     clearInterval(this.#timer)
     this.#timer = undefined

@@ -1,7 +1,10 @@
 import type { Kysely } from 'kysely'
 import type { Engine } from '../database.ts'
 
-/** `read`: for a new index, or to check stored data. `write`: each row is changed, or stored again. */
+/**
+ * How a migration touches rows. `read`: it reads each row for a new index or a check. `write`: it changes or rewrites
+ * each row.
+ */
 export type TouchedRows = 'read' | 'write'
 
 /**
@@ -11,14 +14,15 @@ export type TouchedRows = 'read' | 'write'
  * A migration that removes or renames something, or that every writer must know about, `breaks` older versions.
  */
 export type Migration = {
-  /** Names it in the table `migrations`. It never changes. */
+  /** The migration's name in the table `migrations`. It never changes. */
   name: string
   breaks?: true
   /**
-   * The tables of which it reads or writes every row. The more rows there are, the longer it takes, and the more disk
-   * space it needs. Anything else has no cost: new tables, and columns that get their default without changing a row.
+   * The tables of which the migration reads or writes every row. The more rows there are, the longer it takes and the
+   * more disk space it needs. Anything else is free: new tables, and columns that get their default without changing a
+   * row.
    */
   touches?: Readonly<Record<string, TouchedRows>>
-  /** If it changes many rows, it reports from time to time how many are done, and of how many. */
+  /** A migration that changes many rows reports from time to time how many it has changed, and of how many. */
   run(db: Kysely<unknown>, engine: Engine, tellRows: (rows_done: number, rows: number) => void): Promise<void>
 }

@@ -1,22 +1,22 @@
 import type { Migration } from './migration.ts'
 import { frozenMigration } from './migrations/frozen-migration.ts'
 
-/** The schema of Moorage 0.1.0, with which every released store starts. */
+/** The schema of Moorage 0.1.0, with which every released store begins. */
 export const firstRelease: Migration = frozenMigration('0001-first-release')
 
 /** Runs of a session take turns, and background runs have priorities. */
 const sessionTurns = frozenMigration('0002-session-turns', { touches: { runs: 'read' } })
 
-/** What people say of answers. */
+/** Feedback on answers. */
 const feedback = frozenMigration('0003-feedback')
 
-/** Metrics by the version that answered. */
+/** Metrics by version. */
 const versionMetrics = frozenMigration('0004-version-metrics')
 
-/** Memories know the deployment whose run wrote them, so that a rollback can remove them. */
+/** Memories record the deployment whose run wrote them, so a rollback can remove them. */
 const forgottenMemories = frozenMigration('0005-forgotten-memories', { touches: { memories: 'read' } })
 
-/** In order of their numbers. A released migration is never edited: see docs/internals/storage.md. */
+/** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
   firstRelease,
   sessionTurns,

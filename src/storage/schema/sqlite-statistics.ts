@@ -9,8 +9,8 @@ type Statistics = {
 }
 
 /**
- * How many rows the values of each index share, as SQLite's `analyze` would find in a store of a million invocations.
- * SQLite chooses indexes by these numbers. PostgreSQL collects its own.
+ * How many rows share a value of each index, as SQLite's `analyze` would find in a store with a million invocations.
+ * SQLite uses these numbers to choose indexes. PostgreSQL collects its own.
  */
 const STATISTICS: Statistics = {
   invocations: {
@@ -64,7 +64,7 @@ const STATISTICS: Statistics = {
   },
 }
 
-/** `analyze` creates the table of statistics, which is empty in an empty store. */
+/** `analyze` creates the statistics table, which is empty in an empty store. */
 export function sqliteStatistics(): string[] {
   const rows = Object.entries(STATISTICS).flatMap(([table, indexes]) =>
     Object.entries(indexes).map(([index, stat]) => `('${table}', '${index}', '${stat}')`),

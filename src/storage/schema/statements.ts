@@ -2,7 +2,7 @@ import type { Engine } from '../database.ts'
 import { SQL_TYPES, type TableColumn } from './column.ts'
 import type { Table } from './described-table.ts'
 
-/** Creates the described tables, with everything that belongs to them, in an empty database. */
+/** The statements that create the described tables, with everything that belongs to them, in an empty database. */
 export function schemaStatements(engine: Engine, tables: Readonly<Record<string, Table>>): string[] {
   const described = Object.entries(tables).filter(([, { facts }]) => (facts.only ?? engine) === engine)
   return [

@@ -3,7 +3,7 @@ import { type Comparison, VectorComparison } from '../comparison.ts'
 import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
 
 const STATEMENTS_KEPT = 500
-/** Opens a transaction. No other process can write meanwhile. */
+/** Opens a transaction. No other process can write until it ends. */
 export const BEGIN = 'begin immediate'
 const SAVEPOINT: SqliteStatement = { sql: 'savepoint member', values: [] }
 const ROLLBACK_TO: SqliteStatement = { sql: 'rollback to member', values: [] }
@@ -11,10 +11,10 @@ const RELEASE: SqliteStatement = { sql: 'release member', values: [] }
 const NO_ROWS = { columns: [], rows: [] }
 const NOTHING: SqliteResult = { ...NO_ROWS, changes: 0 }
 
-/** Thrown when a statement should have changed its owner's row, and another owner has the row. */
+/** Thrown when a statement should have changed its owner's row, but another owner has the row. */
 export class LostLease extends Error {}
 
-/** `columns` are the names of those that it returns. */
+/** A prepared statement, and the names of the columns that it returns. */
 type PreparedStatement = { statement: StatementSync; columns: string[] }
 
 /** Executes statements on one connection. Each text is prepared once. */
@@ -52,8 +52,8 @@ export class Executor {
   }
 
   /**
-   * SQLite may refuse to begin, or roll back by itself, for example when the disk is full. Every further statement of
-   * that transaction then gets the same error: if it ran, it would be committed alone.
+   * SQLite may refuse to begin, or roll back by itself, for example if the disk is full. Every further statement of
+   * that transaction then fails with the same error, because it would otherwise be committed by itself.
    */
   #executeNext(statement: SqliteStatement): SqliteResult {
     if (statement.sql === BEGIN) this.#endedBy = undefined
@@ -69,8 +69,8 @@ export class Executor {
   }
 
   /**
-   * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
-   * that undid it.
+   * Executes whole transactions that share one commit. Returns the result of each one's last statement, or the error
+   * that undid the transaction.
    */
   transact(transactions: SqliteStatement[][]): (SqliteResult | Error)[] {
     this.#connection.exec(BEGIN)
@@ -110,7 +110,7 @@ export class Executor {
     if (known) return known
     const statement = this.#connection.prepare(sql)
     const columns = statement.columns().map(({ name }) => name)
-    // Arrays cost half as much as objects, here and on their way to the other thread.
+    // Arrays cost half as much as objects, both here and on their way to the other thread.
     if (columns.length > 0) statement.setReturnArrays(true)
     // A run also reports the last rowid, and rowids of full-text indexes can be too large for a number.
     else statement.setReadBigInts(true)
@@ -123,7 +123,7 @@ export class Executor {
   }
 }
 
-/** Compares row by row: the vectors of a large scope would fill the thread's memory. */
+/** Compares row by row, because the vectors of a large scope would fill the thread's memory. */
 function compareRows(statement: StatementSync, values: SQLInputValue[], comparison: Comparison): SqliteResult {
   const compared = new VectorComparison(comparison)
   for (const row of statement.iterate(...values)) {

@@ -6,11 +6,11 @@ import type { SqliteStatement } from './sqlite-messages.ts'
 import { LostLeaseError, type SqliteThread } from './sqlite-thread.ts'
 import { entryStatements } from './sqlite-write-batch.ts'
 
-/** How many transactions one commit can include. More wait for the next commit. */
+/** How many transactions one commit can include. Further ones wait for the next commit. */
 const GROUP_SIZE = 512
 /**
- * How long the open transactions of one commit can take while others wait. After that, more of them wait for the next
- * commit.
+ * How long the open transactions of one commit can take while others wait. After that, the remaining ones wait for the
+ * next commit.
  */
 const OPEN_MS = 5
 
@@ -29,11 +29,11 @@ type OpenMember = { start: (transaction: SqliteTransaction) => void; refuse: (er
 
 /**
  * Transactions that wait while the writer is busy share its next commit, so one fsync serves them all. Within the group
- * they run one after the other, each in a savepoint, so one that fails doesn't undo the others. The journal's entries
- * are one of these transactions, so rows that several of them add to are written once. There is no timer: an idle
- * service commits immediately, and a slow disk makes larger groups.
+ * they run one after the other, each in a savepoint, so a failing one doesn't undo the others. The journal's entries
+ * are one of these transactions, so a row that several entries add to is written once. There is no timer: an idle
+ * service commits immediately, and a slow disk results in larger groups.
  *
- * Transactions whose statements arrive one by one have their own commits, which alternate with the others: a run's
+ * Transactions whose statements arrive one by one have separate commits, which alternate with the others. So a run's
  * writes never wait for all open transactions of another project.
  */
 export class GroupCommit {
@@ -45,7 +45,7 @@ export class GroupCommit {
   readonly #betweenGroups: (() => Promise<void>)[] = []
   #isPumping = false
 
-  /** `silentMs`: how long a transaction can be open without a statement while others wait. */
+  /** `silentMs` is how long a transaction can be open without a statement while others wait. */
   constructor(writer: SqliteThread, silentMs: number, onCommit: OnCommit) {
     this.#writer = writer
     this.#silentMs = silentMs
@@ -59,7 +59,7 @@ export class GroupCommit {
     })
   }
 
-  /** A transaction whose statements are all known. The result is that of the last statement. */
+  /** Runs a transaction whose statements are all known. Returns the result of the last statement. */
   transact<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
     return new Promise((resolve, reject) => {
       const done = (outcome: Outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome))
@@ -67,7 +67,7 @@ export class GroupCommit {
     })
   }
 
-  /** Returns false if a lease of the entry was lost; then nothing of it is written. */
+  /** Writes an entry. Returns false if one of its leases was lost. Then nothing of it is written. */
   write(entry: JournalEntry): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const done = (outcome: Outcome) => {
@@ -79,7 +79,7 @@ export class GroupCommit {
     })
   }
 
-  /** Returns false if a read that is in progress still needs the log. */
+  /** Empties the write-ahead log. Returns false if a read in progress still needs it. */
   emptyLog(): Promise<boolean> {
     return new Promise((resolve, reject) => {
       // SQLite only does this outside of transactions.
@@ -96,7 +96,7 @@ export class GroupCommit {
   #start(): void {
     if (this.#isPumping) return
     this.#isPumping = true
-    // Transactions that begin in the rest of this pass of the event loop join the same group.
+    // Transactions that begin during the rest of this pass of the event loop join the same group.
     setImmediate(() => this.#pump())
   }
 
@@ -109,7 +109,7 @@ export class GroupCommit {
     this.#isPumping = false
   }
 
-  /** One message to the writer is the whole commit. */
+  /** Sends the whole commit to the writer in one message. */
   async #commitKnown(group: (KnownMember | EntryMember)[]): Promise<void> {
     const started = performance.now()
     const known: KnownMember[] = []
@@ -128,10 +128,10 @@ export class GroupCommit {
     this.#onCommit(group.length, performance.now() - started)
   }
 
-  /** The entries of a group are one transaction. */
+  /** Makes one transaction of a group's entries. */
   #together(entries: readonly EntryMember[]): KnownMember {
     const done = (outcome: Outcome) => {
-      // One of them lost its lease or can't be written, and that undid them all. Each is now written by itself.
+      // One entry lost its lease or can't be written, which undid them all. Each is now written by itself.
       if (outcome instanceof Error && entries.length > 1) this.#enter(...entries.map(alone))
       else for (const entry of entries) entry.done(outcome)
     }
@@ -150,7 +150,7 @@ export class GroupCommit {
       await writer.run([plain(end)])
       committed.resolve()
     } catch (error) {
-      // This fails if SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
+      // This fails if SQLite has rolled back by itself (disk full). Then there is nothing to undo.
       await this.#writer.run([plain('rollback')]).catch(() => {})
       committed.reject(error)
       // The members that haven't run yet won't run any more.
@@ -160,8 +160,8 @@ export class GroupCommit {
   }
 
   /**
-   * Returns how the writer's transaction ends. A single member decides that; several have savepoints. If others wait,
-   * members that haven't begun after some time wait for the next commit.
+   * Runs the open transactions, and returns how the writer's transaction ends. A single member decides that itself;
+   * several have savepoints. If others wait, members that haven't begun within some time wait for the next commit.
    */
   async #runOpen(open: OpenMember[], writer: GroupWriter, committed: Promise<void>): Promise<TransactionEnd> {
     const run = (member: OpenMember) => {
@@ -185,8 +185,8 @@ export class GroupCommit {
 }
 
 /**
- * The writer, as the members of one group use it. Opening and closing are sent with the next statement: a separate
- * message costs as much as a small statement.
+ * The writer as the members of one group use it. Opening and closing are sent with the next statement, because a
+ * separate message costs as much as a small statement.
  */
 class GroupWriter {
   readonly #writer: SqliteThread
@@ -207,7 +207,7 @@ class GroupWriter {
   }
 }
 
-/** A running transaction. Until it ends, the writer serves no other. */
+/** A running transaction. Until it ends, the writer serves no other transaction. */
 export class SqliteTransaction {
   readonly #writer: GroupWriter
   readonly #committed: Promise<void>
@@ -225,14 +225,14 @@ export class SqliteTransaction {
     this.#watch = setTimeout(() => this.#check(), silentMs).unref()
   }
 
-  /** Resolves when the transaction has ended, or has been silent for too long. */
+  /** Resolves when the transaction has ended, or has been idle for too long. */
   get ended(): Promise<TransactionEnd> {
     return this.#ending.promise
   }
 
-  /** Returns the result of the last statement. */
+  /** Runs statements and returns the result of the last one. */
   async run<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
-    // By now the writer serves another transaction, and this statement would become part of that one.
+    // The writer already serves another transaction, and this statement would become part of it.
     if (this.#stalled) throw this.#stalled
     this.#underWay++
     try {
@@ -252,7 +252,7 @@ export class SqliteTransaction {
     return outcome === 'commit' ? this.#committed : this.#committed.catch(() => {})
   }
 
-  /** All others wait while this transaction does nothing, so it is rolled back. */
+  /** Rolls the transaction back if it has been idle for too long, because all others wait for it. */
   #check(): void {
     const silent = this.#underWay > 0 ? 0 : performance.now() - this.#lastStatement
     if (silent < this.#silentMs) {

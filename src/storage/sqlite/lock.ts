@@ -7,8 +7,8 @@ const SQLITE_BUSY = 5
 const LOCK_FILE = 'service.lock'
 
 /**
- * Makes this process the only service on a folder's SQLite store. Returns a function that releases the lock. The
- * operating system releases it when the process ends in any way. The command line doesn't use it.
+ * Makes this process the only service that uses a folder's SQLite store. Returns a function that releases the lock. The
+ * operating system releases the lock too when the process ends for any reason. The command line doesn't use it.
  */
 export function lockFolder(data: string): () => void {
   privateFolder(data)
@@ -30,7 +30,7 @@ export function lockFolder(data: string): () => void {
   }
 }
 
-/** Whether a service uses the folder's SQLite store. Changes nothing. */
+/** Whether a service uses the folder's SQLite store. This check changes nothing. */
 export function isServed(data: string): boolean {
   const path = join(data, LOCK_FILE)
   if (!existsSync(path)) return false

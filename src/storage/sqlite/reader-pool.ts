@@ -5,7 +5,7 @@ import { type PendingRead, Reader } from './reader.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import type { SqliteWatcher } from './sqlite-thread.ts'
 
-/** A read that runs for SLOW_MS is slow. Reads that wait behind it move to another thread. */
+/** A read that runs this long is slow. Reads that wait behind it move to another thread. */
 const SLOW_MS = 25
 const MOST_READERS = 4
 /** How many slow statements are remembered. The oldest are forgotten first. */
@@ -18,9 +18,10 @@ type PoolOptions = SqliteWatcher & {
 }
 
 /**
- * The threads that read. The first one serves all reads until a slow one blocks it; others start when needed. A read
- * goes to the thread with the least work, and never has to wait for a slow one. Statements that were slow the last time
- * leave one thread to the others. Reads behind one that turns out to be slow move to another thread.
+ * The threads that read. The first thread serves all reads until a slow one blocks it. Other threads start when they
+ * are needed. A read goes to the thread with the least work, and never has to wait for a slow one. Statements that were
+ * slow the last time leave one thread to the others. If a read turns out to be slow, the reads behind it move to
+ * another thread.
  */
 export class ReaderPool {
   readonly #options: PoolOptions
@@ -42,12 +43,12 @@ export class ReaderPool {
   run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
     return new Promise((resolve, reject) => {
       this.#enter({ statement, asked_at: performance.now(), slow: false, resolve, reject })
-      // One timer for all reads in progress.
+      // One timer serves all reads in progress.
       this.#watch ??= setTimeout(() => this.#afterMessages(), SLOW_MS).unref()
     })
   }
 
-  /** What waits is behind another read, or in the lane of slow ones. */
+  /** The waiting reads are those behind another read and those in the lane of slow reads. */
   state(): { busy: number; idle: number; waiting: number } {
     const busy = this.#readers.filter(({ load }) => load > 0).length
     const reads = this.#readers.reduce((sum, { load }) => sum + load, this.#lane.length)
@@ -64,7 +65,7 @@ export class ReaderPool {
     else this.#lane.push(read)
   }
 
-  /** One thread is always reserved for reads that aren't slow. */
+  /** Whether a read may begin. One thread is always reserved for reads that aren't slow. */
   #mayBegin({ statement }: PendingRead): boolean {
     return this.#slowUnderWay < this.#most - 1 || !this.#slowStatements.has(statement.sql)
   }
@@ -110,7 +111,7 @@ export class ReaderPool {
     }
   }
 
-  /** Replies that have already arrived are handled first, before a read is considered slow. */
+  /** Handles replies that have already arrived before it treats a read as slow. */
   #afterMessages(): void {
     setImmediate(() => this.#look())
   }
@@ -140,8 +141,8 @@ export class ReaderPool {
   }
 
   /**
-   * Nothing can interrupt a SQLite statement. The caller is told that it took too long, and a new thread replaces this
-   * one. While too many such threads haven't ended, this one stays instead.
+   * Gives up a read. Nothing can interrupt a SQLite statement, so the caller is told that it took too long, and a new
+   * thread replaces this one. If too many such threads haven't ended yet, this thread stays instead.
    */
   #giveUp(reader: Reader, read: PendingRead): void {
     read.reject(new ReadTimeoutError(this.#options.readTimeout))

@@ -7,7 +7,7 @@ export type PendingRead = {
   statement: SqliteStatement
   /** When it was requested. */
   asked_at: number
-  /** Whether it is one of the slow reads in progress. */
+  /** Whether it counts as one of the slow reads in progress. */
   slow: boolean
   resolve(result: QueryResult<never>): void
   reject(error: Error): void
@@ -15,7 +15,7 @@ export type PendingRead = {
 
 type ReaderOptions = SqliteWatcher & { path: string; onEnded: (read: PendingRead, ranMs: number) => void }
 
-/** A thread that reads, and its reads: the first one runs, the others wait behind it. */
+/** A reading thread and its reads. The first read is running, and the others wait behind it. */
 export class Reader {
   readonly thread: SqliteThread
   readonly #onEnded: ReaderOptions['onEnded']
@@ -23,7 +23,7 @@ export class Reader {
   /** When the first read began. Infinity while the thread is starting. */
   #since = Number.POSITIVE_INFINITY
   #isOpen = false
-  /** Its first read takes long, so others should use another thread. */
+  /** Whether its first read takes long, so others should use another thread. */
   isHeldUp = false
 
   constructor({ onEnded, ...options }: ReaderOptions) {
@@ -65,7 +65,7 @@ export class Reader {
     this.thread.ask(read.statement, caller)
   }
 
-  /** Returns all reads but the first: they haven't begun. */
+  /** Removes and returns all reads that haven't begun, which are all but the first. */
   takeBack(): PendingRead[] {
     this.thread.takeBack()
     return this.#reads.splice(1)

@@ -5,7 +5,7 @@ import type { Comparison } from '../comparison.ts'
 export type SqliteWorkerData = {
   path: string
   role: 'writer' | 'reader'
-  /** Two IDs, shared between the threads. Requests after the first ID and up to the second were cancelled. */
+  /** Two IDs that the threads share. Requests after the first ID and up to the second were cancelled. */
   takenBack: Float64Array
 }
 
@@ -14,18 +14,18 @@ export type SqliteStatement = {
   /** One set of values; with `many`, one set for each run of the statement. */
   values: SQLInputValue[] | SQLInputValue[][]
   many?: boolean
-  /** Each run must change a row. Otherwise the statement fails, because another owner has the row. */
+  /** Whether each run must change a row. If it doesn't, the statement fails, because another owner has the row. */
   mustChange?: boolean
   /**
-   * The rows are memories and their vectors. They are compared in the thread, and the only row has the result in
-   * `compared`.
+   * Set if the rows are memories with their vectors. The thread compares them and returns a single row with the result
+   * in `compared`.
    */
   compare?: Comparison
 }
 
 /**
- * A read; the next statements of an open transaction; whole transactions that share one commit; or a request to empty
- * the log into the file.
+ * What a thread is asked to do: a read, the next statements of an open transaction, whole transactions that share one
+ * commit, or emptying the log into the file.
  */
 export type SqliteWork =
   | SqliteStatement
@@ -34,7 +34,7 @@ export type SqliteWork =
   | { emptyLog: true }
 export type SqliteRequest = { id: number } & SqliteWork
 
-/** Each row has one value for each column. */
+/** Each row contains one value per column. */
 export type SqliteResult = { columns: string[]; rows: unknown[][]; changes: number }
 export type SqliteFailure = { error: { message: string; errcode: number | undefined; lostLease: boolean } }
 
@@ -42,5 +42,5 @@ export type SqliteReply =
   | { id: number; outcome: SqliteResult | SqliteFailure }
   | { id: number; outcomes: (SqliteResult | SqliteFailure)[] }
   | { changedElsewhere: true }
-  /** The first message: from now on requests are answered. */
+  /** The first message. From now on, requests are answered. */
   | { opened: true }

@@ -20,26 +20,26 @@ export class SqliteError extends Error {
   }
 }
 
-/** Thrown when a statement should have changed its owner's row, and another owner has the row. */
+/** Thrown when a statement should have changed its owner's row, but another owner has the row. */
 export class LostLeaseError extends Error {}
 
 export type SqliteWatcher = {
-  /** Another process has committed something. */
+  /** Called when another process has committed something. */
   onForeignChange: () => void
-  /** A statement found content in the file that SQLite doesn't understand. */
+  /** Called when a statement found content in the file that SQLite doesn't understand. */
   onDamage: (error: Error) => void
-  /** A thread has died. Nothing works until the process is restarted. */
+  /** Called when a thread has died. Nothing works until the process is restarted. */
   onLost: (error: Error) => void
 }
 
 type Outcomes = (QueryResult<never> | Error)[]
 
-/** The caller of a request, who gets one answer. */
+/** The caller of a request. It gets one answer. */
 export type Caller = { resolve(outcomes: Outcomes): void; reject(error: Error): void }
 
 type ThreadOptions = SqliteWatcher & Pick<SqliteWorkerData, 'path' | 'role'> & { onOpened?: () => void }
 
-/** One connection to the database, as used by the thread that answers HTTP. It answers in the order of the requests. */
+/** One connection to the database, as used by the thread that answers HTTP. Requests are answered in their order. */
 export class SqliteThread {
   readonly #worker: Worker
   readonly #takenBack = new Float64Array(new SharedArrayBuffer(16))
@@ -75,14 +75,14 @@ export class SqliteThread {
   }
 
   /**
-   * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
-   * that undid it.
+   * Executes whole transactions that share one commit. Returns the result of each one's last statement, or the error
+   * that undid the transaction.
    */
   transact(transactions: SqliteStatement[][]): Promise<Outcomes> {
     return new Promise((resolve, reject) => this.ask({ transactions }, { resolve, reject }))
   }
 
-  /** Returns false if a read that is in progress still needs the log. */
+  /** Empties the write-ahead log. Returns false if a read in progress still needs it. */
   async emptyLog(): Promise<boolean> {
     const [result] = await new Promise<Outcomes>((resolve, reject) => this.ask({ emptyLog: true }, { resolve, reject }))
     return (result as QueryResult<{ busy: number }>).rows[0]?.busy === 0
@@ -112,7 +112,7 @@ export class SqliteThread {
     await this.#exited
   }
 
-  /** Ends the thread, whatever it is doing. A running statement ends only when SQLite returns. */
+  /** Ends the thread, no matter what it is doing. A running statement ends only when SQLite returns. */
   async terminate(): Promise<void> {
     this.#closing = true
     await this.#worker.terminate()
@@ -155,7 +155,7 @@ function namedRows({ columns, rows }: SqliteResult): Record<string, unknown>[] {
 const SQLITE_CORRUPT = 11
 const SQLITE_NOT_A_DATABASE = 26
 
-/** Whether the file of a store has content that SQLite does not understand. */
+/** Whether a store's file has content that SQLite doesn't understand. */
 export function isDamaged(error: unknown): error is Error {
   const { errcode = 0 } = Object(error) as { errcode?: number }
   return error instanceof Error && [SQLITE_CORRUPT, SQLITE_NOT_A_DATABASE].includes(errcode & 0xff)

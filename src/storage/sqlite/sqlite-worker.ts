@@ -47,8 +47,8 @@ function serve(port: NonNullable<typeof parentPort>, { path, role, takenBack }: 
 }
 
 /**
- * Copies the write-ahead log into the file and empties it, because it may contain texts that are overwritten in the
- * file. It doesn't wait for reads that need the log, because every other writer would wait with it.
+ * Copies the write-ahead log into the file and empties it, because the log may still contain texts that are overwritten
+ * in the file. It doesn't wait for reads that need the log, because every other writer would have to wait too.
  */
 function emptyLog(connection: DatabaseSync, executor: Executor): SqliteResult {
   connection.exec('pragma busy_timeout = 0')
@@ -65,8 +65,8 @@ function failureOf(error: unknown): SqliteFailure {
 }
 
 /**
- * data_version changes when another process, such as the command line on this host, commits. Commits of this connection
- * don't change it.
+ * Watches data_version, which changes when another process, such as the command line on this host, commits. Commits of
+ * this connection don't change it.
  */
 function watchForeignChanges(connection: DatabaseSync, port: NonNullable<typeof parentPort>): () => void {
   const dataVersion = connection.prepare('pragma data_version')
@@ -77,7 +77,7 @@ function watchForeignChanges(connection: DatabaseSync, port: NonNullable<typeof 
       if (current !== version) port.postMessage({ changedElsewhere: true } satisfies SqliteReply)
       version = current
     } catch {
-      // The disk can't be read now, but perhaps at the next check. Requests get the same error and report it.
+      // The disk can't be read now, but perhaps it can at the next check. Requests get the same error and report it.
     }
   }
   const timer = setInterval(look, FOREIGN_CHANGE_CHECK_MS)
@@ -89,15 +89,15 @@ function open(path: string, role: SqliteWorkerData['role']): DatabaseSync {
   useWal(connection)
   connection.exec('pragma synchronous = full')
   connection.exec('pragma temp_store = memory')
-  // Erased or deleted data is overwritten in the file.
+  // Overwrites erased and deleted data in the file.
   connection.exec('pragma secure_delete = on')
   if (role === 'reader') connection.exec('pragma query_only = on')
   return connection
 }
 
 /**
- * SQLite doesn't wait for a lock when it changes this mode. A process that opens the new file at the same time has that
- * lock.
+ * Switches to write-ahead logging. SQLite doesn't wait for a lock when it changes this mode, and a process that opens
+ * the new file at the same time has that lock.
  */
 function useWal(connection: DatabaseSync): void {
   const deadline = performance.now() + BUSY_MS

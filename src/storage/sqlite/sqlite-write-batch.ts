@@ -3,7 +3,7 @@ import type { JournalEntry } from '../journal/entry.ts'
 import { type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 
-/** The statements that write these entries in one transaction. They fail if one of the entries lost a lease. */
+/** The statements that write these entries in one transaction. They fail if one of the entries has lost a lease. */
 export function entryStatements(entries: readonly JournalEntry[]): SqliteStatement[] {
   const { endings, inserts } = batchOf(entries)
   const statements: SqliteStatement[] = []
@@ -12,12 +12,12 @@ export function entryStatements(entries: readonly JournalEntry[]): SqliteStateme
   return statements
 }
 
-/** One prepared insert that runs for every row. */
+/** One prepared insert that runs once for every row. */
 export function insertStatement(into: BulkTable, rows: Value[][]): SqliteStatement {
   return { sql: textOf(into, insertText), values: rows, many: true }
 }
 
-/** Every entry needs the same few texts. */
+/** Cached, because every entry needs the same few texts. */
 const texts = new WeakMap<BulkTable | EndedTable, string>()
 
 function textOf<T extends BulkTable | EndedTable>(table: T, write: (table: T) => string): string {
@@ -28,8 +28,8 @@ function textOf<T extends BulkTable | EndedTable>(table: T, write: (table: T) =>
 
 function insertText(into: BulkTable): string {
   const marks = into.columns.map(() => '?').join(', ')
-  // Any failure undoes its whole transaction. `or fail` tells SQLite so; otherwise it would keep a journal for each
-  // statement with triggers, which costs 8 µs a row.
+  // Any failure undoes the whole transaction. `or fail` tells SQLite that it needn't keep a journal for each statement
+  // with triggers, which would cost 8 µs per row.
   return `insert or fail into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`
 }
 

@@ -17,7 +17,7 @@ import { ReaderPool } from './reader-pool.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import { SqliteThread, type SqliteWatcher } from './sqlite-thread.ts'
 
-/** All other writers wait for an open transaction. */
+/** The limit for idle open transactions, because all other writers wait for them. */
 const SILENT_MS = 10_000
 const EMPTY_AGAIN_MS = 50
 
@@ -35,11 +35,11 @@ export type Sqlite = {
   dialect: Dialect
   /** Writes an entry of the journal. Returns false if one of its leases was lost; then none of it is written. */
   write(db: unknown, entry: JournalEntry): Promise<boolean>
-  /** Afterwards no file contains what was erased before. Returns false if reads in progress prevented it. */
+  /** Removes everything from the files that was erased before. Returns false if reads in progress prevented it. */
   emptyLog(): Promise<boolean>
-  /** Compares the vectors that a select finds, in a thread that reads. */
+  /** Compares the vectors that a select finds, in a reading thread. */
   compare: Compare
-  /** The threads that read. */
+  /** The state of the reading threads. */
   readers(): { busy: number; idle: number; waiting: number }
 }
 
@@ -68,7 +68,7 @@ export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, onCommit, 
     readers: () => readers.state(),
     write: (_db, entry) => group.write(entry),
     async emptyLog() {
-      // A read that takes longer is ended.
+      // A read that takes longer than this is ended.
       const deadline = performance.now() + readTimeout + EMPTY_AGAIN_MS
       while (performance.now() < deadline) {
         if (await group.emptyLog()) return true
@@ -88,7 +88,7 @@ function own(connection: DatabaseConnection): SqliteConnection {
   return connection as SqliteConnection
 }
 
-/** Kysely would run one query at a time for SQLite. Here the threads handle that. */
+/** For SQLite, Kysely would run only one query at a time. Here the threads take care of that. */
 class ThreadedSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true
@@ -114,7 +114,7 @@ export class SqliteConnection implements DatabaseConnection {
     return this.#group.transact<R>([statement])
   }
 
-  /** Sends statements, perhaps for many rows, in one message to the writer. Only inside a transaction. */
+  /** Sends statements, possibly for many rows, to the writer in one message. Use this only inside a transaction. */
   async execute(statements: SqliteStatement[]): Promise<void> {
     if (!this.#transaction) throw new Error('writing many rows needs a transaction')
     await this.#transaction.run(statements)

@@ -3,25 +3,25 @@ import { table } from '../schema/described-table.ts'
 
 export const agentTables = {
   agents: table({
-    /** Replaces the agent's ID in tables with many rows. It is never reused. */
+    /** Stands for the agent's ID in tables with many rows. It is never reused. */
     seq: sequence,
     id: text.unique,
     project_id: text.references('projects'),
     name: text,
     status: text,
-    /** 1 if its memory needs background work: see `memory.retention_days`, `summarize` and `facts`. */
+    /** 1 if its memory needs background work for `memory.retention_days`, `summarize` or `facts`. */
     own_memory: flag.default(0),
     security: json.nullable,
     auth: json.nullable,
     created_at: time,
     updated_at: time,
-    /** Copied from the definition for lists, because a definition can have hundreds of kilobytes. */
+    /** Copied from the definition for lists, because a definition can be hundreds of kilobytes long. */
     description: text.nullable,
-    /** As above. */
+    /** Copied for the same reason. */
     output_schema: json.default("'null'"),
-    /** The agents that its tools call, each with the environment that answers. */
+    /** The agents that its tools call, each with the environment that is used. */
     calls: json.default("'[]'"),
-    /** The last column of its table: see `Table`. */
+    /** The last column, because it is long (see `Table`). */
     definition: json,
   }).indexes({
     agents_by_name: 'unique (project_id, name)',
@@ -33,7 +33,7 @@ export const agentTables = {
     version: text,
     digest: text,
     created_at: time,
-    /** As for an agent. */
+    /** Copied from the definition, as for agents. */
     output_schema: json.default("'null'"),
     calls: json.default("'[]'"),
     definition: json,
@@ -50,9 +50,9 @@ export const agentTables = {
     created_at: time,
     replaces: text.nullable,
     rollback_of: text.nullable,
-    /** How many memories its rollback has removed so far. Null if its rollback keeps them. */
+    /** How many memories the rollback has removed so far. Null if the rollback keeps them. */
     forgotten: integer.nullable,
-    /** Since when they are removed. Null when all of them are, and none of its runs can write more. */
+    /** When their removal began. Null once all are removed and none of the deployment's runs can write more. */
     forgetting: time.nullable,
   }).indexes({
     deployments_by_agent: '(agent_id, created_at, id)',
@@ -79,9 +79,9 @@ export const agentTables = {
     on_budget: text,
     enabled: flag,
     disabled_reason: text.nullable,
-    /** The next tick. */
+    /** The time of the next tick. */
     next_at: time.nullable,
-    /** The agent was paused at that tick, and nothing happens until it is resumed. */
+    /** 1 if the agent was paused at that tick. Nothing happens until it is resumed. */
     parked: flag,
     last_tick_at: time.nullable,
     last_request_id: text.nullable,
@@ -92,7 +92,7 @@ export const agentTables = {
     last_skipped_at: time.nullable,
     created_by: text,
     updated_by: text,
-    /** The keys that made or changed it, latest last. */
+    /** The keys that created or changed it, latest last. */
     authors: json,
     created_at: time,
     updated_at: time,
@@ -102,8 +102,8 @@ export const agentTables = {
     schedules_by_next_at: '(next_at) where next_at is not null',
   }),
   /**
-   * The files that schedules name, their own and others, derived from the schedules' `attachments`. The sweep of files
-   * reads it. A file can be deleted before its schedule.
+   * The files that schedules refer to, derived from the schedules' `attachments`. The sweep of files reads it. A file
+   * can be deleted before its schedule.
    */
   schedule_files: table({ file_id: text, schedule_id: text.references('schedules') })
     .primaryKey('file_id', 'schedule_id')

@@ -26,8 +26,8 @@ function sqliteTriggers(counted: string): string[] {
 }
 
 /**
- * They see all rows of a statement at once. Each list has its own counts. Nodes lock one list's counts after the
- * other's, in the order of the agents, so they can't deadlock.
+ * Triggers that see all rows of a statement at once. Each table has its own counts. Nodes lock them table by table and
+ * in the order of the agents, so they can't deadlock.
  */
 function postgresTriggers(counted: string): string[] {
   const count = (change: string, sign: '+' | '-', row: 'new' | 'old') => [
@@ -92,7 +92,7 @@ const POSTGRES_FILE_TRIGGERS = [
 
 export const countTables = {
   /**
-   * How many invocations and log entries an agent has. Triggers write the counts, which are created and deleted with
+   * How many invocations and log entries an agent has. Triggers update the counts, which are created and deleted with
    * the agent.
    */
   agent_counts: table({ agent_seq: integer.references('agents', 'seq'), counted: text, rows: integer })
@@ -100,9 +100,9 @@ export const countTables = {
     .also({ sqlite: SQLITE_COUNTS, postgres: POSTGRES_COUNTS }),
 
   /**
-   * How many files a project has, under the user '', and how many each of its users has. Triggers write it. They always
-   * change the project's count first, so transactions that change the counts of one project wait for each other there
-   * and can't deadlock.
+   * How many files a project has (under the user ''), and how many each of its users has. Triggers update the counts.
+   * They always change the project's count first, so transactions that change the counts of one project wait for each
+   * other there and can't deadlock.
    */
   file_counts: table({ project_id: text, user_id: text, files: integer, bytes: integer })
     .keyedBy('project_id', 'user_id')

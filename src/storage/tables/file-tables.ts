@@ -3,8 +3,8 @@ import { table } from '../schema/described-table.ts'
 
 export const fileTables = {
   /**
-   * Bytes that are stored, or on their way in or out. The row exists from before their first byte until after their
-   * last.
+   * Bytes that are stored, arriving or being removed. The row exists from before the first byte is written until after
+   * the last one is removed.
    */
   blobs: table({
     id: text.primary,
@@ -14,15 +14,15 @@ export const fileTables = {
     kept_in: text.of<'folder' | 's3' | 'postgres'>(),
     /** Null until all bytes have arrived. */
     sha256: text.nullable,
-    /** For a dropped blob that couldn't be removed: the earliest start of the sweep that tries it again. */
+    /** For a dropped blob that couldn't be removed, the earliest start of the sweep that tries it again. */
     created_at: time,
   }).indexes({
     blobs_by_content: "unique (project_id, sha256) where state = 'kept'",
     blobs_not_kept: "(state, created_at) where state <> 'kept'",
   }),
   /**
-   * Files that clients have uploaded. Several files of a project can have the same blob. A deleted project's files are
-   * removed by a job, because their bytes must go too.
+   * Files that clients have uploaded. Several files of a project can share a blob. A job removes a deleted project's
+   * files, because their bytes must be removed too.
    */
   files: table({
     id: text.primary,
@@ -35,15 +35,15 @@ export const fileTables = {
     user_id: text.nullable,
     created_by: text,
     /**
-     * The agent whose run or schedule created it: its security also applies to the file. Null: it belongs to the whole
-     * project.
+     * The agent whose run or schedule created the file. Its security also applies to the file. If null, the file
+     * belongs to the whole project.
      */
     agent_id: text.nullable,
-    /** The invocation whose message or tool created it; it is deleted with the receipt. */
+    /** The invocation whose message or tool created the file. The file is deleted with the receipt. */
     request_id: text.nullable,
-    /** The schedule that created it; it is deleted when no schedule names it any more. */
+    /** The schedule that created the file. The file is deleted when no schedule refers to it any more. */
     schedule_id: text.nullable,
-    /** 1: a tool made it, and no receipt is known to name it. */
+    /** 1 if a tool made the file and no receipt is known to refer to it. */
     unclaimed: flag.of<0 | 1>(),
     created_at: time,
     expires_at: time.nullable,
@@ -58,10 +58,10 @@ export const fileTables = {
     files_unclaimed: '(request_id) where unclaimed = 1',
     files_by_expiry: '(expires_at) where expires_at is not null',
   }),
-  /** The bytes of blobs that PostgreSQL itself keeps. */
+  /** The bytes of blobs that are kept in PostgreSQL itself. */
   blob_chunks: table({ blob_id: text, part: integer, bytes: bytes })
     .primaryKey('blob_id', 'part')
     .only('postgres')
-    // Files are usually compressed already, if they can be.
+    // If files can be compressed, they usually already are.
     .also({ postgres: ['alter table blob_chunks alter column bytes set storage external'] }),
 }

@@ -1,13 +1,14 @@
 import { bytes, integer, json, sequence, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-// Besides a memory's terms, the index contains words for its agent, user and session, each with the kind of memory.
+// Besides a memory's terms, the index contains words for its agent, user and session, each combined with the memory's
+// kind.
 
-/** The terms are already prepared, so the tokenizer only has to split them at the spaces. */
+/** The terms are already prepared, so the tokenizer only has to split them at spaces. */
 const SQLITE_INDEX = [
   `create virtual table memory_index using fts5(
     terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars '_'")`,
-  // Words of forgotten memories leave the index immediately.
+  // Removes the words of forgotten memories from the index immediately.
   `insert into memory_index (memory_index, rank) values ('secure-delete', 1)`,
 ]
 
@@ -18,14 +19,14 @@ const SCOPE_WORDS = [scopeWord('a', `''`), scopeWord('u', 'user_id'), scopeWord(
 const POSTGRES_INDEX = [
   `alter table memories add column lexemes tsvector generated always as
     (array_to_tsvector(string_to_array(terms, ' ') || array[${SCOPE_WORDS}])) stored`,
-  // Every search reads what waits to be indexed, so keep it short.
+  // Every search reads the entries that wait to be indexed, so this list is kept short.
   'create index memories_by_lexeme on memories using gin (lexemes) with (gin_pending_list_limit = 128)',
 ]
 
 export const memoryTables = {
   /**
-   * SQLite indexes it in the table `memory_index`, PostgreSQL in its column `lexemes`. As in the tables of runs, there
-   * is no reference to agents.
+   * What agents remember. SQLite indexes it in the table `memory_index`, PostgreSQL in the column `lexemes`. As in the
+   * run tables, nothing refers to agents by a foreign key.
    */
   memories: table({
     seq: sequence,
@@ -33,63 +34,68 @@ export const memoryTables = {
     agent_seq: integer,
     kind: text,
     role: text.nullable,
-    /** Empty instead of null, like `session_id`, so that it can be compared with `=`. */
+    /** Empty instead of null, like `session_id`, so it can be compared with `=`. */
     user_id: text,
     session_id: text,
     content: text,
     metadata: json,
-    /** The terms that find it, separated by spaces, and how many there are. */
+    /** The terms by which the memory is found, separated by spaces, and their number. */
     terms: text,
     length: integer,
     created_at: time,
-    /** The newer fact about the same thing. A memory with a newer fact is no longer found. */
+    /** The newer fact about the same thing. A fact that has a newer one is no longer found. */
     superseded_by: text.nullable,
-    /** What answered in the run that wrote it, or in the latest run that a fact is about. Null for anything else. */
+    /**
+     * The version used by the run that wrote the memory, or by the latest run that a fact is about. Null for anything
+     * else.
+     */
     version: text.nullable,
     deployment_id: text.nullable,
   })
     .indexes({
       memories_by_session: '(agent_seq, user_id, session_id, created_at, seq)',
-      // A user's memories after a watermark.
+      // For a user's memories after a watermark.
       memories_by_user: '(agent_seq, user_id, seq)',
-      // For lists in order of time, and for what is older than an agent keeps.
+      // For lists in the order of time, and for finding memories that are older than an agent keeps them.
       memories_by_time: '(agent_seq, created_at, seq)',
-      // Most memories are turns, which this index leaves out.
+      // Leaves out turns, because most memories are turns.
       memories_by_kind: "(agent_seq, kind, created_at, seq) where kind <> 'turn'",
-      // Superseded facts are few and aren't embedded. The count of missing embeddings subtracts them.
+      // Superseded facts are few and aren't embedded, so the count of missing embeddings subtracts them.
       memories_superseded: '(seq) where superseded_by is not null',
-      // For a rollback that forgets what a deployment wrote.
+      // For a rollback that forgets what a deployment has written.
       memories_by_deployment: '(deployment_id, seq) where deployment_id is not null',
     })
     .also({ sqlite: SQLITE_INDEX, postgres: POSTGRES_INDEX }),
   memory_vectors: table({
     memory_seq: integer.primary.references('memories', 'seq'),
-    /** Empty after the memory was changed: then the vector isn't used any more, and the memory will get a new one. */
+    /** Empty after the memory was changed. The vector is then no longer used, and the memory will get a new one. */
     model: text,
     /** 32-bit floats, little-endian, of unit length. */
     vector: bytes,
   }).indexes({
-    // Finds the vectors of an earlier model, and those of changed memories.
+    // For finding the vectors of an earlier model and of changed memories.
     memory_vectors_by_model: '(model, memory_seq)',
   }),
-  /** How many memories an agent (level 0), one of its users (level 1) or one of their sessions (level 2) has. */
+  /**
+   * The number of memories that belong to an agent (level 0), to one of its users (level 1) or to a session (level 2).
+   */
   memory_scopes: table({
     agent_seq: integer,
     level: integer,
-    /** Empty at levels above its own. */
+    /** Empty at level 0. */
     user_id: text,
     session_id: text,
-    /** Gets a new value with every removal and change. */
+    /** Gets a new value when memories are removed or changed. */
     generation: text,
     turns: integer,
     notes: integer,
-    /** How many terms they have in total. */
+    /** The total number of terms in the turns. */
     turn_terms: integer,
     note_terms: integer,
     last_at: time,
-    /** Facts have been extracted from the memories up to this seq. */
+    /** The seq up to which facts have been extracted. */
     facts_through: integer.default(0),
-    /** After a failure, when the model can be asked again for facts or for a session summary. 0: it hasn't failed. */
+    /** After a failure, when the model can be asked again for facts or a session summary. 0 if it hasn't failed. */
     facts_after: time.default(0),
     summary_after: time.default(0),
   })
@@ -105,12 +111,12 @@ export const memoryTables = {
     user_id: text,
     session_id: text,
     content: text,
-    /** How many turns it covers, and the seq of the last memory among them. */
+    /** The number of turns that the summary covers, and the seq of the last of them. */
     turns: integer,
     through_seq: integer,
-    /** The model that wrote it last; null if a client did. */
+    /** The model that last wrote the summary. Null if a client wrote it. */
     model: text.nullable,
-    /** What the model has used for it so far. */
+    /** How many tokens the model has used for the summary so far. */
     tokens_used: integer,
     updated_at: time,
   }).primaryKey('agent_seq', 'user_id', 'session_id'),

@@ -12,18 +12,18 @@ export const peopleTables = {
     last_seen_at: time,
   }).indexes({ persons_by_email: '(email)' }),
   /**
-   * A person's identity at an identity provider. It outlives the person: if they come back after a removal, they are
-   * recognized.
+   * A person's identity at an identity provider. It is kept when the person is removed, so the person is recognized if
+   * they come back.
    */
   person_identities: table({ issuer: text, subject: text, person_id: text })
     .primaryKey('issuer', 'subject')
     .indexes({ person_identities_by_person: '(person_id)' }),
-  /** Roles that wait for the person with this email address. */
+  /** Roles that are granted when the person with this email address signs in. */
   invitations: table({
     id: text.primary,
-    /** The hash of the token in the link. Null: the email address is enough. */
+    /** The hash of the token in the link. If null, the email address is enough. */
     hash: text.nullable.unique,
-    /** Null: all projects. */
+    /** Null for a role in all projects. */
     project_id: text.nullable.references('projects'),
     role: text,
     email: text,
@@ -37,38 +37,38 @@ export const peopleTables = {
     invitations_by_email: '(email)',
   }),
   /**
-   * Who is signed in to the console. A browser has the secret in a cookie; only its hash is stored. An ended session
-   * stays while keys of the person need it to ask the identity provider whether they are still valid.
+   * Sign-ins to the console. The browser has the secret in a cookie, and only its hash is stored. An ended session is
+   * kept while keys of the person need it to ask the identity provider whether they are still valid.
    */
   console_sessions: table({
     id: text.primary,
-    /** Null if a person has signed in. */
+    /** Null if a person has signed in instead of a key. */
     key_id: text.nullable.references('keys'),
-    /** The hash of the key's secret at sign-in. After a rotation it differs, and the session has ended. */
+    /** The hash of the key's secret at sign-in. After a rotation, the hashes differ and the session has ended. */
     key_hash: text.nullable,
-    /** When the key's previous secret ends, if the session was opened with it. */
+    /** When the key's previous secret expires, if it was used to sign in. */
     by_previous_secret_until: time.nullable,
-    /** Null for the session of a key. The columns up to `is_strong` are for people. */
+    /** Null for a key's session. The columns up to `is_strong` are for people. */
     person_id: text.nullable.references('persons'),
-    /** The identity provider's name in the configuration, and the IDs of the person and the session there. */
+    /** The identity provider's name in the configuration, and its IDs of the person and the session. */
     issuer: text.nullable,
     issuer_subject: text.nullable,
     issuer_session: text.nullable,
-    /** Encrypted: the provider's tokens, for asking it again and for signing out there. */
+    /** The provider's tokens, encrypted. They are used to ask it again and to sign out there. */
     issuer_tokens: text.nullable,
-    /** Whether the provider can be asked again: it returned a refresh token. */
+    /** Whether the provider can be asked again, because it returned a refresh token. */
     can_confirm: flag,
-    /** When the session ends unless the provider has confirmed it again. Null: no confirmation is needed. */
+    /** When the session ends unless the provider confirms it again. Null if no confirmation is needed. */
     confirm_before: time.nullable,
-    /** Until this time, a node is asking the provider. */
+    /** The time until which a node is asking the provider. */
     confirming_until: time,
     /** Whether the provider required a second factor. */
     is_strong: flag,
     hash: text.unique,
-    /** The previous secret. It is valid until a moment after the first use of the new one. */
+    /** The previous secret. It is valid until shortly after the new one is first used. */
     previous_hash: text.nullable,
     rotated_at: time,
-    /** When the newest secret was first used; null while the browser may not have it yet. */
+    /** When the newest secret was first used. Null while the browser may not have received it yet. */
     confirmed_at: time.nullable,
     /** Whether the sign-in used TLS. */
     secure: flag,

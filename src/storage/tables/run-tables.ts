@@ -7,14 +7,14 @@ const asked = {
   id: text.primary,
   agent_seq: integer,
   status: text,
-  /** How many attempts it has had; 0 while it is queued for the first time. */
+  /** The number of attempts. 0 while it is queued for the first time. */
   attempt: integer.default(1),
   /** The attempts after the first, with the reason for each. Null if there are none. */
   attempts: json.nullable,
   background: flag,
-  /** The request had an Idempotency-Key: if its node dies, another one continues it. */
+  /** 1 if the request had an Idempotency-Key. If the run's node dies, another node continues it. */
   keyed: flag.default(0),
-  /** What it does if a budget has no room: fail or wait. */
+  /** What the run does if a budget has no room: `fail` or `wait`. */
   on_budget: text.default("'fail'"),
   door: text.default("'api'"),
   environment: text,
@@ -28,17 +28,20 @@ const asked = {
   attachments: json.nullable,
   /** What its caller sent in addition to the message. */
   given: json.nullable,
-  /** The schedule that started it, and for which tick. */
+  /** The schedule that started it, and the tick. */
   schedule_id: text.nullable,
-  /** The keys that made or changed that schedule. */
+  /** The keys that created or changed that schedule. */
   authors: json.nullable,
   scheduled_at: time.nullable,
-  /** The run that called its agent, and the key of that call. */
+  /** The run that called this run's agent, and the key of that call. */
   parent_request_id: text.nullable,
   call_key: text.nullable,
-  /** Its place among runs that call each other. */
+  /** Its place in a tree of runs. */
   tree: json.nullable,
-  /** When the time limit that it shares with them ends. Null: each attempt has the agent's full time limit. */
+  /**
+   * When the time limit that it shares with the other runs of its tree ends. Null if each attempt has the agent's full
+   * time limit.
+   */
   deadline_at: time.nullable,
   created_by: text,
   /** The person who started it, with a role or with a personal key. */
@@ -58,16 +61,16 @@ const outcome = {
   input_tokens: integer,
   output_tokens: integer,
   tokens_used: integer,
-  /** In billionths of a dollar. Null: a price is unknown. */
+  /** In billionths of a dollar. Null if a price is unknown. */
   cost_nano: integer.nullable,
   steps: json,
-  /** The model's answer, if it ended with calls of the caller's own tools. */
+  /** The model's answer, if it ended with calls to the caller's own tools. */
   rounds: json.nullable,
   finished_at: time,
   erased_at: time.nullable,
 }
 
-/** The values of the outcome's columns before the run has ended. */
+/** The values of the outcome's columns until the run has ended. */
 export const NO_OUTCOME = {
   response: null,
   structured: 0,
@@ -83,8 +86,8 @@ export const NO_OUTCOME = {
 } satisfies Record<keyof typeof outcome, unknown>
 
 /**
- * A view of every invocation as the API shows it, ended or not. Both engines can use the indexes of the two tables if
- * the types of its columns are the same.
+ * A view of every invocation as the API shows it, active or ended. Both engines can use the indexes of the two tables
+ * only if the column types are the same.
  */
 function allInvocations(engine: keyof typeof SQL_TYPES): string {
   const shared = Object.keys(asked)
@@ -105,59 +108,64 @@ export const invocationView = {
 }
 
 /**
- * Rows come and go, so a vacuum finds the table almost empty. If it gave back the pages, PostgreSQL would plan to read
- * the whole small table, and keep that plan when the table grows again.
+ * Keeps the pages of deleted rows. Rows come and go, so a vacuum finds the table almost empty. If it gave back the
+ * pages, PostgreSQL would plan to read the whole small table, and would keep that plan when the table grows again.
  */
 const KEEPS_PAGES = ' with (vacuum_truncate = off)'
 
-/** True for a run that has the turn of its session, in the words of the index. `of` names the table, with a point. */
+/** True for a run that has the turn of its session, in the index's own words. `of` is the table's name with a dot. */
 export function hasTurn(of = ''): string {
   const isActive = `${of}status <> 'waiting' or ${of}waits_for = 'children'`
   return `${of}session_key is not null and ${of}place is null and (${isActive})`
 }
 
 /**
- * What runs write. No table here refers to agents, because every insert would need a look-up. A job removes a deleted
- * agent's rows later.
+ * What runs write. No table here refers to agents by a foreign key, because every insert would need a look-up. A job
+ * removes a deleted agent's rows later.
  */
 export const runTables = {
-  /** An active run. Its row is leased and changes; the end of the run deletes it and inserts the receipt. */
+  /** An active run. Its row is leased and changes. The end of the run deletes the row and inserts the receipt. */
   runs: table({
     ...asked,
     /** The project of its agent. */
     project_id: text,
-    /** Why its next attempt will start, while it is queued: start, wait or lost. */
+    /** While the run is queued, why its next attempt will start: `start`, `wait` or `lost`. */
     begins_after: text.default("'start'"),
-    /** The node that runs it, until `lease_until`. */
+    /** The node that runs it until `lease_until`. */
     owner: text.nullable,
     lease_until: time.nullable,
     cancel_requested_at: time.nullable,
-    /** How many nodes have died while running it in the background. */
+    /** How many nodes have died while running it, since its last stored step. */
     lapses: integer.default(0),
     /** When a waiting run continues. */
     wake_at: time.nullable,
     /**
-     * The state of the budget that it waits for; a new state wakes the run. Or it waits for the runs that it called.
+     * The state of the budget that it waits for, so that a new state wakes it, or a mark that it waits for the runs
+     * that it called.
      */
     waits_for: text.nullable,
-    /** Names the session in which it takes its turn (`invocations/turns/`). Null: it needs none. */
+    /** The session in which it takes its turn (`invocations/turns/`). Null if it needs no turn. */
     session_key: text.nullable,
-    /** Its place in the line of its session. Null: it has the turn, or begins without one. */
+    /** Its place in the line of its session. Null if it has the turn, or begins without one. */
     place: integer.nullable,
     priority: text.default("'normal'"),
-    /** Of the queued runs of an agent, those with lower ranks begin first: when it came, moved by its priority. */
+    /**
+     * Of an agent's queued runs, those with lower ranks begin first. The rank is the time of arrival, shifted by the
+     * priority.
+     */
     rank: integer.default(0),
   })
     .indexes({
       runs_by_agent: '(agent_seq, id)',
       runs_by_status: '(status, agent_seq, id)',
-      // A call of an agent starts one run, however often it is repeated.
+      // A call to an agent starts one run, no matter how often the call is repeated.
       runs_by_parent: 'unique (parent_request_id, call_key) where parent_request_id is not null',
-      // Only runs that wait, or are being cancelled, are in these indexes.
+      // These indexes contain only runs that wait or are being cancelled.
       runs_waiting: "(wake_at) where status = 'waiting'",
       runs_waiting_for: "(waits_for) where status = 'waiting' and waits_for is not null",
       runs_cancelled: '(cancel_requested_at) where cancel_requested_at is not null',
-      // One run of each session has the turn. It keeps the turn while it waits for runs that it called, and for nothing else.
+      // One run of each session has the turn. While it waits, it keeps the turn only if it waits for runs that it
+      // called.
       runs_by_turn: `unique (session_key) where ${hasTurn()}`,
       runs_in_line: '(session_key, place, id) where place is not null',
       runs_due: "(agent_seq, rank, id) where status = 'queued' and place is null",
@@ -172,7 +180,7 @@ export const runTables = {
     ...outcome,
   })
     .indexes({
-      // IDs begin with the time of the request, so lists in order of time are lists in order of IDs.
+      // IDs begin with the time of the request, so lists in the order of time are in the order of IDs.
       invocations_by_agent: '(agent_seq, id)',
       invocations_by_status: '(agent_seq, status, id)',
       invocations_by_user: '(agent_seq, user_id, id) where user_id is not null',
@@ -181,31 +189,31 @@ export const runTables = {
       invocations_by_starter: '(agent_seq, created_by, id)',
       invocations_by_parent: 'unique (parent_request_id, call_key) where parent_request_id is not null',
       invocations_by_door: '(agent_seq, door, id)',
-      // For lists of many agents. Most invocations complete, and aren't in this index.
+      // For lists of many agents. Most invocations complete and aren't in this index.
       invocations_not_completed: "(status, id, agent_seq) where status <> 'completed'",
-      // The metrics of a user are counted from this index alone, without the rows.
+      // A user's metrics are computed from this index alone, without reading the rows.
       invocations_by_end: '(agent_seq, user_id, finished_at, status, duration_ms) where user_id is not null',
     })
     .also({ sqlite: [allInvocations('sqlite')], postgres: [allInvocations('postgres')] }),
   /** A run's steps so far. They are deleted when the run ends, because its receipt contains them. */
   steps: table({
     request_id: text,
-    /** Its position among the run's steps, in the order in which they ended. */
+    /** The step's position among the run's steps, in the order in which they ended. */
     position: integer,
     kind: text,
     attempt: integer,
     started_at: time,
     finished_at: time,
     content: json,
-    /** The draft that answers, with the first step of a run that no version answers. */
+    /** The draft that the run uses. Stored with the first step if the run uses no version. */
     definition: json.nullable,
   }).primaryKey('request_id', 'position'),
-  /** What a run asks people. A run has pending approvals only while it waits. */
+  /** What runs ask people. A run has pending approvals only while it waits. */
   approvals: table({
     id: text.primary,
     agent_seq: integer,
     request_id: text,
-    /** Names the call within its run. A call that people were asked about twice has two rows. */
+    /** The ID of the call within its run. If people were asked about a call twice, it has two rows. */
     call_id: text,
     /** The position of the call in the answer that requested it. */
     call_index: integer,
@@ -246,7 +254,7 @@ export const runTables = {
     key: text,
     score_millionths: integer,
     comment: text.nullable,
-    /** The user and the session of the run, and what answered. */
+    /** The run's user and session, and the version that it used. */
     user_id: text.nullable,
     session_id: text.nullable,
     environment: text,

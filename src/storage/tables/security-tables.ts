@@ -1,7 +1,7 @@
 import { flag, integer, json, sequence, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-/** The hash before the first entry of the audit log. */
+/** The hash that precedes the first entry of the audit log. */
 export const GENESIS = '0'.repeat(64)
 
 export const securityTables = {
@@ -20,20 +20,21 @@ export const securityTables = {
     previous_secret_expires_at: time.nullable,
     created_at: time,
     created_by: text,
-    /** Who rotated it last and so has seen its secret. A rotation by the key itself doesn't change it. */
+    /** Who last rotated the key, and so has seen its secret. A rotation by the key itself doesn't change this. */
     rotated_by: text.nullable,
     expires_at: time.nullable,
     last_used_at: time.nullable,
     revoked_at: time.nullable,
     /**
-     * The key's owner. Null for a service's key. What a person has revoked or lost stays when the person is removed.
+     * The key's owner. Null for a service's key. Keys that a person has revoked or lost are kept when the person is
+     * removed.
      */
     person_id: text.nullable,
-    /** The source of a person's role, which is stored as a key without a secret. Null for every other key. */
+    /** Where a person's role comes from. A role is stored as a key without a secret. Null for every other key. */
     role_source: text.nullable,
-    /** The role that a person's key was created with. The key ends with the role. */
+    /** The role with which a person's key was created. The key ends with the role. */
     role_id: text.nullable.references('keys'),
-    /** When the identity provider whose groups give this role last confirmed it. Null if no group gives it. */
+    /** When the identity provider whose groups grant this role last confirmed it. Null if no group grants it. */
     vouched_at: time.nullable,
   }).indexes({
     keys_by_agent: '(agent_id, created_at)',
@@ -44,11 +45,11 @@ export const securityTables = {
       "unique (person_id, coalesce(project_id, '')) where role_source is not null and revoked_at is null",
     keys_by_role: '(role_id) where role_id is not null',
   }),
-  /** A key's earlier secret, valid until its grace period ends. */
+  /** A key's earlier secret. It is valid until its grace period ends. */
   earlier_secrets: table({ hash: text.primary, key_id: text.references('keys'), expires_at: time }).indexes({
     earlier_secrets_by_key: '(key_id)',
   }),
-  /** The second factors of keys: an active one, and one that waits for its first code. */
+  /** The second factors of keys: the active one, and one that waits for its first code. */
   key_factors: table({
     key_id: text.references('keys'),
     status: text,
@@ -77,15 +78,15 @@ export const securityTables = {
     project_id: text.references('projects'),
     name: text,
     type: text,
-    /** Null: the vendor's URL. */
+    /** Null for the vendor's URL. */
     base_url: text.nullable,
-    /** Encrypted. Null: the provider requires none. */
+    /** Encrypted. Null if the provider requires no key. */
     api_key: text.nullable,
-    /** JSON. Null: it is unknown whether its models support images, so images are tried. */
+    /** JSON. Null if it is unknown whether the models accept images, so images are tried. */
     vision: json.nullable,
     /** Whether prompts are marked for the provider's cache, if its protocol has such marks. */
     cache: flag.default(1),
-    /** Who owns the key: `service` if an actor with access to all projects set it, else `project`. */
+    /** Who owns the key: `service` if it was set by an actor with access to all projects, otherwise `project`. */
     paid_by: text,
     created_at: time,
     updated_at: time,
@@ -120,6 +121,6 @@ export const securityTables = {
     audit_log_by_actor: '(project_id, actor, id)',
     audit_log_unsealed: '(position) where seq is null',
   }),
-  /** `head` is the last entry of the chain. Retention's own entries in the chain say where it begins. */
+  /** `head` is the last entry of the chain. Entries that retention writes into the chain say where it begins. */
   audit_chain: table({ name: text.primary, seq: integer, hash: text }),
 }

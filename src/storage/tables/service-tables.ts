@@ -2,15 +2,15 @@ import { integer, json, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
 /**
- * A node that reports nothing for this time has died, or can't reach the database: its leases end. If it hangs for some
- * seconds less than that, it loses nothing.
+ * A node that reports nothing for this long has died or can't reach the database, so its leases end. A node that hangs
+ * for less than that loses nothing.
  */
 export const NODE_DEAD_AFTER_MS = 7_000
 
 export const serviceTables = {
   /** Values that the installation stores about itself. */
   settings: table({ name: text.primary, value: text }),
-  /** One row for each Idempotency-Key in use. `status` and `body` are the answer once there is one. */
+  /** One row for each Idempotency-Key in use. `status` and `body` contain the answer once there is one. */
   claims: table({
     scope: text,
     key: text,
@@ -29,12 +29,12 @@ export const serviceTables = {
     .primaryKey('scope', 'key')
     .indexes({
       claims_by_created_at: '(created_at)',
-      // Finds a request's stored reply when what it contains is erased.
+      // For finding a request's stored reply when its content is erased.
       claims_by_request: '(request_id) where request_id is not null',
     }),
   /**
-   * Work for later. A job is queued while it has no owner, and running while it has one. At most one job of a kind is
-   * queued.
+   * Background work. A job is queued while it has no owner, and running while it has one. At most one job of each kind
+   * is queued.
    */
   jobs: table({
     id: text.primary,
@@ -45,10 +45,10 @@ export const serviceTables = {
     attempts: integer,
   }).indexes({
     jobs_by_run_at: '(kind, run_at, id)',
-    // While one waits, another of its kind is not added.
+    // Only one job of a kind can be queued at a time.
     jobs_waiting: 'unique (kind) where owner is null',
   }),
-  /** A serving process, as last reported: `busy_percent` is how much of the time its event loop worked. */
+  /** A serving process as last reported. `busy_percent` is the share of time in which its event loop was busy. */
   nodes: table({
     node: text.primary,
     version: text,

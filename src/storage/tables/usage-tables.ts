@@ -1,7 +1,9 @@
 import { flag, integer, json, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
 
-/** What models and embedders have used. It stays when its agent, key or project is deleted, because it was paid for. */
+/**
+ * What models and embedders have used. It is kept when its agent, key or project is deleted, because it was paid for.
+ */
 export const usageTables = {
   /**
    * One call of a model or an embedder. Missing values are null. IDs begin with the time of the call, so a time range
@@ -31,11 +33,11 @@ export const usageTables = {
     cache_write_tokens: integer,
     output_tokens: integer,
     reasoning_tokens: integer,
-    /** In billionths of a dollar. Null: there is no price. */
+    /** In billionths of a dollar. Null if there is no price. */
     cost_nano: integer.nullable,
     /** The rates that were used and where they came from. */
     price: json.nullable,
-    /** What a reserved line has reserved in which counters. */
+    /** What a reserved line has reserved in each counter. */
     charges: json.nullable,
     /** The node that makes the call of a reserved line, until `lease_until`. */
     owner: text.nullable,
@@ -46,12 +48,13 @@ export const usageTables = {
     .indexes({
       ledger_by_request: '(request_id) where request_id is not null',
       ledger_by_user: '(user_id, id) where user_id is not null',
-      // Only few lines are reserved at any time.
+      // Few lines are reserved at any time.
       ledger_reserved: "(lease_until) where status = 'reserved'",
     }),
   /**
-   * The sums of lines in the `hours` hours (1 or 24) after `start`, which is in hours since the epoch. An empty text
-   * means null. A row with 0 hours has an hour's lines that aren't in the other sums yet, and is moved into them.
+   * The sums of the lines in `hours` hours (1 or 24) from `start`, which is in hours since the epoch. An empty text
+   * stands for null. A row with 0 hours contains an hour's lines that aren't in the other sums yet, and is moved into
+   * them.
    */
   usage_sums: table({
     project_id: text,
@@ -74,7 +77,7 @@ export const usageTables = {
     cost_nano: integer,
     /** How many of the calls have no price. */
     unpriced: integer,
-    /** How many of them were in progress when their node died. */
+    /** How many of the calls were in progress when their node died. */
     lost: integer,
   })
     .keyedBy(
@@ -94,23 +97,23 @@ export const usageTables = {
   /** The prices of models that were set through the API. */
   prices: table({
     project_id: text.references('projects'),
-    /** `provider/model`, or `provider/*` for all its other models. */
+    /** `provider/model`, or `provider/*` for all other models of the provider. */
     model: text,
-    /** The rates that were given. */
+    /** The rates as they were set. */
     rates: json,
-    /** `service` if an actor with access to all projects set it, else `project`. */
+    /** `service` if an actor with access to all projects set the price, otherwise `project`. */
     set_by: text,
     created_at: time,
     updated_at: time,
   }).primaryKey('project_id', 'model'),
-  /** How much can be spent in a period. Without a project, it belongs to the whole service. */
+  /** How much can be spent in a period. A budget without a project belongs to the whole service. */
   budgets: table({
     id: text.primary,
     project_id: text.nullable.references('projects'),
     agent_id: text.nullable.references('agents'),
     name: text,
     scope_type: text,
-    /** The key or the user. Null for these types: each has its own limit. */
+    /** The key or the user. Null if each key or user has its own limit. */
     scope_id: text.nullable,
     limit_kind: text,
     /** In billionths of a dollar, tokens or runs. */
@@ -127,21 +130,25 @@ export const usageTables = {
     budgets_by_agent: '(agent_id) where agent_id is not null',
   }),
   /**
-   * What was spent of a budget in one period. `subject` is the key or the user, if each has its own limit, or empty.
-   * Calls in progress when their budget is deleted are still settled, so nothing refers to the budget.
+   * What was spent of a budget in one period. `subject` is the key or the user if each has its own limit, otherwise
+   * empty. Calls in progress when their budget is deleted are still settled, so nothing refers to the budget by a
+   * foreign key.
    */
   budget_counters: table({
     budget_id: text,
     subject: text,
     period_start: integer,
     used: integer,
-    /** Held by reserved lines of the ledger. */
+    /** The amount held by reserved lines of the ledger. */
     reserved: integer,
-    /** The highest threshold that an event has reported. */
+    /** The highest threshold for which an event was sent. */
     told: integer,
-    /** 1: an event has reported that the limit was reached. */
+    /** 1 if an event has reported that the limit was reached. */
     exceeded: flag,
-    /** 0: its user was erased. It is removed when nothing in it is reserved, unless the user asks for room again. */
+    /**
+     * 0 if the counter's user was erased. The counter is removed when nothing in it is reserved, unless that user
+     * spends again.
+     */
     kept: flag,
   }).keyedBy('budget_id', 'subject', 'period_start'),
 }

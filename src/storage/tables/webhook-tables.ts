@@ -15,28 +15,28 @@ export const webhookTables = {
     /** Encrypted. */
     secret: text,
     secret_hint: text,
-    /** Older secrets that still sign, encrypted, with their expiry times; newest first. */
+    /** Older secrets that still sign deliveries, encrypted, with their expiry times, newest first. */
     earlier_secrets: json,
     /** The time of the first failure since the last success. */
     failing_since: time.nullable,
-    /** The key, or the role of a person. Null for a callback. */
+    /** The key or the person's role that created it. Null for a callback. */
     created_by: text.nullable,
     created_at: time,
     updated_at: time,
-    /** Set for a callback, which only receives events of this run. */
+    /** Set for a callback, which receives only this run's events. */
     request_id: text.nullable,
-    /** The name that its caller gave a callback. */
+    /** The name that the client gave a callback. */
     name: text.nullable,
-    /** The form in which a callback receives its data; null for a webhook. */
+    /** The format of a callback's payload. Null for a webhook. */
     format: text.nullable,
-    /** JSON, encrypted: the headers that its caller wants a callback to have. */
+    /** JSON, encrypted: the headers that the client wants to be sent to a callback. */
     headers: json.nullable,
   }).indexes({
     webhooks_by_agent: '(agent_id, created_at)',
     webhooks_by_project: '(project_id, created_at)',
     webhooks_by_request: '(request_id, id) where request_id is not null',
   }),
-  /** Listeners receive events as webhooks do. `deliveries.webhook_id` contains their IDs. */
+  /** Receivers without a URL: a client requests the events. `deliveries.webhook_id` can contain a listener's ID. */
   listeners: table({
     id: text.primary,
     project_id: text.references('projects'),
@@ -56,7 +56,7 @@ export const webhookTables = {
     agent_id: text.nullable,
     /** The run that it is about. */
     request_id: text.nullable,
-    /** The user of that run, or of the budget that it is about. */
+    /** The user of that run, or of the budget that the event is about. */
     user_id: text.nullable,
     /** The exact bytes that are sent. */
     body: text,
@@ -65,7 +65,7 @@ export const webhookTables = {
     events_by_request: '(request_id) where request_id is not null',
   }),
   /**
-   * No foreign keys: an invocation must not fail because a webhook that it still remembered has just been deleted. A
+   * There are no foreign keys, because an invocation must not fail if a webhook that it had cached was just deleted. A
    * job removes a deleted webhook's rows.
    */
   deliveries: table({
@@ -74,12 +74,14 @@ export const webhookTables = {
     event_id: text,
     event: text,
     status: text,
-    /** How many attempts there were since it was created or sent again: its position in the retry schedule. */
+    /**
+     * The number of attempts since the delivery was created or sent again. It is the position in the retry schedule.
+     */
     tries: integer,
     attempt_count: integer,
     /** The latest attempts. */
     attempts: json,
-    /** When it is due. While it is leased, this is when the lease ends and it is due again. */
+    /** When the delivery is due. While it is leased, this is when the lease ends and the delivery is due again. */
     next_attempt_at: time.nullable,
     /** The node that is sending it now. */
     owner: text.nullable,
@@ -87,9 +89,9 @@ export const webhookTables = {
     delivered_at: time.nullable,
   }).indexes({
     deliveries_by_event: '(event_id)',
-    // Filters by status and by event read this index and no rows.
+    // Filters by status and event use this index without reading the rows.
     deliveries_by_webhook: '(webhook_id, id, status, event)',
-    // Both contain only unfinished deliveries, so claiming costs the same however long the history grows.
+    // Both indexes contain only unfinished deliveries, so claiming costs the same no matter how long the history gets.
     deliveries_pending: "(webhook_id, next_attempt_at, id) where status = 'pending'",
     deliveries_leased: '(webhook_id, next_attempt_at) where owner is not null',
   }),

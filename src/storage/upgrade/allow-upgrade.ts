@@ -1,7 +1,7 @@
 import { connectAlone } from '../postgres/postgres.ts'
 import { CONSENT } from '../schema/consent.ts'
 
-/** Stores that these migrations may end serving nodes. A node that waits for this checks every second. */
+/** Records that these migrations may end serving nodes. A node that waits for this checks every second. */
 export async function allowUpgrade(url: string, migrations: readonly string[]): Promise<void> {
   const client = await connectAlone(url)
   try {

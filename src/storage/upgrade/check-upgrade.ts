@@ -9,17 +9,17 @@ import type { ReadOnlyStore, ServingNode } from './read-only-store.ts'
 export type PlannedMigration = {
   name: string
   breaks: boolean
-  /** The tables of which it reads or writes every row. */
+  /** The tables of which the migration reads or writes every row. */
   tables: string[]
   rows: number
-  /** The disk space that it needs until it is done. */
+  /** The disk space that the migration needs while it runs. */
   bytes: number
   seconds: number
 }
 
 export type UpgradeCheck = {
   engine: string
-  /** Null if the database has none yet. */
+  /** `current` is null if the database has no schema yet. */
   schema: { current: string | null; wanted: string; supported_from: string }
   /**
    * `new`: the first start creates the schema. `current`: a start changes nothing. `ready`: a start migrates.
@@ -27,7 +27,7 @@ export type UpgradeCheck = {
    */
   status: 'new' | 'current' | 'ready' | 'waiting'
   migrations: PlannedMigration[]
-  /** A newer version's migrations that this version can work with. */
+  /** Migrations of a newer version with which this version can work. */
   unknown: string[]
   serving: ServingNode[]
   needed_bytes: number
@@ -36,7 +36,7 @@ export type UpgradeCheck = {
 
 /**
  * How fast a migration reads or writes rows, and how much disk space it needs for the table and the database's log.
- * Measured with a million log entries, on two cores that were also busy with other work.
+ * Measured with a million log entries on two cores that were also busy with other work.
  */
 const COSTS = {
   sqlite: {
@@ -52,8 +52,8 @@ const COSTS = {
 type TableSize = { rows: number; bytes: number }
 
 /**
- * What a start of this version would do with the store. Throws, as the start would, if the store can't be used: it is
- * older than the first release, newer than this version can work with, or damaged.
+ * What starting this version would do to the store. Throws, as the start would, if the store can't be used because it
+ * is older than the first release, too new for this version, or damaged.
  */
 export async function checkUpgrade(store: ReadOnlyStore, migrations: readonly Migration[]): Promise<UpgradeCheck> {
   if (await store.hasTable('schema_version')) throw new Error(UNRELEASED)
@@ -88,7 +88,7 @@ export async function checkUpgrade(store: ReadOnlyStore, migrations: readonly Mi
 
 async function readDone(store: ReadOnlyStore): Promise<{ name: string; breaks: boolean }[]> {
   if (!(await store.hasTable('migrations'))) {
-    // These two were always created together with it.
+    // These two tables were always created together with it.
     const isOurs = (await store.hasTable('audit_chain')) && (await store.hasTable('agents'))
     if (isOurs) throw new Error('the database is damaged: the table `migrations` is missing. Restore a backup')
     return []
@@ -116,7 +116,7 @@ async function plan(store: ReadOnlyStore, { name, breaks, touches = {} }: Migrat
     seconds: 0,
   }
   for (const [table, work] of Object.entries(touches)) {
-    // A migration that runs before this one may create the table.
+    // An earlier migration of this plan may create the table.
     if (!(await store.hasTable(table))) continue
     const measured = await store.measure(table)
     const { rowsPerSecond, bytesOf } = COSTS[store.engine][work]

@@ -8,20 +8,20 @@ import { SERVING_NODES } from '../schema/consent.ts'
 import { isServed } from '../sqlite/lock.ts'
 import { isDamaged } from '../sqlite/sqlite-thread.ts'
 
-/** A process that serves the store now. On SQLite, nothing else is known about the service. */
+/** A process that serves the store now. On SQLite, only the existence of the service is known. */
 export type ServingNode = { node: string; version: string | null; commit: string | null }
 
-/** A store of any version, even while a service uses it. Reading changes nothing in it. */
+/** A store of any version, which a service may be using. Reading it changes nothing. */
 export type ReadOnlyStore = {
   engine: Engine
   /** The database's own name and version. */
   engineText: string
   rows(sql: string): Promise<Record<string, unknown>[]>
   hasTable(name: string): Promise<boolean>
-  /** How many rows a table has, and its size on disk with its indexes. For a large table both are estimates. */
+  /** How many rows a table has, and its size on disk with its indexes. For a large table, both are estimates. */
   measure(table: string): Promise<{ rows: number; bytes: number }>
   serving(): Promise<ServingNode[]>
-  /** Null if the disk is on another machine. */
+  /** Null if the disk belongs to another machine. */
   freeBytes: number | null
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ export class StoreAwayError extends Error {}
 /** Throws when the file is damaged. */
 export async function openSqliteToRead(path: string): Promise<ReadOnlyStore> {
   const url = pathToFileURL(path)
-  // Without this, SQLite creates files beside a store that it only reads.
+  // Otherwise, SQLite would create files beside a store that it only reads.
   if (!existsSync(`${path}-wal`)) url.search = 'immutable=1'
   const connection = new DatabaseSync(url, { readOnly: true, timeout: 10_000 })
   const rows = (sql: string) => connection.prepare(sql).all() as Record<string, unknown>[]
@@ -63,7 +63,7 @@ export async function openSqliteToRead(path: string): Promise<ReadOnlyStore> {
   }
 }
 
-/** Above this number, PostgreSQL's own estimate is used, because counting takes time. */
+/** Above this number, PostgreSQL's own estimate is used, because counting takes long. */
 const MANY_ROWS = 100_000
 
 export async function openPostgresToRead(url: string): Promise<ReadOnlyStore> {

@@ -8,7 +8,7 @@ const MOST_CHARACTERS = 2 ** 25
 const DEEPEST = 64
 const ID = /^[a-z]{3,4}_[0-9A-HJKMNP-TV-Z]{26}$/
 
-/** What is wrong with a value that a file has for a column of a table; undefined if the column can have it. */
+/** What is wrong with a column's value in a file. Undefined if the column can have it. */
 export function problemOfCell(table: CarriedName, column: string, value: unknown): string | undefined {
   const facts = factsOf(table)[column]
   const { sealed = {}, memories = [] } = carriedTable(table)
@@ -25,18 +25,18 @@ export function problemOfCell(table: CarriedName, column: string, value: unknown
   if (!Number.isSafeInteger(value)) return 'is not a whole number'
   const number = Number(value)
   if (facts.format === 'flag') return number === 0 || number === 1 ? undefined : 'is not 0 or 1'
-  // Before 1970 there was nothing to store, and some cron patterns take minutes to find their next time after such a date.
+  // Nothing was stored before 1970, and some cron patterns take minutes to find their next time after such a date.
   if (facts.format === 'time') return number >= 0 && number <= LATEST ? undefined : 'is not a time'
   const most = facts.kind === 'smallint' ? 2 ** 15 - 1 : MOST
   return Math.abs(number) <= most ? undefined : 'is too large'
 }
 
-/** How such text may be written in JSON. */
+/** Finds JSON that may contain unsafe text, and so must be parsed. */
 const UNSAFE = /\\u|__proto__/
 
 /**
- * What requests can't contain either. PostgreSQL fails on such text when it reads JSON, also in statements on the rows of
- * all projects.
+ * Whether a value contains what requests can't contain either. PostgreSQL fails on such text when it reads JSON, even
+ * in statements about the rows of all projects.
  */
 function isUnsafe(value: unknown): boolean {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed()

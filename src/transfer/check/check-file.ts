@@ -24,24 +24,24 @@ import {
 import { problemOfCell } from './check-cell.ts'
 import { problemOfRow, versionName } from './check-rows.ts'
 
-/** A file all of whose lines were read and found right. */
+/** A file of which all lines were read and found correct. */
 export type CheckedFile = {
   path: string
   header: TransferHeader
   tables: TableDigest[]
   sha256: string
   lines: number
-  /** The ids of rows that others name, and the hashes of keys: they must be new to the target. */
+  /** The IDs of rows that other rows refer to, and the hashes of keys. They must be new to the target. */
   ids: Record<(typeof NAMED)[number], ReadonlySet<string>>
   hashes: ReadonlySet<string>
 }
 
 const NAMED = ['agents', 'keys', 'budgets', 'schedules', 'webhooks'] as const
 
-/** Sums of what rows count must stay exact, also where rows of several projects are added up. */
+/** The most that the counts in all rows can add up to, because sums must stay exact even across several projects. */
 const MOST_IN_ALL = 2 ** 51
 
-/** What every node keeps in memory of a project that is in use. */
+/** The most rows of tables that every node keeps in memory for a project in use. */
 const MOST_ROWS: Partial<Record<CarriedName, number>> = {
   agents: 1_000_000,
   providers: 100,
@@ -55,10 +55,10 @@ const MOST_ROWS: Partial<Record<CarriedName, number>> = {
 
 type TellLines = (table: string, rows: number) => void
 
-/** Opens the secrets of a file, once its header is known. Undefined: they stay closed, and are not imported. */
+/** Opens the secrets of a file once its header is known. If undefined, they aren't opened or imported. */
 export type ChooseSeal = (header: TransferHeader) => SealText | undefined
 
-/** The lines of a file, each of which is found right before it is given out. */
+/** Yields the lines of a file, after checking each one. */
 export async function* checkedLines(path: string, choose: ChooseSeal): AsyncGenerator<FileLine> {
   const check = new FileCheck(choose, () => {})
   for await (const line of readTransfer(path)) {
@@ -67,7 +67,7 @@ export async function* checkedLines(path: string, choose: ChooseSeal): AsyncGene
   }
 }
 
-/** Reads a file without using it. Whatever is wrong with it is found before anything is imported. */
+/** Reads a file without importing it, so that everything wrong with it is found first. */
 export async function checkFile(path: string, choose: ChooseSeal, tell: TellLines): Promise<CheckedFile> {
   const check = new FileCheck(choose, tell)
   for await (const line of readTransfer(path)) await check.take(line)
@@ -83,7 +83,7 @@ class FileCheck {
   >
   readonly #hashes = new Set<string>()
   readonly #versions = new Set<string>()
-  /** With whose rights schedules run. Keys come later. */
+  /** The keys with whose rights schedules run. Keys come later in the file. */
   readonly #heirs = new Set<string>()
   readonly #tables: TableDigest[] = []
   #header: TransferHeader | undefined
@@ -127,7 +127,7 @@ class FileCheck {
   #openTable(table: string, columns: string[]): void {
     if (this.#open) throw damaged(`${this.#open.name} has no end`)
     if (!isCarried(table)) throw ofNewer(`the table ${table}`)
-    // A file of an older version lacks tables that came later.
+    // A file from an older version lacks tables that were added later.
     const at = this.#expected.indexOf(table)
     if (at < 0) throw damaged(`${table} stands in the wrong place, or twice`)
     this.#expected.splice(0, at + 1)
@@ -172,7 +172,7 @@ class FileCheck {
     return (table === 'keys' || table === 'earlier_secrets') && this.#hashes.has(String(hash))
   }
 
-  /** Rows of other projects could be named here, and the database would not mind. */
+  /** Checks references, because a row could refer to rows of other projects and the database wouldn't notice. */
   #problemOfNames(table: CarriedName, row: FileRecord): string | undefined {
     const { names = {}, by } = carriedTable(table)
     const own = Object.hasOwn(row, 'agent_seq') && by !== 'project' ? { agent_seq: 'agents' as const } : {}
@@ -235,7 +235,7 @@ class OpenTable {
     return Object.fromEntries(this.columns.map((column, i) => [column, cells[i] as FileValue]))
   }
 
-  /** `true` stands for a secret that was left out. A file has all of them or none. */
+  /** Whether a secret was left out, which `true` stands for. A file contains either all secrets or none. */
   hasClosedSecret(cells: unknown[]): boolean {
     return cells.some((cell, i) => cell === true && this.#sealed.includes(this.columns[i] ?? ''))
   }
@@ -264,7 +264,7 @@ class OpenTable {
     }
   }
 
-  /** A file has the bytes that stand before it. */
+  /** A file's bytes come before it. */
   problemOfFile({ sha256, size }: FileRecord): string | undefined {
     if (this.name !== 'files') return undefined
     return sha256 === this.#blob?.sha256 && size === this.#blob?.size ? undefined : 'the file has other bytes'

@@ -31,12 +31,12 @@ import { Label, parseStored } from '../../shapes.ts'
 import { CreateWebhookBody, DisabledReason, WebhookStatus } from '../../webhooks/webhook.ts'
 import type { CarriedName, FileRecord } from '../carried-tables.ts'
 
-/** What rows of other tables in the same file are. */
+/** What is known about rows of other tables in the same file. */
 export type KnownRows = { versions: ReadonlySet<string> }
 
 type Check = (row: FileRecord, known: KnownRows) => string | undefined | Promise<string | undefined>
 
-/** An operation would have refused these rows. Nothing else in a row can do more than be wrong. */
+/** Checks of rows that an operation would have refused. A wrong value in any other column does no harm. */
 const CHECKS: Partial<Record<CarriedName, Check>> = {
   agents: (row) =>
     problemIn(z.object({ name: CreateAgentBody.shape.name, status: AgentStatus }), row) ??
@@ -93,7 +93,7 @@ const CHECKS: Partial<Record<CarriedName, Check>> = {
   key_factors: (row) => problemIn(z.object({ status: z.enum(['pending', 'active']) }), row),
 }
 
-/** What is wrong with a row whose values are of the right kinds. */
+/** What is wrong with a row whose values have the right types. */
 export async function problemOfRow(table: CarriedName, row: FileRecord, known: KnownRows): Promise<string | undefined> {
   try {
     return await CHECKS[table]?.(row, known)
@@ -104,7 +104,7 @@ export async function problemOfRow(table: CarriedName, row: FileRecord, known: K
   }
 }
 
-/** Names a version among those of all agents. */
+/** A name for a version that is unique among all agents. */
 export function versionName({ agent_id, version }: FileRecord): string {
   return `${agent_id}/${version}`
 }
@@ -134,10 +134,13 @@ const TimeZoneName = z.string().refine((name) => {
   }
 }, 'is not a time zone')
 
-/** Many times what an operation takes. */
+/** Many times what an operation accepts. */
 const MOST_CONTENT = 1_000_000
 
-/** Only marks of speakers may have a line below, because words with one say to the index whose a memory is. */
+/**
+ * Only the marks of speakers can contain an underscore, because words with an underscore tell the index to whom a
+ * memory belongs.
+ */
 const Memory = z.object({
   kind: MemoryKind,
   role: z.enum(['user', 'assistant']).nullable(),
@@ -180,7 +183,7 @@ const Line = z.object({
 
 const Item = z.looseObject({})
 
-/** What replies and later runs of the conversation read of a receipt without looking. */
+/** The parts of a receipt that replies and later runs of the conversation read without checking. */
 const ReceiptJson = z.object({
   attempts: z.array(Item).nullable(),
   attachments: z.array(Item).nullable(),
@@ -200,7 +203,7 @@ const ReceiptJson = z.object({
   tree: z.looseObject({ depth: z.int().min(0), memory_of: z.string().nullable() }).nullable(),
 })
 
-/** A list leaves out a receipt that doesn't fit its shape, so the file must not have one. */
+/** Lists leave out a receipt that doesn't fit its shape, so the file must not contain one. */
 function problemOfReceipt(row: FileRecord): string | undefined {
   if (!isFinal({ status: row['status'] as never })) return 'status is not that of an ended run'
   return (
@@ -225,7 +228,7 @@ async function problemOfSchedule(row: FileRecord): Promise<string | undefined> {
   return undefined
 }
 
-/** Beside the definition stands what lists and checks read of it. */
+/** Checks that the columns which lists and checks read agree with the definition. */
 function problemOfDefinition(row: FileRecord): string | undefined {
   const definition = readDefinition(Object(json(row['definition'])))
   const { calls, output_schema } = definitionColumns(definition)

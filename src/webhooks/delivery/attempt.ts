@@ -13,7 +13,7 @@ export type Message = {
   attempt: number
   /** Newest first. */
   secrets: readonly string[]
-  /** What a callback is sent besides. */
+  /** Further headers for a callback. */
   headers: Record<string, string>
 }
 
@@ -22,24 +22,24 @@ export type AttemptOutcome = {
   duration_ms: number
   response_status: number | null
   error: AttemptError | null
-  /** How long the receiver asks us to wait, in its Retry-After header; 0 without one. */
+  /** How long the receiver's Retry-After header asks us to wait. 0 without the header. */
   retry_after_ms: number
 }
 
 type Options = {
   timeout_ms: number
   now: () => number
-  /** The owner of the webhook, for the limits of outgoing calls. */
+  /** The webhook's owner, for the limits of outgoing requests. */
   owner: string
   signal?: AbortSignal | null
 }
 
-/** The most that is read of an answer. */
+/** How many bytes of a reply are read. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
 /**
- * Signs and sends one message, once. A refusal or a failure is returned as an outcome. It throws only when `signal`
- * ends it.
+ * Signs and sends one message, once. A refusal or failure is returned as an outcome. This throws only if `signal`
+ * aborts.
  */
 export async function attempt(
   fetch: GuardedFetch,
@@ -64,7 +64,7 @@ export async function attempt(
     })
     status = response.status
     if (response.ok) {
-      // The delivery is received when the whole reply has arrived within the time limit.
+      // A delivery is successful if the whole reply has arrived within the time limit.
       for await (const _ of response.body ?? []);
       return outcome(status, null)
     }
@@ -88,7 +88,7 @@ function headersOf(message: Message, at: number): Record<string, string> {
   }
 }
 
-/** Seconds or a date (RFC 9110). Anything else is treated as 0. */
+/** Reads seconds or a date (RFC 9110). Anything else counts as 0. */
 function retryAfter(headers: Headers, now: number): number {
   const text = headers.get('retry-after') ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000

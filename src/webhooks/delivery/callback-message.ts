@@ -1,7 +1,7 @@
 import type { Keyring } from '../../security/keyring.ts'
 import { openHeaders, type Webhook } from '../webhook.ts'
 
-/** A longer response may be cut in an event. */
+/** In an event, a longer response may have been cut. */
 const WHOLE_BYTES = 32_000
 
 const STATE_OF: Record<string, string> = {
@@ -23,7 +23,7 @@ type RunEvent = {
   }
 }
 
-/** The text that a webhook is sent for an event. */
+/** The text that a webhook receives for an event. */
 export function sentBody({ format }: Pick<Webhook, 'format'>, body: string): string {
   return format === 'a2a' ? JSON.stringify({ task: taskOf(JSON.parse(body)) }) : body
 }
@@ -33,7 +33,10 @@ export function sentHeaders(webhook: Pick<Webhook, 'format' | 'headers'>, keyrin
   return { ...openHeaders(webhook, keyring), ...type }
 }
 
-/** The run as an A2A 1.0 task. A response that may be cut is left out: a client that needs it gets the task. */
+/**
+ * The run as an A2A 1.0 task. A response that may have been cut is left out, and a client that needs it can get the
+ * task.
+ */
 function taskOf({ timestamp, data }: RunEvent) {
   const { request_id: id, status, response, output, error, context } = data
   const contextId = context.session_id ?? id

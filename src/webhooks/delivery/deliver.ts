@@ -26,17 +26,17 @@ type DeliveryParts = Pick<
   | 'node'
 >
 
-/** A delivery that this node sends, and the webhook that receives it. */
+/** A delivery that this node is sending, and the webhook that receives it. */
 type SentDelivery = { webhook: Webhook; delivery: queue.TakenDelivery }
 
-/** How much longer than the attempt its lease lasts, so that the result can be stored. */
+/** How much longer than the attempt its lease lasts, so there is time to store the result. */
 const LEASE_MARGIN_MS = 5_000
 
 /**
  * Sends the deliveries in the database until it is stopped. A delivery is taken with a lease, sent once, and its result
- * is stored. If the node dies in between, the lease ends and the delivery is due again. It may arrive twice, but is
- * never lost. Each webhook has a lane. The database is asked only about webhooks that have a delivery due, and only for
- * as many deliveries as may start, so that a long queue costs neither memory nor time.
+ * is stored. If the node dies in between, the lease ends and the delivery is due again, so a delivery may arrive twice
+ * but is never lost. Each webhook has a lane. Only webhooks with due deliveries are queried, and only for as many
+ * deliveries as may start, so a long queue costs neither memory nor time.
  */
 export class Dispatcher {
   readonly #parts: DeliveryParts
@@ -57,7 +57,7 @@ export class Dispatcher {
         const due = await queue.survey(storage.db)
         return due.map(({ project_id, webhook_id, due_at }) => ({ key: laneKey(project_id, webhook_id), due_at }))
       },
-      // A delivery whose result could not be stored is sent again when its lease ends.
+      // If a delivery's result couldn't be stored, it is sent again when its lease ends.
       failed: (err) => log.warn({ err }, 'could not store or fetch webhook deliveries'),
       now,
     })
@@ -68,7 +68,7 @@ export class Dispatcher {
     this.#worker.survey()
   }
 
-  /** Deliveries in progress may finish for `grace_ms`. The others are given back unsent. */
+  /** Deliveries in progress may finish within `grace_ms`. The others are given back unsent. */
   async stop(grace_ms: number): Promise<void> {
     const patience = setTimeout(() => this.#abort.abort(), grace_ms)
     await this.#worker.close()
@@ -87,7 +87,7 @@ export class Dispatcher {
     })
     for (const time of recorded.due) this.#worker.wake(lane, time)
     const { webhook, items = [], next } = taken ?? {}
-    // Another node has found out that its receiver fails.
+    // Another node has found that the receiver is failing.
     if (webhook && webhook.failing_since !== null && !recorded.delivered) this.#worker.report(lane, 'failed')
     return { items: webhook ? items.map((delivery) => ({ webhook, delivery })) : [], next }
   }
@@ -107,7 +107,7 @@ export class Dispatcher {
     return { webhook, delivery, outcome }
   }
 
-  /** Makes one attempt. Returns undefined when the service's stop ended it. */
+  /** Makes one attempt. Returns undefined if it was interrupted because the service stops. */
   async #tryOnce(webhook: Webhook, delivery: queue.TakenDelivery): Promise<AttemptOutcome | undefined> {
     const { config, webhookFetch, keyring, now, log } = this.#parts
     const { id, event_id, event, body, attempt_count } = delivery
@@ -115,7 +115,7 @@ export class Dispatcher {
     const at = now()
     const unsent = { at, duration_ms: 0, response_status: null, retry_after_ms: 0 }
     try {
-      // The agent may have begun to check its callers after the event was stored.
+      // The agent may have started to require checks of its callers after the event was stored.
       const agent_id = webhook.agent_id === null ? delivery.agent_id : null
       const snapshot = agent_id === null ? undefined : await findSnapshot(agent_id, this.#parts)
       if (snapshot && isWithheld(snapshot.agent)) {

@@ -3,7 +3,10 @@ import type { Database } from '../../storage/database.ts'
 import type { Delivery } from './delivery.ts'
 import { fromRow } from './delivery-store.ts'
 
-/** The deliveries of the event with which a request ended, the oldest first. `agent_id` leaves out webhooks of other scopes. */
+/**
+ * The deliveries of the event with which a request ended, oldest first. If `agent_id` is set, webhooks of other scopes
+ * are left out.
+ */
 export async function listOfRequest(
   db: Database,
   { request_id, agent_id }: { request_id: string; agent_id: string | null },

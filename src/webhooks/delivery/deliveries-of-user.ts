@@ -15,7 +15,7 @@ type EventBody = { data?: EventData }
 
 type UserReach = { user_id: string; reach: ShownAgents }
 
-/** The user whose run an event is about, or whose budget. */
+/** The user whose run or budget an event is about. */
 export function userOf(data: object): string | undefined {
   const { scope, context, subject }: EventData = data as EventData
   const user_id = scope?.type === 'user' ? (subject ?? scope.id) : context?.user_id
@@ -23,8 +23,8 @@ export function userOf(data: object): string | undefined {
 }
 
 /**
- * Removes a user's texts from the events of a project, and from those of its agents that were in another one before:
- * both from events that wait and from those that are kept to be sent again. They are still sent, without the texts.
+ * Removes a user's texts from the events of a project, including events from before an agent moved to it. This covers
+ * both events that wait and those that are kept so they can be sent again. They are still sent, without the texts.
  * Returns how many there were.
  */
 export async function eraseFromEvents(db: Database, { user_id, reach }: UserReach): Promise<number> {
@@ -53,13 +53,13 @@ export async function eraseFromEvents(db: Database, { user_id, reach }: UserReac
   }
 }
 
-/** Removes the texts from what was told of a run while it was in progress and when it ended. */
+/** Removes the texts from a run's events, both those during the run and the one at its end. */
 export async function eraseEventsOfRequest(db: Database, request_id: string): Promise<void> {
   const events = await db.selectFrom('events').select(['id', 'body']).where('request_id', '=', request_id).execute()
   for (const { id, body } of events) await replaceEvent(db, id, readEvent(body))
 }
 
-/** Undefined if it is damaged. It may have words of any user then, and nothing of it stays. */
+/** Undefined if the event is damaged. It may then contain any user's words, so nothing of it is kept. */
 function readEvent(body: string): EventBody | undefined {
   return parseIfJson(body) as EventBody | undefined
 }
@@ -83,7 +83,7 @@ function withoutWords({ response, output: _value, error, approvals, comment, ...
   }
 }
 
-/** A budget for one user may be named after them. */
+/** A user's budget may be named after the user, so its name is removed. */
 function withoutSubject({ scope, ...data }: EventData): EventData {
   return {
     ...data,

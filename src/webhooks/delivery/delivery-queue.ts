@@ -9,12 +9,12 @@ import type { Webhook } from '../webhook.ts'
 import type { Delivery } from './delivery.ts'
 import { fromRow } from './delivery-store.ts'
 
-// A literal and not a parameter: only then the engines see that the index of pending deliveries serves the query.
+// A literal instead of a parameter, because only then do the engines see that the index of pending deliveries applies.
 const PENDING = sql.lit('pending')
 
 /**
- * The webhooks that have something to send, and when their first delivery is due. It costs one look-up for each
- * webhook, however many deliveries wait.
+ * The webhooks that have something to send, and when their first delivery is due. It costs one look-up per webhook, no
+ * matter how many deliveries wait.
  */
 export async function survey(db: Database): Promise<{ project_id: string; webhook_id: string; due_at: number }[]> {
   const { rows } = await sql<{ project_id: string; webhook_id: string; due_at: number }>`
@@ -34,7 +34,10 @@ export async function survey(db: Database): Promise<{ project_id: string; webhoo
   return rows
 }
 
-/** A delivery is leased to the node that sends it. The lease ends at its `next_attempt_at`; then it is due again. */
+/**
+ * A delivery is leased to the node that sends it. The lease ends at its `next_attempt_at`, when the delivery is due
+ * again.
+ */
 export const LEASED_DELIVERIES: LeasedTable = {
   table: 'deliveries',
   key: ['id'],
@@ -42,24 +45,24 @@ export const LEASED_DELIVERIES: LeasedTable = {
   condition: "status = 'pending'",
 }
 
-/** A delivery that this node may send, with its body. */
+/** A delivery that this node may send, including its body. */
 export type TakenDelivery = Delivery & { agent_id: string | null; body: string; lease: Lease }
 
 export type TakenDeliveries = {
-  /** Undefined if another node is taking its deliveries now, or if it is disabled or deleted. */
+  /** Undefined if another node is taking the webhook's deliveries now, or if the webhook is disabled or deleted. */
   webhook: Webhook | undefined
   items: TakenDelivery[]
-  /** When to look at this webhook again; `full` if as many of its deliveries are in progress as may be. */
+  /** When to check this webhook again, or `full` if the maximum number of its deliveries is in progress. */
   next: number | 'full' | undefined
 }
 
-/** How soon a webhook is looked at again whose deliveries another node is taking. */
+/** How soon to check a webhook again if another node is taking its deliveries. */
 const LOCKED_MS = 100
 
 type TakeOptions = {
   webhook_id: string
   limit: number
-  /** How many of the webhook's deliveries can be in progress at the same time, on all nodes together. */
+  /** How many of the webhook's deliveries can be in progress at once, on all nodes together. */
   maxPerEndpoint: number
   owner: string
   lease_until: number
@@ -67,8 +70,8 @@ type TakeOptions = {
 }
 
 /**
- * Takes the deliveries that are due, longest due first, in a transaction. It locks the webhook's row, so that the
- * number of deliveries in progress is right on every node. It does not wait for the lock.
+ * Takes due deliveries in a transaction, starting with those that have been due longest. It locks the webhook's row, so
+ * the number of deliveries in progress is correct on every node. It doesn't wait for the lock.
  */
 export async function takeDue(db: Database, options: TakeOptions): Promise<TakenDeliveries> {
   const { webhook_id, limit, maxPerEndpoint, owner, lease_until: until, now } = options
@@ -85,7 +88,8 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
   const [webhook] = readable(db, [found], webhookFromRow)
   if (!webhook) return NOTHING
 
-  // The statement that takes them also counts those in progress: each more would cost a round trip.
+  // The statement that takes deliveries also counts those in progress, because a second statement would cost a round
+  // trip.
   const room = sql<number>`(
     select case when count(*) >= ${maxPerEndpoint} then 0
       when ${maxPerEndpoint} - count(*) < ${limit} then ${maxPerEndpoint} - count(*) else ${limit} end
@@ -145,8 +149,8 @@ const ENDED_COLUMNS = {
 }
 
 /**
- * Stores the results of attempts with one statement. Returns the ids of the deliveries whose leases were still held.
- * Any other was sent again by another node, and that result counts.
+ * Stores the results of attempts with one statement. Returns the IDs of the deliveries whose leases were still held.
+ * Any other delivery was sent again by another node, whose result is used.
  */
 export async function endAttempts(
   db: Database,
@@ -171,7 +175,7 @@ export async function endAttempts(
   return new Set(held.map(({ id }) => id))
 }
 
-/** Gives back a delivery that was not sent. */
+/** Gives back a delivery that wasn't sent. */
 export async function release(db: Database, { lease }: Pick<TakenDelivery, 'lease'>, now: number): Promise<void> {
   await db
     .updateTable('deliveries')

@@ -37,7 +37,7 @@ export async function getBody(db: Database, event_id: string): Promise<string> {
   return body
 }
 
-/** The agent that a delivery is about. Null if it is about none, or if there is no such delivery. */
+/** The agent that a delivery is about. Null if it is about none, or if the delivery doesn't exist. */
 export async function findAgentOf(db: Database, webhook_id: string, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('deliveries')
@@ -60,7 +60,7 @@ export async function list(
   let select = db.selectFrom('deliveries').selectAll().where('webhook_id', '=', webhook_id)
   if (event !== undefined) select = select.where('event', '=', event)
   if (status !== undefined) select = select.where('status', '=', status)
-  // A webhook for all agents may have deliveries about an agent whose gate this request does not pass.
+  // A webhook for all agents may have deliveries about an agent whose gate this request doesn't pass.
   if (shown.except.length > 0) {
     select = select.where(({ exists, selectFrom }) =>
       exists(
@@ -87,7 +87,9 @@ export async function restart(db: Database, id: string, now: number): Promise<bo
   return numUpdatedRows > 0n
 }
 
-/** Removes at most `limit` older deliveries; returns how many. Ids sort by time, so the primary key serves as index. */
+/**
+ * Removes at most `limit` older deliveries. Returns how many. IDs sort by time, so the primary key serves as the index.
+ */
 export function removeOlder(db: Database, before: number, limit: number): Promise<number> {
   return together(db, async (transaction) => {
     const oldest = await transaction
@@ -105,7 +107,7 @@ export function removeOlder(db: Database, before: number, limit: number): Promis
   })
 }
 
-/** Removes at most `limit` ended deliveries that their project keeps no longer; returns how many. */
+/** Removes at most `limit` ended deliveries that are past their project's retention. Returns how many. */
 export async function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
   const olderOf = (webhook_id: unknown, before: number) =>
     sql`deliveries where webhook_id = ${webhook_id} and id < ${firstIdAt('dlv', before)} and status <> 'pending'`
@@ -122,7 +124,7 @@ export async function removeOfProjects(db: Database, now: number, limit: number)
   )
 }
 
-/** Removes at most `limit` deliveries of a deleted webhook or an ended listener; returns how many. */
+/** Removes at most `limit` deliveries of deleted webhooks and ended listeners. Returns how many. */
 export async function removeOrphans(db: Database, limit: number): Promise<number> {
   const [webhook_id] = await listOrphaned(db)
   if (webhook_id === undefined) return 0
@@ -158,12 +160,13 @@ async function listOrphaned(db: Database): Promise<string[]> {
   return rows.map(({ webhook_id }) => webhook_id)
 }
 
-/** An event is removed with the last of its deliveries. */
+/** Removes deliveries, and each event whose last delivery is removed. */
 async function removeByIds(db: Database, ids: string[]): Promise<number> {
   if (ids.length === 0) return 0
   const removed = await db.deleteFrom('deliveries').where('id', 'in', ids).returning('event_id').execute()
   const event_ids = [...new Set(removed.map(({ event_id }) => event_id))]
-  // Two nodes may remove the last deliveries of an event at once. The second one then sees that nothing is left.
+  // Two nodes may remove the last deliveries of an event at once. After this lock, the second one sees that none is
+  // left.
   if (engineOf(db) === 'postgres' && event_ids.length > 0) {
     await db.selectFrom('events').select('id').where('id', 'in', event_ids).orderBy('id').forUpdate().execute()
   }

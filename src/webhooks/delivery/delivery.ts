@@ -4,7 +4,7 @@ import { Time } from '../../shapes.ts'
 import type { RowWith, Tables } from '../../storage/tables.ts'
 import { EventName } from '../webhook.ts'
 
-/** pending → delivered | failed (no attempt is left). Sending it again makes it pending. */
+/** pending → delivered | failed (no attempts are left). Sending it again makes it pending. */
 export const DeliveryStatus = z.enum(['pending', 'delivered', 'failed'])
 
 /** Every reason for which an attempt can fail. */

@@ -7,7 +7,7 @@ import type { Attempt, Delivery } from './delivery.ts'
 import * as queue from './delivery-queue.ts'
 import { hasFailedTooLong, retryAt } from './retry-schedule.ts'
 
-/** The result of an attempt. `outcome` is undefined when the attempt was cut short and does not count. */
+/** The result of an attempt. `outcome` is undefined if the attempt was interrupted; it then doesn't count. */
 export type Report = { webhook: Webhook; delivery: queue.TakenDelivery; outcome: AttemptOutcome | undefined }
 
 const ATTEMPTS_KEPT = 30
@@ -16,9 +16,9 @@ const GONE = 410
 type RecordNeeds = Pick<Parts, 'events' | 'now'> & { random: () => number }
 
 /**
- * Stores the results of attempts to one webhook, and disables it if needed. Returns when failed deliveries are due
- * again and, if the last attempt was a success, its webhook, which may have to be marked as working. Results from a
- * previous URL of the webhook don't affect it.
+ * Stores the results of attempts for one webhook, and disables it if necessary. Returns when failed deliveries are due
+ * again and, if the last attempt succeeded, the webhook, which may have to be marked as working. Results from the
+ * webhook's previous URL don't affect it.
  */
 export async function recordAttempts(
   db: Database,
@@ -57,7 +57,7 @@ export async function recordAttempts(
   return { due, delivered }
 }
 
-/** Whether the receiver was called: what its agent withholds says nothing about the receiver. */
+/** Whether the receiver was called. An event that its agent withholds says nothing about the receiver. */
 export function wasSent({ error }: AttemptOutcome): boolean {
   return error !== 'agent_closed'
 }
@@ -78,8 +78,8 @@ async function recordFailure(
 }
 
 /**
- * The delivery after one more attempt. It isn't retried if the receiver replied 410 Gone or may not have it. What a
- * receiver at an old URL requests doesn't apply to the one at the new URL.
+ * The delivery after another attempt. It isn't retried if the receiver replied 410 Gone or isn't allowed to get it. The
+ * reply of a receiver at an old URL doesn't apply to the new URL.
  */
 function after(
   delivery: Delivery,

@@ -2,14 +2,14 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** How long to wait after the first, second, … failed attempt. After the last one the delivery has failed. */
+/** How long to wait after the first, second, … failed attempt. After the last one, the delivery has failed. */
 const RETRY_AFTER_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR]
 const JITTER = 0.2
-/** A receiver may ask us to wait longer, up to this. */
+/** The longest wait that a receiver can ask for. */
 const LONGEST_WAIT_MS = 24 * HOUR
 
 /**
- * When to try again after `tries` failures, or null for never. `asked_ms` is the time in the receiver's Retry-After
+ * When to try again after `tries` failures, or null for never. `asked_ms` is the wait in the receiver's Retry-After
  * header.
  */
 export function retryAt(tries: number, asked_ms: number, now: number, random: () => number): number | null {
@@ -21,7 +21,7 @@ export function retryAt(tries: number, asked_ms: number, now: number, random: ()
 
 const FAILING_LIMIT_MS = 5 * 24 * HOUR
 
-/** After five days of failures without a success we give up. */
+/** Whether a webhook has failed for five days without a success, and is given up. */
 export function hasFailedTooLong(failing_since: number, now: number): boolean {
   return now - failing_since >= FAILING_LIMIT_MS
 }

@@ -6,7 +6,7 @@ import { listWithheld } from '../delivery/withheld.ts'
 import { LISTENER_LIFE_MS, ListenerParams, ListenerReply } from './listener.ts'
 import * as listeners from './listener-store.ts'
 
-/** How many events one answer has, so that a slow receiver can handle them before the listener ends. */
+/** How many events one reply contains, so that a slow receiver can handle them before the listener ends. */
 const BATCH = 10
 const LOOK_AGAIN_MS = 250
 const LONGEST_WAIT_MS = 5_000
@@ -48,7 +48,7 @@ export const getListener = operation({
 
     const deadline = performance.now() + query.wait_ms
     for (;;) {
-      // An agent may have begun to check its callers after its event was stored.
+      // An agent may have started to require checks of its callers after its event was stored.
       const except = listener.agent_id === null ? await listWithheld(listener.project_id, { memo, storage }) : []
       const deliveries = await listeners.listHeard(db, listener_id, { except, limit: BATCH })
       const left = deadline - performance.now()
@@ -57,8 +57,8 @@ export const getListener = operation({
     }
 
     /**
-     * Each request leaves the listener its whole life. It gets some more, so that not every request prolongs it: each time
-     * all nodes must read the subscribers again.
+     * After each request, the listener has its whole lifetime left. It is extended by more than that, so not every
+     * request has to extend it: each time, all nodes must read the subscribers again.
      */
     async function prolonged(): Promise<{ expires_at?: number }> {
       if (listener && listener.expires_at - now() >= LISTENER_LIFE_MS) return {}

@@ -10,7 +10,7 @@ export async function find(db: Database, id: string): Promise<Listener | undefin
   return row && { ...row, events: jsonOf('listener', row)('events') }
 }
 
-/** How many listeners of the project live. None can be added until the transaction ends. */
+/** How many active listeners the project has. None can be added until the transaction ends. */
 export async function countAndHold(db: Database, project_id: string, now: number): Promise<number> {
   if (engineOf(db) === 'postgres') {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`listeners of ${project_id}`}, 0))`.execute(db)
@@ -40,7 +40,7 @@ export async function prolong(db: Database, id: string, expires_at: number): Pro
 
 type ListenerDelivery = Pick<Delivery, 'id' | 'event_id' | 'event' | 'created_at'> & { body: string }
 
-/** The events that wait for the listener, oldest first, without those of the agents in `except`. */
+/** The events that wait for the listener, oldest first, without those about agents in `except`. */
 export async function listHeard(
   db: Database,
   listener_id: string,

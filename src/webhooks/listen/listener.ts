@@ -30,7 +30,7 @@ export const ListenerReply = z
   .meta({ id: 'Listener' })
 
 /**
- * A listener receives events as a webhook does, but has no URL: a client requests them. It ends when no client has
- * asked for a while.
+ * A listener receives events like a webhook, but has no URL: a client requests the events. It ends when no client has
+ * requested them for a while.
  */
 export type Listener = RowWith<Tables['listeners'], { events: (EventType | '*')[] }>

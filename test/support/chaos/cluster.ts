@@ -10,7 +10,7 @@ import { LOCAL_RECEIVERS } from '../slices/webhooks.ts'
 import { type PostgresServer, startPostgres } from '../stores/postgres.ts'
 import { type RedisServer, startRedis } from '../stores/redis.ts'
 
-/** One process of the service, and how it last went and came. */
+/** One process of the service, and how it last stopped and started. */
 export type ClusterNode = {
   name: string
   service: ChildService
@@ -26,13 +26,13 @@ export type Cluster = {
   admin: string
   /** kill -9. */
   kill(node: ClusterNode): Promise<void>
-  /** SIGTERM, and the wait until it is gone. */
+  /** Sends SIGTERM, and waits until the process is gone. */
   terminate(node: ClusterNode): Promise<void>
   start(node: ClusterNode): Promise<void>
   db: Database
 }
 
-/** Real processes on a PostgreSQL and a Redis of their own. All of it is gone when the test ends. */
+/** Real processes with their own PostgreSQL and Redis. All of it is removed when the test ends. */
 export async function startCluster(t: TestContext, names: readonly string[], more: Settings = {}): Promise<Cluster> {
   const postgres = await startPostgres()
   t.after(() => postgres.close())

@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Cluster, ClusterNode } from './cluster.ts'
 
-/** A request that takes longer is stuck. */
+/** A request that takes longer than this is stuck. */
 const STUCK_MS = 60_000
 
 export type Answer = { status: number; text: string }
 
 /** What the clients were told, and everything that they should not have seen. */
 export type LoadLog = {
-  /** Request ids, by what the client was promised of them. */
+  /** Request IDs, by what the client was promised. */
   answered: Set<string>
   accepted: Set<string>
-  /** The request id that each Idempotency-Key was answered with. */
+  /** The request IDs that each Idempotency-Key got in replies. */
   byKey: Map<string, Set<string>>
   memories: Set<string>
-  /** How many requests of the key with a small limit were let through. */
+  /** How many requests of the key with a low limit were allowed. */
   freePassed: number
   wrong: string[]
   counts: Map<string, number>
@@ -29,10 +29,10 @@ type AskOptions = { body?: unknown; headers?: { [name: string]: string }; key?: 
 
 type Names = { free: string; plain: string; tool: string; limited: string }
 
-/** In milliseconds: how long a client rests between two requests, and how long it waits for the last one. */
+/** In milliseconds: how long a client pauses between two requests, and how long it waits for the last one. */
 type Pace = { pause: number; patience: number }
 
-/** Clients of every kind, each with one request in progress at a time, on nodes that they choose by chance. */
+/** Clients of every kind, each with one request in progress at a time, on randomly chosen nodes. */
 export function startLoad(cluster: Cluster, names: Names, random: Random, { patience, pause }: Pace): Load {
   const seen: LoadLog = {
     answered: new Set(),
@@ -60,7 +60,7 @@ export function startLoad(cluster: Cluster, names: Names, random: Random, { pati
     total: () => [...seen.counts.values()].reduce((sum, some) => sum + some, 0),
     async stop() {
       over.abort()
-      // Clients that still wait for a reply by then disconnect, such as those waiting for a killed node's claim.
+      // Clients that still wait for a reply then disconnect, such as those that wait for a killed node's claim.
       const home = setTimeout(() => goneHome.abort(), patience)
       await Promise.all(clients)
       clearTimeout(home)
@@ -68,10 +68,10 @@ export function startLoad(cluster: Cluster, names: Names, random: Random, { pati
   }
 }
 
-/** Sends one request to one node. Undefined when there is nobody there. */
+/** Sends one request to one node. Undefined if no node is reachable. */
 function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: LoadLog, goneHome: AbortSignal): Ask {
   return async (method, path, { body, headers = {}, key = admin, expect = [200, 201, 202] } = {}) => {
-    // As behind a load balancer: nobody sends new requests to a node that says that it leaves.
+    // As behind a load balancer, no new requests are sent to a node that says it is stopping.
     const staying = nodes.filter(({ isUp, wasKilled }) => isUp || wasKilled)
     const node = staying[Math.floor(random() * staying.length)] as ClusterNode
     const started = performance.now()
@@ -92,7 +92,7 @@ function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: Lo
       if (goneHome.aborted) return undefined
       const { message, cause } = error as Error & { cause?: Error & { code?: string } }
       const why = cause?.code ?? cause?.message ?? message
-      // A client may lose its own connection to a node that was killed, and finds nobody where a node is down.
+      // A client may lose its connection to a node that was killed, and can't connect to a node that is down.
       const wasDown = !node.isUp || started < node.upSince
       const isRight = wasDown && (node.wasKilled || why === 'ECONNREFUSED')
       count(seen, `${kind} ${isRight ? 'gone' : 'failed'}`)
@@ -131,7 +131,9 @@ function clientsOf({ free, plain, tool, limited }: Names): [kind: string, many: 
     if (event === 'done') answered.add(JSON.parse(data).data.request_id)
     else if (JSON.parse(data).error?.code !== 'unavailable') wrong.push(`stream ended with: ${answer.text.slice(-300)}`)
   }
-  /** Retries with the same key until there is a reply, like a careful client, and then sends the request once more. */
+  /**
+   * Retries with the same key until there is a reply, as a careful client does, and then sends the request once more.
+   */
   const keyed: Client = async (ask, random, { byKey, answered }, isOver) => {
     const key = messageOf(random)
     const ids = new Set<string>()

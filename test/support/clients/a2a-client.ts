@@ -2,7 +2,7 @@ import { Role, type SendMessageRequest, type TaskPushNotificationConfig } from '
 import { type Client, ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import type { Service } from '../service/service.ts'
 
-/** The official client of an agent. It reads the agent's card first. */
+/** The official client for an agent. It reads the agent's card first. */
 export function connectA2a(
   service: Service,
   agent: string,
@@ -28,7 +28,7 @@ type More = {
   push?: TaskPushNotificationConfig
 }
 
-/** A message of the user, as the client sends it. */
+/** A user's message, as the client sends it. */
 export function saying(text: string, { contextId = '', taskId = '', returnImmediately = false, push }: More = {}) {
   const part = { content: { $case: 'text', value: text } as const, metadata: undefined, filename: '', mediaType: '' }
   const request: SendMessageRequest = {

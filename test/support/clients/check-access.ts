@@ -4,7 +4,10 @@ import type { Page } from 'playwright-core'
 
 type Finding = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }
 
-/** All pages are checked in light mode on a desktop; with --all, also in dark mode on a phone. Others differ in contrast only. */
+/**
+ * All pages are checked in light mode on a desktop. With --all, they are also checked in dark mode on a phone. The
+ * other combinations are checked only for contrast.
+ */
 const ONLY_CONTRAST = { runOnly: ['color-contrast'] }
 const DESK = { width: 1440, dark: false }
 const STATES = [
@@ -14,10 +17,13 @@ const STATES = [
   { width: 390, dark: false, ...ONLY_CONTRAST },
 ]
 
-/** The rows of a long list are made like its first ones. */
+/** Further rows of a long list are built like the first ones, so they aren't checked. */
 const WHERE = { include: ['html'], exclude: ['tr:nth-child(n+13)', 'li:nth-child(n+13)'] }
 
-/** Nothing serious for those who do not see, or do not use a mouse: in light and dark, on a desk and on a phone. */
+/**
+ * Fails if there are serious problems for people who can't see or don't use a mouse, in light and dark mode, on a
+ * desktop and on a phone.
+ */
 export async function checkAccess(page: Page): Promise<void> {
   const hasAxe = await page.evaluate(`'axe' in globalThis`)
   if (!hasAxe) await page.evaluate(axe.source)

@@ -12,28 +12,28 @@ export type CliRun = { code: number; stdout: string; stderr: string }
 export type RunOptions = {
   stdin?: string
   env?: Record<string, string>
-  /** The folder of the shell unless told. */
+  /** The working directory. Default: the shell's folder. */
   cwd?: string
   /** As if stdout and stderr were a terminal. */
   isTTY?: boolean
-  /** How wide that terminal is. */
+  /** The width of that terminal. */
   columns?: number
-  /** Presses Ctrl-C as soon as what was printed so far fits. */
+  /** Presses Ctrl-C as soon as this returns true for the output so far. */
   stopWhen?: (stdout: string, stderr: string) => boolean
-  /** Presses Ctrl-C when it is aborted. */
+  /** Presses Ctrl-C when this aborts. */
   stop?: AbortSignal
-  /** The migrations of a program of another version. */
+  /** The migrations of another version of the program. */
   migrations?: readonly Migration[]
 }
 
 export type Shell = {
   folder: string
-  /** One command; nobody can be asked. */
+  /** Runs one command. It can't ask questions. */
   moorage(args: string[], options?: RunOptions): Promise<CliRun>
   remove(): void
 }
 
-/** An empty folder and home to run commands in; with a service they are its admin's. */
+/** An empty folder and home in which to run commands. With a service, the commands are its admin's. */
 export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
   const folder = mkdtempSync(join(tmpdir(), 'moorage-cli-'))
   const base = {
@@ -70,7 +70,7 @@ export function shellOfAdmin() {
   return shellBeside((service) => newShell(service))
 }
 
-/** The same with a shell that knows neither the service nor a key. */
+/** The same, with a shell that knows neither the service nor a key. */
 export function shellOfNobody() {
   return shellBeside(() => newShell())
 }

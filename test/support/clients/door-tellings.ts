@@ -1,6 +1,6 @@
 import type { Reply, Service } from '../service/service.ts'
 
-/** One request for an agent, whatever the door. */
+/** One request for an agent over any channel. */
 type DoorRequest = { path: string; headers?: Record<string, string>; body: object }
 
 const said = (text: string) => ({ messageId: '1', role: 'ROLE_USER', parts: [{ text }] })
@@ -10,7 +10,7 @@ const STREAM = { Accept: 'text/event-stream' }
 const A2A = { 'A2A-Version': '1.0' }
 const MCP = { Accept: 'application/json, text/event-stream' }
 
-/** The ways to ask an agent and to learn of it at once, whole and as a stream. */
+/** The ways to call an agent and get its answer immediately, as a whole and as a stream. */
 export const DOOR_REQUESTS: Record<string, (agent: string, message: string) => DoorRequest> = {
   api: (agent, message) => ({ path: `/v1/agents/${agent}/invoke`, body: { message } }),
   'api, streamed': (agent, message) => ({ path: `/v1/agents/${agent}/invoke`, headers: STREAM, body: { message } }),
@@ -38,7 +38,7 @@ export const DOOR_REQUESTS: Record<string, (agent: string, message: string) => D
   }),
 }
 
-/** What a client is told: the status, and each object that came, alone or as the data of an event. */
+/** What a client receives: the status, and each object, alone or as an event's data. */
 export async function askDoor(service: Service, { path, headers = {}, body }: DoorRequest) {
   const reply = await service.call('POST', path, { headers, body })
   return { status: reply.status, told: toldIn(reply) }

@@ -1,6 +1,6 @@
 import type { Service } from '../service/service.ts'
 
-/** What a client is told: nothing but the answer's text, or why there is none. */
+/** What a client learns: only the answer's text, or why there is none. */
 export type DoorReply = { response: string } | { code: string; status: number }
 
 export type DoorCall = { agent: string; message: string; key: string; headers?: Record<string, string> }
@@ -41,7 +41,7 @@ export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise
   },
 }
 
-/** What OpenAI's clients are told instead of our own codes. */
+/** The codes that OpenAI's clients get instead of ours. */
 const CODE_OF: Record<string, string> = {
   invalid_api_key: 'unauthorized',
   rate_limit_exceeded: 'rate_limited',
@@ -60,7 +60,7 @@ async function askOpenai(
   return { code: CODE_OF[code] ?? code, status: reply.status }
 }
 
-/** A call in revision 2025-11-25, which needs no handshake here. */
+/** A call in revision 2025-11-25, for which no handshake is needed here. */
 async function askMcp(
   service: Service,
   path: string,

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 
-/** A request whose body has come in part. `finish` sends the rest, and answers with the status of the reply. */
+/** Sends only part of a request's body. `finish` sends the rest, and returns the reply's status. */
 export function sendHalf(
   url: string,
   { method, key, headers, body }: { method: string; key?: string; headers?: Record<string, string>; body: object },

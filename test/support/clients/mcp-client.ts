@@ -10,7 +10,7 @@ type ConnectOptions = {
   key?: string
   headers?: Record<string, string>
   options?: ClientOptions
-  /** Told of each stream that is open on which the client learns of changes. */
+  /** Called for each open stream on which the client is notified of changes. */
   onListening?: () => void
 }
 

@@ -4,12 +4,12 @@ import { codeAt, stepAt } from '../../../src/security/one-time-code.ts'
 import { partsOf } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
-/** Calls one operation like the command line on the server, directly on the database. */
+/** Calls one operation directly on the database, as the command line on the server does. */
 export async function asHost(service: Service, method: string, path: string, body?: unknown) {
   const headers = service.project === undefined ? {} : { 'Moorage-Project': service.project }
   const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
   const response = await localFetch(partsOf(service))(`http://local${path}`, init)
-  // The shape is the test's to assert.
+  // Each test asserts the shape itself.
   // oxlint-disable-next-line typescript/no-explicit-any
   return { status: response.status, body: (await response.json()) as any }
 }
@@ -18,7 +18,7 @@ export type Authenticator = {
   secret: string
   /** The code that the app shows now, or some steps of 30 s from now. */
   code(offset?: number): string
-  /** A code that is none of those that count now. */
+  /** A code that isn't accepted now. */
   wrong(): string
 }
 
@@ -34,7 +34,10 @@ export function authenticator(service: Service, secret: string): Authenticator {
   }
 }
 
-/** Gives a key its second factor from the host. Its first code is the one before this, so that the present one is fresh. */
+/**
+ * Gives a key its second factor, as the command line on the server does. It uses the previous code, so the current one
+ * is still unused.
+ */
 export async function enrol(service: Service, key_id: string): Promise<Authenticator> {
   const { status, body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
   assert.equal(status, 200, JSON.stringify(body))

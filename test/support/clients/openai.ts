@@ -7,14 +7,14 @@ export function openaiClient({ url, admin }: Pick<Service, 'url' | 'admin'>, opt
   return new OpenAI({ baseURL: `${url}/v1`, apiKey: admin, maxRetries: 0, ...options })
 }
 
-/** Everything that a stream gives. */
+/** Everything that a stream yields. */
 export async function gathered<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = []
   for await (const item of stream) items.push(item)
   return items
 }
 
-/** The fields that the client's types require, by kind of event. */
+/** The fields that the client's types require, by event type. */
 const EVENT_FIELDS: Record<string, readonly string[]> = {
   'response.created': ['response'],
   'response.queued': ['response'],
@@ -41,7 +41,7 @@ export function checkResponse(response: object): void {
   for (const field of RESPONSE_FIELDS) assert.ok(field in response, `a response has no ${field}`)
 }
 
-/** Each event has its fields, and a number that is higher than the one before. */
+/** Checks that each event has its fields, and a higher number than the previous one. */
 export function checkEvents(events: readonly { type: string; sequence_number: number }[]): void {
   let last = -1
   for (const event of events) {

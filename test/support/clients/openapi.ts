@@ -12,13 +12,13 @@ type Checker = {
   document: Document
   ajv: Ajv2020
   compiled: Map<string, ValidateFunction>
-  /** Each path of the document, those with most literal words first: `/v1/keys/self` is not a key's id. */
+  /** The document's paths, those with the most literal segments first: `/v1/keys/self` isn't a key's ID. */
   templates: { template: string; pattern: RegExp }[]
 }
 
 let checker: Checker | undefined
 
-/** Fails unless the reply is one that the service's own OpenAPI document promises. Paths outside the document pass. */
+/** Fails if the service's own OpenAPI document doesn't describe this reply. Paths that aren't in the document pass. */
 export function checkReply(
   method: string,
   path: string,
@@ -35,7 +35,7 @@ export function checkReply(
 
   const schema = operation.responses[status]?.content?.['application/json']?.schema
   assert.ok(schema, `${method} ${template} documents no JSON for ${status}: ${text}`)
-  // Most refusals of most operations have the same schema.
+  // Most operations share the schema of their refusals.
   const written = JSON.stringify(schema)
   const check = compiled.get(written) ?? ajv.compile(withinDocument(written))
   compiled.set(written, check)
@@ -44,7 +44,9 @@ export function checkReply(
 
 const withinDocument = (written: string) => JSON.parse(written.replaceAll('"$ref":"#', '"$ref":"api#'))
 
-/** Not requested from the service, because a service that refuses all clients shows no document either. */
+/**
+ * Built here instead of requested from the service, because a service that refuses all clients doesn't serve it either.
+ */
 const described = JSON.stringify(await openApiDocument(operations))
 
 function newChecker(): Checker {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 
 export type Labels = Record<string, string>
 export type SampleAt = { name: string; labels: Labels; value: number }
-/** What was read at one time, in seconds. */
+/** What was read at one time, which is in seconds. */
 export type Scrape = { time: number; samples: SampleAt[] }
 
 const LINE = /^(\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\.)*",?)+)\})? (-?[\d.e+-]+|[+-]Inf|NaN)$/
 
-/** Every sample as Prometheus would read it; fails on a line that it would refuse. */
+/** All samples as Prometheus would read them. Fails on a line that Prometheus would refuse. */
 export function readSamples(text: string): SampleAt[] {
   const seen = new Set<string>()
   const types = new Map<string, string>()
@@ -29,7 +29,7 @@ export function readSamples(text: string): SampleAt[] {
     })
 }
 
-/** Scrapes `/metrics` as Prometheus does: with the labels of its job, and `up` for a target that did not answer. */
+/** Scrapes `/metrics` as Prometheus does: with the labels of its job, and `up` for a target that didn't respond. */
 export async function scrapeTarget(url: string, headers: Labels, time: number): Promise<Scrape> {
   const job = { job: 'moorage', instance: new URL(url).host }
   const up = (value: number): SampleAt => ({ name: 'up', labels: job, value })
@@ -48,8 +48,8 @@ type Vector = { labels: Labels; value: number }[]
 const SELECTOR = /^(\w+)(?:\{([^}]*)\})?(?:\[(\d+)([mh])\])?$/
 
 /**
- * Evaluates an expression at the time of the last scrape. It knows the part of PromQL that our alerts use, and fails on
- * everything else.
+ * Evaluates an expression at the time of the last scrape. It supports the part of PromQL that our alerts use, and fails
+ * on everything else.
  */
 export function evaluate(expr: string, scrapes: readonly Scrape[]): Vector {
   const [, present] = /^absent\((.+)\)$/.exec(expr) ?? []
@@ -102,7 +102,7 @@ function secondsOf(expr: string): number {
 
 type Series = { labels: Labels; values: number[] }
 
-/** What was read of each series in the range. */
+/** The values of each series in the range. */
 function seriesIn(expr: string, scrapes: readonly Scrape[]): Series[] {
   const seconds = secondsOf(expr)
   const end = scrapes.at(-1)?.time ?? 0
@@ -119,7 +119,7 @@ function seriesIn(expr: string, scrapes: readonly Scrape[]): Series[] {
   return [...series.values()]
 }
 
-/** How much each counter has grown in the range; one that fell has started over. */
+/** By how much each counter has grown in the range. A counter that fell has started over. */
 function grown(expr: string, scrapes: readonly Scrape[], perSecond: boolean): Vector {
   const seconds = secondsOf(expr)
   return seriesIn(expr, scrapes).flatMap(({ labels, values }) => {

@@ -5,13 +5,13 @@ import type { Reply } from '../service/service.ts'
 
 const CLOSES_WITHIN_MS = 120_000
 
-/** Sends the bytes as they are, whatever they are, and answers with every reply up to the server's closing the connection. */
+/** Sends the bytes unchanged, and returns all replies until the server closes the connection. */
 export async function sendRaw(url: string, bytes: string | Buffer, { hangUp = false } = {}): Promise<Reply[]> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   const received: Buffer[] = []
   socket.on('data', (chunk: Buffer) => received.push(chunk))
-  // A server that has received enough might reset the connection while we are still writing.
+  // A server that has received enough might reset the connection while the test is still writing.
   socket.on('error', () => {})
   socket.setTimeout(CLOSES_WITHIN_MS, () => {
     received.push(Buffer.from('<the server does not close>'))
@@ -23,7 +23,7 @@ export async function sendRaw(url: string, bytes: string | Buffer, { hangUp = fa
   return [...readReplies(Buffer.concat(received).toString('utf8'))]
 }
 
-/** A request line and headers; the server closes after its reply unless another `Connection` is given. */
+/** A request line and headers. The server closes after its reply unless another `Connection` is given. */
 export function head(line: string, headers: Record<string, string> = {}): string {
   const all = { Host: 'localhost', Connection: 'close', ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -47,7 +47,7 @@ function* readReplies(text: string): Generator<Reply> {
   }
 }
 
-/** What every reply carries, also one from below the router. */
+/** The headers of every reply, even one that doesn't come from the router. */
 export function assertStandardHeaders(headers: Headers, type = 'application/json'): void {
   assert.match(headers.get('x-request-id') ?? '', /^req_[0-9A-Z]{26}$/)
   assert.equal(headers.get('cache-control'), 'no-store')

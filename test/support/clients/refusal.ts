@@ -1,14 +1,15 @@
-// What a program reads of a refusal. Its sentence is for people: the approved texts hold it, and it is free to improve.
+// The parts of a refusal that programs read. The message is for people: the approved texts contain it, and it can be
+// improved freely.
 import assert from 'node:assert/strict'
 import type { ErrorCode } from '../../../src/errors.ts'
 import type { Reply } from '../service/service.ts'
 
 type Refused = { error?: { code: string; details?: { field: string }[] } }
 
-/** The fields that are wrong. */
+/** The invalid fields. */
 export const fieldsOf = ({ error }: Refused): string[] => (error?.details ?? []).map(({ field }) => field)
 
-/** The whole body of an error: nothing is in it besides the sentence and what is expected. */
+/** Checks the whole body of an error: it contains only the message and what is expected. */
 export function assertRefusal(
   { status, headers, body }: Pick<Reply, 'status' | 'headers' | 'body'>,
   expected: number,

@@ -11,7 +11,10 @@ type StoryInput = { params: Params; query?: string; body?: Record<string, unknow
 
 type Story = (service: Service, name: string) => Promise<StoryInput>
 
-/** Operations that succeed only after something has happened: what leads to it, and with what they succeed then. */
+/**
+ * Operations that succeed only after something else has happened: what must happen first, and the request that then
+ * succeeds.
+ */
 export const STORIES: Record<string, Story> = {
   async cancelInvocation(service, name) {
     const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
@@ -92,7 +95,7 @@ export const STORIES: Record<string, Story> = {
   },
 }
 
-/** A model provider, at an address where nobody listens. */
+/** A model provider whose URL nothing listens on. */
 async function provided(service: Service, name: string): ReturnType<Story> {
   const body = { base_url: `${NOWHERE}/v1` }
   const reply = await service.call('PUT', `/v1/providers/${name}`, { body })
@@ -111,7 +114,7 @@ async function summarized(service: Service, name: string) {
   return { params: { agent_id, session_id: name } }
 }
 
-/** A run that waits for an answer, which whoever started it may give. */
+/** A run that waits for an answer, which the client that started it may give. */
 async function askPerson(service: Service, name: string) {
   const agent_id = await createAgent(service, name, {
     model: 'builtin/script',

@@ -21,10 +21,10 @@ export type SampleRequest = {
   headers: Record<string, string>
 }
 
-/** Every operation that a key may call. Those for people have stories of their own. */
+/** All operations that a key can call. Operations for people are tested elsewhere. */
 export const operationsForKeys = operations.filter(({ access }) => !access.forPeople && !access.ofRuns)
 
-/** Webhooks may point at this machine, where nobody listens on the port that they are given. */
+/** Lets webhooks point at this machine, at a port on which nothing listens. */
 export const SAMPLE_SETTINGS: Settings = {
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
   MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
@@ -35,7 +35,7 @@ const document = await openApiDocument(operations)
 const components = document.components.schemas as Record<string, Schema>
 let made = 0
 
-/** Values that a schema alone does not tell. */
+/** Values that a schema alone doesn't determine. */
 const FIELDS: Record<string, () => unknown> = {
   name: () => `sample-${++made}`,
   version: () => `v${++made}`,
@@ -44,7 +44,7 @@ const FIELDS: Record<string, () => unknown> = {
   code: () => '123456',
 }
 
-/** What an operation wants of its fields together. */
+/** Combinations of fields that an operation requires. */
 const TOGETHER: Record<string, Record<string, unknown>> = {
   createKey: { role: 'viewer' },
   createInvitation: { email: 'sample@example.com', role: 'viewer' },
@@ -63,7 +63,7 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateBudget: { limit: { runs: 2000 } },
 }
 
-/** How to create what a path names. Each can use what precedes it in the path. */
+/** How to create what a path names. Each can use what comes before it in the path. */
 const MAKERS: Record<string, (service: Service, params: Params) => Promise<string>> = {
   agent_id: (service) => createAgent(service, `sample-${++made}`),
   project_id: async (service) => (await create(service, '/v1/projects', 'createProject')).id as string,
@@ -112,7 +112,9 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   },
 }
 
-/** A request to the operation that should succeed: what its path names is made first, what its shapes require is given. */
+/**
+ * A request to the operation that should succeed: creates what its path names, and provides what its shapes require.
+ */
 export async function sampleRequest(service: Service, operation: Operation): Promise<SampleRequest> {
   const told = await STORIES[operation.id]?.(service, `sample-${++made}`)
   const params = told?.params ?? (await makeParams(service, operation.path))
@@ -134,13 +136,15 @@ async function makeParams(service: Service, path: string): Promise<Params> {
   return params
 }
 
-/** Some operations always want a code of the key that asks. */
+/** Some operations always require a one-time code for the key that makes the request. */
 async function adminCode(service: Service): Promise<string> {
   const { body } = await service.call('GET', '/v1/keys/self')
   return (await enrol(service, body.data.id)).code()
 }
 
-/** The operation's path; every parameter that is not given names something that does not exist, but for the demo agent. */
+/**
+ * The operation's path. Every parameter that isn't given names something that doesn't exist, except for the demo agent.
+ */
 export function pathOf({ path }: Operation, params: Params = { agent_id: 'hello' }): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? `${name}_that_does_not_exist`)
 }
@@ -150,7 +154,7 @@ export function sampleBody({ id, method, path }: Operation): Record<string, unkn
   return schema && { ...(sampleOf(schema, id) as Record<string, unknown>), ...TOGETHER[id] }
 }
 
-/** The JSON Schema of an operation's body, if it takes one. */
+/** The JSON Schema of an operation's body, if it has one. */
 export function bodySchema({ method, path }: Pick<Operation, 'method' | 'path'>): Schema | undefined {
   const { requestBody } = documented({ method, path })
   const json = requestBody?.content['application/json']
@@ -161,7 +165,7 @@ export function querySchemas({ method, path }: Pick<Operation, 'method' | 'path'
   return documented({ method, path }).parameters.filter((parameter) => parameter.in === 'query')
 }
 
-/** A schema in place of a reference to it. */
+/** Replaces a reference to a schema with the schema. */
 export function resolve(schema: Schema): Schema {
   const name = typeof schema.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined
   return name === undefined ? schema : resolve(components[name] as Schema)

@@ -20,17 +20,17 @@ export type Given = {
   name: string
   /** An Idempotency-Key. */
   once: string
-  /** Where the replies of story `retries` come from, and for which agents. */
+  /** The server that sends the replies for the story `retries`, and the agents that it concerns. */
   broken: string
   retried: string[]
-  /** A file of this machine. */
+  /** A file on this machine. */
   path: string
-  /** A call of a remote agent. The replies to its requests for steps come from `broken`. */
+  /** A call of a remote agent. `broken` sends the replies to its requests for steps. */
   call: { body: string; headers: Record<string, string> }
   webhook: { body: string; headers: Record<string, string>; secret: string; signature: string; now: number }
 }
 
-/** What happened in each story: the same for both clients. */
+/** What happened in each story. It must be the same for both clients. */
 export type Told = Record<string, unknown>
 
 async function failed(act: () => Promise<unknown>): Promise<unknown> {
@@ -43,7 +43,7 @@ async function failed(act: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** The stories with the TypeScript SDK. stories.py has them with the Python package. */
+/** Runs the stories with the TypeScript SDK. stories.py contains them for the Python package. */
 export async function tellInTypeScript(given: Given): Promise<Told> {
   const { name, once, webhook } = given
   const moorage = createClient({ url: given.url, key: given.key })
@@ -188,7 +188,7 @@ export async function tellInTypeScript(given: Given): Promise<Told> {
 const PROGRAM = fileURLToPath(new URL('stories.py', import.meta.url))
 const SOURCES = fileURLToPath(new URL('../../../python/', import.meta.url))
 
-/** The stories with the Python package. */
+/** Runs the stories with the Python package. */
 export async function tellInPython(given: Given): Promise<Told> {
   const env = { ...childEnv(), GIVEN: JSON.stringify(given), PYTHONPATH: SOURCES, PYTHONDONTWRITEBYTECODE: '1' }
   return JSON.parse((await promisify(execFile)('python3', [PROGRAM], { env })).stdout)

@@ -4,13 +4,13 @@ import { PATIENCE } from '../running/patience.ts'
 import { head } from './raw.ts'
 
 const CONNECTIONS = 8
-/** A service reads so many requests of a connection ahead of its replies. */
+/** A service reads at most this many requests of a connection ahead of its replies. */
 const AHEAD = 16
 const SILENCE_MS = 120_000
 
 type Many = { path: string; body: unknown; headers: Record<string, string>; count: number; status: number }
 
-/** Posts the same thing many times, as fast as the service answers. Fails at the first reply with another status. */
+/** Posts the same request many times, as fast as the service answers. Fails at the first reply with another status. */
 export async function postMany(url: string, { path, body, headers, count, status }: Many): Promise<void> {
   const text = JSON.stringify(body)
   const fields = { 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)) }
@@ -41,7 +41,7 @@ export async function postMany(url: string, { path, body, headers, count, status
   await Promise.all(work)
 }
 
-/** Whether the body of the last reply has arrived. Its length is in bytes; these replies are ASCII. */
+/** Whether the body of the last reply has arrived. Its length is in bytes, and these replies are ASCII. */
 function endsWhole(replies: string): boolean {
   const last = replies.slice(replies.lastIndexOf('HTTP/1.1 '))
   const start = last.indexOf('\r\n\r\n')

@@ -1,6 +1,6 @@
 export type SseEvent = { id: string; event: string; data: unknown }
 
-/** Reads server-sent events as they come; comments are left out. */
+/** Reads server-sent events as they arrive, without comments. */
 export async function* readEvents(response: Response): AsyncGenerator<SseEvent> {
   if (!response.body) return
   let waiting = ''

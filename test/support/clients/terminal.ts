@@ -17,10 +17,10 @@ type Options = {
   raw?: boolean
 }
 
-/** How somebody, or a script, runs a command. */
+/** How a person or a script runs a command. */
 export type Way = (args: string[], options: Options) => Promise<TerminalResult>
 
-/** In a pseudo-terminal: what is asked is answered, and both outputs are one. */
+/** Runs it in a pseudo-terminal: questions get answers, and both outputs are combined. */
 export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = false }) => {
   const quoted = [process.execPath, built('cli'), ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`)
   const child = startChild('script', ['-qefc', `stty cols 100 rows 40; exec ${quoted.join(' ')}`, '/dev/null'], {
@@ -44,7 +44,7 @@ export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = fals
   return { code, stdout: text, stderr: text }
 }
 
-/** Without a terminal, as in a script. An answer that is Ctrl-C becomes the signal. */
+/** Runs it without a terminal, as in a script. If an answer is Ctrl-C, the signal is sent. */
 export const inScript: Way = async (args, { cwd, env, answers = [], stdin = '' }) => {
   const child = startChild(process.execPath, [built('cli'), ...args], { cwd, env })
   let interrupt = answers.find(({ send }) => send === '\x03')
@@ -53,7 +53,7 @@ export const inScript: Way = async (args, { cwd, env, answers = [], stdin = '' }
   child.stdout.on('data', (chunk: Buffer) => {
     stdout += chunk
     if (!interrupt?.when.test(stdout)) return
-    // Once: a second one would end it at once.
+    // Only once, because a second one would end the command immediately.
     interrupt = undefined
     child.kill('SIGINT')
   })
@@ -65,7 +65,7 @@ export const inScript: Way = async (args, { cwd, env, answers = [], stdin = '' }
   return { code, stdout, stderr }
 }
 
-/** `moorage start` until it says where it is; `stop` ends it as Ctrl-C does. */
+/** Runs `moorage start` until it prints its URL. `stop` ends it as Ctrl-C does. */
 export async function startHere(cwd: string, env: Record<string, string>) {
   const child = startChild(process.execPath, [built('cli'), 'start', '--port', '0'], { cwd, env })
   let output = ''

@@ -2,17 +2,17 @@ import { mock } from 'node:test'
 import { type Replacement, steady } from '../running/approved.ts'
 import type { CliRun, RunOptions, Shell } from './cli.ts'
 
-/** When every transcript begins, for the service and for the command line. */
+/** The time at which every transcript begins, for the service and for the command line. */
 const BEGINNING = Date.parse('2027-03-01T09:00:00.000Z')
-/** How much later each command is run than the one before. */
+/** How much time passes between two commands. */
 const STEP_MS = 61_007
 
-/** Stops the clock of this process. It continues when a transcript says so. */
+/** Stops this process's clock. It advances only when a transcript says so. */
 export function stopClock(): void {
   mock.timers.enable({ apis: ['Date'], now: BEGINNING })
 }
 
-/** Lets time pass. */
+/** Advances the clock. */
 export function pass(ms: number): void {
   mock.timers.setTime(Date.now() + ms)
 }
@@ -22,16 +22,16 @@ export function startClock(): void {
 }
 
 export type Transcript = {
-  /** Runs a command line as a shell would read it, and writes down all that it prints. */
+  /** Runs a command line as a shell would read it, and records everything that it prints. */
   run(line: string, options?: RunOptions): Promise<CliRun>
-  /** The same as a table for people, then with --json. The result is that of the second. */
+  /** Runs a command first as a table for people, then with --json. Returns the second result. */
   both(line: string, options?: RunOptions): Promise<CliRun>
-  /** A line that says what the commands after it are about. */
+  /** Adds a line that says what the following commands are about. */
   about(title: string): void
   text(more?: readonly Replacement[]): string
 }
 
-/** Commands and all that they print: stdout as it is, stderr behind `!`, and each exit code other than 0. */
+/** Records commands and all their output: stdout unchanged, stderr after `!`, and each exit code other than 0. */
 export function transcriptOf(shell: () => Shell): Transcript {
   let written = ''
   const transcript: Transcript = {
@@ -63,7 +63,7 @@ function marked(text: string): string {
   return ended(text).replaceAll(/^/gm, '! ').replace(/! $/, '')
 }
 
-/** Words between spaces; quotes hold several together. */
+/** Words between spaces. Quotes combine several words. */
 function wordsOf(line: string): string[] {
   const words = line.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []
   return words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, one, other) => one ?? other))

@@ -6,11 +6,11 @@ import { childEnv, startChild } from '../service/child.ts'
 import { findExecutable } from '../stores/daemon.ts'
 
 export type Page = {
-  /** Every address that the page asked for, itself among them. */
+  /** All URLs that the page has requested, including its own. */
   requests: string[]
-  /** What went wrong in it: errors, refused by its policy, failed to load. */
+  /** The page's problems: errors, violations of its policy, and failed loads. */
   problems: string[]
-  /** The value of an expression in the page; promises are awaited. */
+  /** Evaluates an expression in the page. Promises are awaited. */
   evaluate(expression: string): Promise<unknown>
   screenshot(file: string): Promise<void>
 }
@@ -31,7 +31,10 @@ export const CHROMIUM_FLAGS = [
   '--disable-dev-shm-usage',
 ]
 
-/** Debian's browser without a window, which needs a third less of the processor. The command of that name is a shell beside it. */
+/**
+ * Debian's browser without a window, which needs a third less of the processor. The command `chromium` is only a shell
+ * script.
+ */
 const HEADLESS_SHELL = '/usr/lib/chromium/chromium-headless-shell'
 
 export function chromiumPath(): string | undefined {
@@ -39,7 +42,7 @@ export function chromiumPath(): string | undefined {
   return given || findExecutable(HEADLESS_SHELL, 'chromium', 'chromium-browser', 'google-chrome')
 }
 
-/** A real browser, spoken to over its debugging protocol. */
+/** A real browser, controlled over its debugging protocol. */
 export async function startBrowser(path: string): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), 'moorage-chromium-'))
   const flags = [...CHROMIUM_FLAGS, '--headless', '--remote-debugging-port=0']
@@ -68,7 +71,7 @@ export async function startBrowser(path: string): Promise<Browser> {
   }
 }
 
-// What the protocol says is read where it is asked for.
+// Each place that reads a protocol message knows its shape.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Answer = any
 

@@ -16,7 +16,7 @@ export type ReaderAction = [
   value?: string,
 ]
 
-/** A window whose reader writes down what they see and what is sent for them. */
+/** A window that records what the reader sees and what is sent. */
 export class ConsoleScene {
   readonly window: Visit
   readonly page: Page
@@ -29,15 +29,15 @@ export class ConsoleScene {
     this.#sent = recordRequests(window.page)
   }
 
-  /** What the first page asks for is not written down, however late it asks. */
+  /** The requests of the first page aren't recorded, no matter how late they are made. */
   async begin(): Promise<void> {
     await this.#still()
     this.#sent()
   }
 
-  /** Goes to a page and writes it down. */
+  /** Opens a page and records it. */
   async open(path: string, title = path): Promise<void> {
-    // The page before may ask for something once more when it is left.
+    // The previous page may make one more request when it is left.
     await this.window.go('/nowhere')
     await this.window.quiet()
     await this.page.evaluate(FRAMES)
@@ -49,19 +49,19 @@ export class ConsoleScene {
     await this.look(title)
   }
 
-  /** Writes down what there is to see, when it changes no more, and what was asked and sent since the last look. */
+  /** Records what is shown once it has stopped changing, and the requests since the last call. */
   async look(title: string, within?: string): Promise<void> {
     const seen = await this.#still(within)
     this.#text += `═══ ${title}\n${seen}\n\n${this.#sent()}\n\n`
   }
 
-  /** Writes down what was sent since the last look, and the message that is shown. */
+  /** Records what was sent since the last call, and the message that is shown. */
   async sent(title: string): Promise<void> {
     const seen = await this.#still('.toast, [role=alert]')
     this.#text += `═══ ${title}\n${seen}\n\n${this.#sent()}\n\n`
   }
 
-  /** Does one thing after the other. What is written down has a title of its own. */
+  /** Performs the actions one after the other. Each recorded part has its own title. */
   async act(deeds: readonly ReaderAction[]): Promise<void> {
     const within = async () => ((await this.page.locator('dialog[open]').count()) > 0 ? 'dialog[open]' : 'body')
     for (const [what, name, value = ''] of deeds) {
@@ -76,7 +76,7 @@ export class ConsoleScene {
     }
   }
 
-  /** Leaves the dialog that is open, and the secret that it may show. */
+  /** Closes the open dialog, and the secret that it may show. */
   async close(): Promise<void> {
     const stored = this.page.getByLabel(/^I've/)
     if ((await stored.count()) > 0) {
@@ -88,7 +88,7 @@ export class ConsoleScene {
     if ((await toast.count()) > 0) await toast.click()
   }
 
-  /** Fails unless all that was written down is as approved. */
+  /** Fails unless everything that was recorded is as approved. */
   approve(t: TestContext, name: string, more?: Parameters<typeof steadyPage>[1]): void {
     const text = this.#text
     this.#text = ''
@@ -110,12 +110,12 @@ export class ConsoleScene {
   }
 }
 
-/** Long enough that what was drawn has asked for what it needs. */
+/** Long enough for what was drawn to request what it needs. */
 const FRAMES = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 60))))`
 
 type OpenScene = (path: string, options?: VisitOptions) => Promise<ConsoleScene>
 
-/** A story of a filled service, told at a time that is the same in every run. */
+/** A story on a service with data, at a time that is the same in every run. */
 export function inHarbour(
   name: string,
   story: (open: OpenScene, harbour: () => Harbour, service: () => Service, world: () => HarbourWorld) => void,

@@ -7,7 +7,9 @@ import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 import { uploaded } from '../slices/files.ts'
 
-/** Lets the example webhook reach a receiver on this machine that is not there, and has the built-in models cost something. */
+/**
+ * Lets the example webhook call a receiver on this machine that doesn't exist, and gives the built-in models a price.
+ */
 export const SEED_SETTINGS = {
   MOORAGE_PRICES: JSON.stringify([
     { model: 'builtin/script', input: 3, output: 15 },
@@ -17,7 +19,7 @@ export const SEED_SETTINGS = {
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1',
 }
 
-/** Every page that there is, by the names of their screenshots. */
+/** All pages, by the names of their screenshots. */
 export const PAGES = [
   'agents',
   'playground',
@@ -118,7 +120,7 @@ const QUESTIONS = [
   'How long does a refund take?',
 ]
 
-/** A service as it may look after a day of use. Returns the paths of every page that shows some of it. */
+/** Fills a service as it may look after a day of use. Returns the paths of the pages that show this. */
 export async function fillForConsole(
   service: Service,
   { perHour = 3 } = {},
@@ -182,7 +184,7 @@ export async function fillForConsole(
   }
 }
 
-// The shape of a reply is not checked here.
+// The shape of a reply isn't checked here.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Post = (path: string, given: object) => Promise<any>
 
@@ -214,7 +216,7 @@ async function beginDay(service: Service, post: Post): Promise<{ webhook: string
   return { webhook, key }
 }
 
-/** Something that says which models it has, as long as this process lives. */
+/** A server that lists its models as long as this process lives. */
 async function startModelList(): Promise<string> {
   const data = ['harbour-7b', 'lighthouse-mini', 'tide-embed'].map((id) => ({ id }))
   const server = createServer(KEPT_OPEN, (_request, response) => response.end(JSON.stringify({ data }))).unref()
@@ -222,7 +224,7 @@ async function startModelList(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
 }
 
-/** Customers ask, and new versions are deployed. Returns the id of the deployment that serves production. */
+/** Customers ask, and new versions are deployed. Returns the ID of the deployment that serves production. */
 async function spendDay(service: Service, post: Post, perHour: number): Promise<string> {
   let deployment = ''
   const deploy = (version: string, environment: string, message: string, change: object) =>

@@ -6,19 +6,19 @@ import type { Reply, Service } from '../service/service.ts'
 
 type TabRequest = { body?: unknown; headers?: Record<string, string | undefined> }
 
-/** Each value of each header: a reply may set several cookies. */
+/** Each value of each header, because a reply may set several cookies. */
 function allOf({ headersDistinct }: IncomingMessage): [string, string][] {
   return Object.entries(headersDistinct).flatMap(([name, values = []]) =>
     values.map((value): [string, string] => [name, value]),
   )
 }
 
-/** One tab of a browser that shows the console: it keeps its cookie and says of itself what browsers say. */
+/** A browser tab that shows the console: it keeps its cookie and sends the headers that browsers send. */
 export class ConsoleTab {
   readonly #service: () => Service
   /** The headers that the browser, and our script in it, send with every request. */
   headers: Record<string, string>
-  /** As `name=value`; empty without one. */
+  /** As `name=value`. Empty if there is none. */
   cookie = ''
   /** The cookie of the last reply that set one, with its attributes. */
   setCookie = ''
@@ -67,7 +67,7 @@ export class ConsoleTab {
     return reply
   }
 
-  /** Whether the cookie still lets the tab in. */
+  /** Whether the cookie still signs the tab in. */
   async isIn(): Promise<boolean> {
     const { body } = await this.ask('GET', '/console/session')
     return body.data.signed_in

@@ -5,43 +5,46 @@ import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 
 export type VisitOptions = {
-  /** Null opens the window without signing in. */
+  /** If null, the window opens without signing in. */
   key?: string | null
   width?: number
   height?: number
   dark?: boolean
-  /** Where the reader's clock stands, such as `Asia/Tokyo`, if that is not where the service runs. */
+  /** The reader's time zone, such as `Asia/Tokyo`, if it isn't the service's. */
   timezone?: string
-  /** What the reader's clock shows, and continues showing. */
+  /** The time on the reader's clock, which doesn't change. */
   at?: number
-  /** Where the service is reached, if that is not its own address. */
+  /** The URL at which the service is reached, if it isn't its own. */
   url?: string
-  /** What a live page asks for every few seconds, it asks for every moment. */
+  /** Makes a live page request every moment what it normally requests every few seconds. */
   isHurried?: boolean
-  /** What a live page asks for every few seconds, it does not ask for: how long the test takes changes nothing. */
+  /**
+   * Stops a live page from requesting what it normally requests every few seconds, so the test's duration doesn't
+   * matter.
+   */
   isStill?: boolean
 }
 
 export type Visit = {
   page: Page
   context: BrowserContext
-  /** Goes to another page as a link of the console does: nothing is loaded again but the data. */
+  /** Opens another page as a link of the console does: only data is loaded. */
   go(path: string): Promise<void>
-  /** What the page asked the API for since it was opened, or since the last time this was called: `GET /v1/agents`. */
+  /** What the page has requested from the API since it was opened or since the last call: `GET /v1/agents`. */
   asked(): string[]
-  /** Resolves when nothing is asked of the API any more. A live page asks again later. */
+  /** Resolves when no API request is in progress. A live page makes more requests later. */
   settled(): Promise<void>
-  /** Resolves when nothing is in progress, whether or not anything was asked. */
+  /** Resolves when nothing is in progress, whether anything was requested or not. */
   quiet(): Promise<void>
-  /** Lets a problem pass that the test itself causes. */
+  /** Ignores a problem that the test causes itself. */
   expect(problem: RegExp): void
-  /** Fails if anything went wrong in the window until now, or anything was asked of another origin. */
+  /** Fails if anything went wrong in the window so far, or if anything was requested from another origin. */
   checkWell(): void
-  /** Closes the window, and checks it for the last time. */
+  /** Closes the window and checks it for the last time. */
   leave(): Promise<void>
 }
 
-/** Opens a window with a profile of its own. */
+/** Opens a window with its own profile. */
 export async function visit(
   browser: Browser,
   service: Pick<Service, 'url' | 'admin'>,
@@ -85,7 +88,7 @@ export async function visit(
     async settled() {
       await page.locator('h1').waitFor()
       await page.locator('.coming').first().waitFor({ state: 'detached' })
-      // What an answer leads to is asked for once it is drawn, however long that takes.
+      // What a reply leads to is requested once it is drawn, no matter how long that takes.
       await until('the page has what it asked for', async () => {
         if (!(await watched.isQuiet())) return false
         await page.evaluate(DRAWN).catch(() => {})
@@ -111,11 +114,11 @@ async function goInside(page: Page, path: string): Promise<void> {
     dispatchEvent(new PopStateEvent('popstate'))
     location.pathname !== before
   }`)
-  // The page before stays until the new one is there.
+  // The previous page stays until the new one is loaded.
   if (isOtherPage) await page.locator('h1:not(.left-behind)').waitFor()
 }
 
-/** Collects what goes wrong in a page, and what it asks for. */
+/** Collects a page's problems and requests. */
 function watch(page: Page, origin: string) {
   const found: string[] = []
   const allowed: RegExp[] = []
@@ -137,12 +140,12 @@ function watch(page: Page, origin: string) {
     if (url.origin !== origin && !['data:', 'blob:'].includes(url.protocol)) found.push(`elsewhere: ${url}`)
     if (request.isNavigationRequest()) coming = request
     if (/\/v1\/|\/console\/session/.test(url.pathname)) asked.push(`${request.method()} ${url.pathname}`)
-    // What was asked before the sign-out may be answered after it.
+    // Requests from before the sign-out may be answered after it.
     if (request.method() === 'DELETE' && url.pathname.endsWith('/console/session')) allowed.push(/status of 401/)
     underWay.add(request)
     changedAt = performance.now()
   })
-  // The page before may ask for something until the new one takes its place. Nobody learns of that any more.
+  // The previous page may make requests until the new one replaces it. Nobody sees their results any more.
   page.on('framenavigated', () => {
     if (!coming) return
     asked = []
@@ -155,7 +158,7 @@ function watch(page: Page, origin: string) {
   return {
     isQuiet: async () => asked.length > 0 && hasAll(),
     hasAll,
-    // Each is told once: the next test of the same window has its own.
+    // Each problem is reported only once, so the next test of the same window has only its own.
     problems: () => found.splice(0).filter((problem) => !allowed.some((pattern) => pattern.test(problem))),
     expect: (problem: RegExp) => void allowed.push(problem),
     asked() {
@@ -166,7 +169,7 @@ function watch(page: Page, origin: string) {
   }
 }
 
-/** Shorter than this are waits for typing, longer than this is how long a message is shown. */
+/** Shorter waits are for typing, and longer ones for messages to disappear. */
 const LIVE_MS = { from: 1_400, to: 6_000 }
 const HURRIED_MS = 300
 const HURRY = `{
@@ -180,6 +183,6 @@ const STAND_STILL = `{
   globalThis.setTimeout = (work, ms, ...args) => (ms > ${LIVE_MS.from} ? 0 : later(work, ms, ...args))
 }`
 
-/** A page that has an answer asks its next question sooner than that. */
+/** A page that has a reply makes its next request sooner than this. */
 const QUIET_MS = 60
 const DRAWN = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))`

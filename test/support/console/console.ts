@@ -10,16 +10,18 @@ export function withoutChromium(): string | false {
 }
 
 export type ConsoleBrowser = {
-  /** A window of its own, signed in with a key, at a page of the console. */
+  /** Opens a separate window on a console page, signed in with a key. */
   visit(service: Pick<Service, 'url' | 'admin'>, path: string, options?: VisitOptions): Promise<Visit>
   close(): Promise<void>
 }
 
-/** A story that is told in a browser: `visit` opens a window of the console of a service that is there for this story. */
+/**
+ * A story that runs in a browser. `visit` opens a window of the console of a service that exists only for this story.
+ */
 type Story = (visit: (path: string, options?: VisitOptions) => Promise<Visit>, service: () => Service) => void
 
 type StoryOptions = {
-  /** What pages ask for is tested on both engines elsewhere. */
+  /** What pages request is tested on both engines elsewhere. */
   engine?: Engine
   settings?: Settings | (() => Promise<Settings>)
   /** The clock of the service. */
@@ -50,15 +52,15 @@ export function inConsole(
   })
 }
 
-// One browser serves every test file of the process: to start one costs as much as some tests.
+// One browser serves every test file of the process, because starting one costs as much as some tests.
 let running: Promise<Browser> | undefined
 let users = 0
 let idle: NodeJS.Timeout | undefined
 
-/** The next test file may want it, too. */
+/** How long an idle browser is kept, because the next test file may need it too. */
 const IDLE_MS = 500
 
-/** A real browser; each visit is a window with a profile of its own. */
+/** A real browser. Each visit is a window with its own profile. */
 export async function openBrowser(): Promise<ConsoleBrowser> {
   clearTimeout(idle)
   users++
@@ -84,7 +86,7 @@ function launch(): Promise<Browser> {
   const executablePath = chromiumPath()
   if (!executablePath) throw new Error('Chromium is not installed')
   const launched = chromium.launch({ executablePath, args: CHROMIUM_FLAGS })
-  // Whoever comes after a crash gets another one.
+  // After a crash, the next caller gets a new browser.
   const forget = () => {
     if (running === launched) running = undefined
   }

@@ -4,7 +4,7 @@ import type { Harbour } from './harbour-seed.ts'
 /** Paths of pages, and what a reader does there, by the name of the approved text. */
 export type Forms = Record<string, (harbour: Harbour) => [path: string, deeds: ReaderAction[]][]>
 
-/** Each dialog of an agent as it opens, and what is sent when it is filled. */
+/** Each dialog of an agent as it opens, and what is sent when it is filled in. */
 export const FORMS_OF_AGENTS: Forms = {
   'forms-of-agents': () => [
     [

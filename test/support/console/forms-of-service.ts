@@ -1,6 +1,9 @@
 import type { Forms } from './forms-of-agents.ts'
 
-/** Each dialog of the service as it opens, and what is sent when it is filled. What takes something away comes last. */
+/**
+ * Each dialog of the service as it opens, and what is sent when it is filled in. Dialogs that remove something come
+ * last.
+ */
 export const FORMS_OF_SERVICE: Forms = {
   'forms-of-usage': () => [
     [

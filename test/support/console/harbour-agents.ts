@@ -28,7 +28,7 @@ export const SUPPORT = {
   },
 }
 
-/** An agent with a tool of every kind. */
+/** An agent with one tool of each kind. */
 export const cashier = (shop: string) => ({
   name: 'cashier',
   description: 'Pays money back, if somebody agrees',
@@ -76,7 +76,7 @@ export const cashier = (shop: string) => ({
   },
 })
 
-/** Those who ask it may not decide for it. */
+/** An agent whose callers may not decide its approvals. */
 export const purser = (shop: string) => ({
   name: 'purser',
   description: 'Counts the stock',
@@ -85,7 +85,7 @@ export const purser = (shop: string) => ({
   script: { rules: [{ call: { tool: 'count', arguments: {} } }] },
 })
 
-/** Its model answers in words, but must answer with a value when it is asked for a list. */
+/** Its model answers in words, but must answer with a value if it is asked for a list. */
 export const PILOT = {
   name: 'pilot',
   description: 'Knows the tides',

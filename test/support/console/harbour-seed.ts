@@ -8,17 +8,17 @@ import type { HarbourWorld } from './harbour-world.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Ids of what the pages show. */
+/** The IDs of what the pages show. */
 export type Harbour = Record<
   'well' | 'broken' | 'reports' | 'told' | 'waiting' | 'unfit' | 'paid' | 'rope' | 'deployment',
   string
 >
 
-// The shape of a reply is not checked here.
+// The shape of a reply isn't checked here.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Send = (method: string, path: string, body?: object, key?: string) => Promise<any>
 
-/** A service after a day of use, with something of everything. Nothing in it depends on how long the seeding takes. */
+/** Fills a service with some of everything, as after a day of use. Nothing in it depends on how long this takes. */
 export async function fillHarbour(service: Service, world: HarbourWorld): Promise<Harbour> {
   const { clock } = world
   const send: Send = async (method, path, body, key = service.admin) => {
@@ -159,7 +159,7 @@ async function workWithTools(service: Service, send: Send, backend: string) {
   }
 }
 
-/** Events that arrive, events that are refused, and a webhook that is switched off. */
+/** Events that arrive, events that are refused, and a webhook that is disabled. */
 async function tellWebhooks(service: Service, send: Send, { inbox }: HarbourWorld) {
   const well = await send('POST', '/v1/webhooks', {
     url: `${inbox}/well`,
@@ -174,7 +174,7 @@ async function tellWebhooks(service: Service, send: Send, { inbox }: HarbourWorl
     return body.data.find(({ event }: { event: string }) => event === 'agent.completed')
   }
   const { id: told } = await until('the event has arrived', delivered)
-  // It learns of its tests only: other events would arrive at any moment, and move the clock.
+  // It receives only test events, because other events would arrive at any moment and advance the clock.
   const broken = await send('POST', '/v1/webhooks', { url: `${inbox}/broken`, events: ['project.deleted'] })
   await send('POST', `/v1/webhooks/${broken.id}/test`)
   const off = await send('POST', '/v1/webhooks', { url: 'https://example.com/hook', events: ['deployment.created'] })

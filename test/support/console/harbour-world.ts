@@ -2,17 +2,17 @@ import { startLocalServer } from '../outside/local-server.ts'
 import { startModelServer } from '../outside/model-server.ts'
 import type { Settings } from '../service/service.ts'
 
-/** A clock that stands still until it is told that time passes. */
+/** A clock that changes only when it is told that time passes. */
 export type SetClock = { now(): number; pass(ms: number): void }
 
-/** What a service calls, whose clock it moves: each call takes the same time in every run. */
+/** What the service calls. Each call advances the service's clock by the same time in every run. */
 export type HarbourWorld = {
   clock: SetClock
   settings: Settings
   model: Awaited<ReturnType<typeof startModelServer>>
-  /** A shop with orders, refunds and a stock that does not answer. */
+  /** A shop with orders, refunds and a stock that doesn't respond. */
   shop: string
-  /** Takes events at `/well`, refuses them at `/broken`. */
+  /** Accepts events at `/well` and refuses them at `/broken`. */
   inbox: string
   close(): Promise<void>
 }

@@ -4,7 +4,7 @@ import { fetchSoon } from '../running/patience.ts'
 import type { Reply, Service } from '../service/service.ts'
 import { ConsoleTab } from './console-tab.ts'
 
-/** Signs a command line in, whose person says yes with a browser. */
+/** Signs in a command line whose person confirms it in a browser. */
 export async function signInDevice(
   service: Service,
   name: string,
@@ -30,7 +30,7 @@ export class PersonTab extends ConsoleTab {
     this.#service = service
   }
 
-  /** The address at the provider to which the console sends the browser, and the cookie of this attempt. */
+  /** The provider's URL to which the console sends the browser, and the cookie of this attempt. */
   async begin(name = 'corp', body: object = {}): Promise<{ url: string; attempt: string }> {
     const before = this.cookie
     const reply = await this.ask('POST', `/console/sign-in/${name}`, { body })
@@ -40,14 +40,14 @@ export class PersonTab extends ConsoleTab {
     return { url: reply.body.data.url, attempt }
   }
 
-  /** Signs in at the provider. Returns the address to which it sends the browser back. */
+  /** Signs in at the provider. Returns the URL to which the provider sends the browser back. */
   async goTo(url: string): Promise<string> {
     const { at, text } = await this.#walk(url)
     assert.equal(new URL(at).origin, new URL(this.#service().url).origin, text)
     return at
   }
 
-  /** Says yes on the page where the provider asks about a device. */
+  /** Confirms on the page where the provider asks about a device. */
   async approveDevice(page: string): Promise<void> {
     const { at, text } = await this.#walk(page)
     const shown = await this.#submit(at, text, {})
@@ -61,7 +61,7 @@ export class PersonTab extends ConsoleTab {
     await this.#submit(at, text, { logout: 'yes' })
   }
 
-  /** Sends the form of a page of the provider. */
+  /** Sends the form of a provider's page. */
   async #submit(at: string, page: string, more: Record<string, string>): Promise<{ at: string; text: string }> {
     const action = /action="([^"]+)"/.exec(page)?.[1]
     assert.ok(action, page)
@@ -72,7 +72,7 @@ export class PersonTab extends ConsoleTab {
     return this.#walk(new URL(action, at).href, new URLSearchParams({ ...Object.fromEntries(hidden), ...more }))
   }
 
-  /** Follows redirects until a page, or until the service. */
+  /** Follows redirects until it reaches a page or the service. */
   async #walk(url: string, form?: URLSearchParams): Promise<{ at: string; text: string }> {
     let at = url
     let body = form
@@ -108,7 +108,7 @@ export class PersonTab extends ConsoleTab {
     return reply
   }
 
-  /** The whole way. Returns where in the console the browser ends. */
+  /** Does all of this. Returns the console path at which the browser ends. */
   async signInAs(issuer: OidcIssuer, subject: string | undefined, body: object = {}, name = 'corp'): Promise<string> {
     issuer.next = subject
     const { url, attempt } = await this.begin(name, body)
@@ -117,7 +117,7 @@ export class PersonTab extends ConsoleTab {
     return (headers.get('location') ?? '').replace(this.#service().url, '')
   }
 
-  /** What the console knows of the session that it runs in. */
+  /** What the console knows about its own session. */
   // oxlint-disable-next-line typescript/no-explicit-any
   async session(project?: string): Promise<any> {
     const headers = project === undefined ? {} : { 'Moorage-Project': project }

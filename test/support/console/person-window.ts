@@ -2,7 +2,7 @@ import type { OidcIssuer } from '../outside/oidc-issuer.ts'
 import type { Service } from '../service/service.ts'
 import type { Visit, VisitOptions } from './console-visit.ts'
 
-/** The provider is at 127.0.0.1, so for the browser it is another site than this one. */
+/** The provider is at 127.0.0.1, so for the browser it is a different site. */
 export const consoleUrl = (service: Service) => service.url.replace('127.0.0.1', 'localhost')
 
 type OpenWindow = (path: string, options?: VisitOptions) => Promise<Visit>

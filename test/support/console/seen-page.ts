@@ -1,13 +1,15 @@
 import type { Page, Request } from 'playwright-core'
 import { steady } from '../running/approved.ts'
 
-/** What a reader is shown, as text: each element that can be seen, with its look, its tooltip and what is in its fields. */
+/** What a reader sees, as text: each visible element with its look, its tooltip and the content of its fields. */
 export async function seenPage(page: Page, within = 'main, dialog[open], .toast'): Promise<string> {
   const lines = (await page.evaluate(`(${OUTLINE})(${JSON.stringify(within)})`)) as string[]
   return lines.join('\n')
 }
 
-/** What differs in every run, in addition to IDs. Times do not, because the clocks of the service and the browser are set. */
+/**
+ * What differs in every run besides IDs. Times don't differ, because the clocks of the service and the browser are set.
+ */
 const UNSTEADY: NonNullable<Parameters<typeof steady>[1]> = [
   [/(?<=“)[0-9A-HJKMNP-TV-Z]{8}(?=” \| title=Open run)/g, 'end of its id'],
   [/\bmrg_\w{4}…\w{4}/g, 'hint of a key'],
@@ -87,7 +89,7 @@ const OUTLINE = `(within) => {
   return lines
 }`
 
-/** What a page asks of the service and what it sends: method, path and body. */
+/** A page's requests: method, path and body. */
 export function recordRequests(page: Page): () => string {
   let sent: string[] = []
   page.on('request', (request) => {
@@ -99,12 +101,12 @@ export function recordRequests(page: Page): () => string {
     sent = []
     const isRead = (text: string) => text.startsWith('GET ')
     const reads = all.filter((text) => isRead(text) && !OF_THE_FRAME.test(text))
-    // Reads may be sent in any order, and again. What changes something is sent once, in this order.
+    // Reads may be sent in any order, and repeatedly. Changes are sent once and in this order.
     return [...new Set(reads.toSorted()), ...all.filter((text) => !isRead(text))].join('\n')
   }
 }
 
-/** What the frame of all pages asks now and then, and a log that is followed. */
+/** What the frame of all pages requests regularly, and a log that is followed. */
 const OF_THE_FRAME = /\/v1\/pause|\/v1\/approvals\?status=pending&limit=1$|\/console\/session|\/logs\?limit=200$/
 
 function requestText(request: Request): string {

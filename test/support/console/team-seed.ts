@@ -16,14 +16,14 @@ const PEOPLE = [
   { name: 'Katherine Johnson', email: 'katherine@example.com', groups: [] },
 ]
 
-/** An identity provider for a service with example people, and the settings of that service. */
+/** An identity provider with example people, and the settings of a service that uses it. */
 export async function startTeamIssuer(): Promise<{ issuer: OidcIssuer; settings: Record<string, string> }> {
   const issuer = await startOidcIssuer()
   const oidc = [issuer.entry({ label: 'Harbour login', roles: ROLES })]
   return { issuer, settings: { MOORAGE_CONSOLE__OIDC: JSON.stringify(oidc) } }
 }
 
-/** A team in three projects. Returns the paths of pages that show them. */
+/** Creates a team in three projects. Returns the paths of the pages that show them. */
 export async function fillForTeam(service: Service, issuer: OidcIssuer): Promise<Record<string, string>> {
   const post = async (path: string, body: object, project = service) => {
     const { status, text, body: reply } = await project.call('POST', path, { body })

@@ -2,20 +2,23 @@ import type { SourceFile } from './imports.ts'
 
 type Arrows = Pick<SourceFile, 'file' | 'imports'>
 
-/** The floors of the console from the top. Each may use those below it; a page is found by its line in `routes.ts`. */
+/**
+ * The layers of the console from the top. Each may use those below it. A page is loaded through its line in
+ * `routes.ts`.
+ */
 const FLOORS = ['main.tsx', 'shell', 'routes.ts', 'pages', 'ui', 'lib']
 
-/** Folders of `pages/` that other pages may use, and what for. */
+/** Folders of `pages/` that other pages may use, and for what. */
 const SHARED_PAGES: Record<string, string> = {
   agent: 'the frame and the tabs that every page of an agent has',
 }
 
-/** What a lower floor may use of a higher one, and why. */
+/** What a lower layer may use of a higher one, and why. */
 const DECLARED: Record<string, string> = {
   'pages → routes.ts': 'a page is given the parameters of its path',
 }
 
-/** Every import that the floors do not allow, as `from → to`. */
+/** Every import that the layers don't allow, as `from → to`. */
 export function wrongConsoleArrows(files: readonly Arrows[]): string[] {
   return files.flatMap(({ file, imports }) =>
     imports.filter(({ to }) => !isAllowed(file, to)).map(({ to }) => `${file} → ${to}`),
@@ -23,7 +26,7 @@ export function wrongConsoleArrows(files: readonly Arrows[]): string[] {
 }
 
 function isAllowed(from: string, to: string): boolean {
-  // The client is a package of its own, and the gallery is data; the server's insides are out of reach.
+  // The client is a separate package, and the gallery is data. Everything else on the server is off limits.
   if (to.startsWith('..')) return to.startsWith('../sdk/') || to.startsWith('../gallery/')
   if (!/\.tsx?$/.test(to)) return true
   const [user, used] = [floorOf(from), floorOf(to)]

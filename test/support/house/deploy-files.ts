@@ -14,7 +14,7 @@ export function readDeployFile(name: string): string {
 
 export type Instruction = { name: string; value: string }
 
-/** The instructions of a Dockerfile, without comments; lines that continue are one. */
+/** The instructions of a Dockerfile, without comments. Continued lines are joined. */
 export function instructionsOf(dockerfile: string): Instruction[] {
   return dockerfile
     .replaceAll(/^#.*\n/gm, '')
@@ -34,7 +34,7 @@ export function variablesOf(assignments: string): Record<string, string> {
 
 export type StartedDeploy = { url: string; key: string; printed(): string; stop(): Promise<number | null> }
 
-/** Starts the service by a command of a deployment file; resolves with the address that it prints. */
+/** Starts the service with a command from a deployment file. Resolves with the URL that it prints. */
 export async function startByCommand(
   t: TestContext,
   [program = '', ...args]: string[],

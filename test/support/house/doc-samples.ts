@@ -24,7 +24,7 @@ export type Command = {
   expected: { status: string; code: string | undefined } | undefined
 }
 
-/** The commands of a shell block; a line that ends with a backslash continues. */
+/** The commands of a shell block. A line that ends with a backslash continues. */
 export function readCommands({ text }: Block): Command[] {
   const lines = text.replaceAll(/\\\n\s*/g, '').split('\n')
   return lines
@@ -37,11 +37,11 @@ export function readCommands({ text }: Block): Command[] {
 }
 
 export type Shell = {
-  /** One command after the other: variables that one sets are there for the next. */
+  /** Runs one command after the other. Variables that one sets are available to the next. */
   run(command: Command, variables?: Record<string, string>): Promise<{ stdout: string; reply: string }>
 }
 
-/** The answer to a request whose status is promised goes to the file `reply`, its status to stdout. */
+/** If a request's status is promised, its reply goes to the file `reply` and its status to stdout. */
 export function openShell(folder: string, prelude: string, env: Record<string, string>): Shell {
   const state = join(folder, '.variables')
   const reply = join(folder, '.reply')

@@ -10,7 +10,7 @@ export function readDoc(name: string): string {
   return readFileSync(new URL(name, ROOT), 'utf8')
 }
 
-/** Fenced blocks in order, but for those under a comment that says `not run` and why. */
+/** Fenced code blocks in order, except those after a comment that says `not run` and why. */
 export function codeBlocks(markdown: string): Block[] {
   const blocks: Block[] = []
   for (const match of markdown.matchAll(/(<!-- not run: .+ -->\n)?^```(\w+)\n([\s\S]*?)^```$/gm)) {
@@ -21,7 +21,7 @@ export function codeBlocks(markdown: string): Block[] {
   return blocks
 }
 
-/** Commands one by one; a line that ends with a backslash or inside quotes continues. */
+/** The commands one by one. A line that ends with a backslash or inside quotes continues. */
 export function commandsOf(code: string): string[] {
   const commands: string[] = []
   let open = ''
@@ -44,7 +44,7 @@ function isInsideQuotes(text: string): boolean {
 }
 
 export type Bash = {
-  /** One command in a shell that keeps its folder, variables and aliases. */
+  /** Runs one command in a shell that keeps its folder, variables and aliases. */
   run(command: string): Promise<{ code: number; output: string }>
   close(): void
 }
@@ -58,7 +58,7 @@ export function openBash(cwd: string, env: Record<string, string>): Bash {
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  // A reply that is an error fails the command, which it does not for somebody who tries the sample.
+  // Here, an error in a reply makes the command fail. For readers who try the sample, it doesn't.
   child.stdin.write('shopt -s expand_aliases; set -o pipefail; exec 2>&1\n')
   child.stdin.write('curl() { command curl --silent --show-error --fail-with-body "$@"; }\n')
   return {

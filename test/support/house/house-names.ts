@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path'
 import type { SourceFile } from './imports.ts'
 
-/** File names that may stand in several rooms, and why. */
+/** File names that can occur in several rooms, and why. */
 const SHARED_FILE_NAMES: Record<string, string> = {
   'main.ts': 'the entry points of the service and of the command line',
   'store.ts': 'each slice has one, with all the SQL of its tables',
@@ -9,7 +9,7 @@ const SHARED_FILE_NAMES: Record<string, string> = {
 
 export const MOST_FILES = 14
 
-/** Files whose name stands in another room too. */
+/** Files whose name also occurs in another room. */
 export function repeatedFileNames(files: readonly string[]): string[] {
   return repeated(files.map((file) => [basename(file), file])).filter((found) => {
     const [name = ''] = found.split(':')
@@ -17,7 +17,7 @@ export function repeatedFileNames(files: readonly string[]): string[] {
   })
 }
 
-/** Rooms with too many files; the files of rooms inside do not count. */
+/** Rooms with too many files, not counting files in rooms inside them. */
 export function crowdedRooms(files: readonly string[]): string[] {
   const counts = new Map<string, number>()
   for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
@@ -26,7 +26,7 @@ export function crowdedRooms(files: readonly string[]): string[] {
 
 const EXPORTED = /^export (?:declare )?(?:abstract )?(?:type|interface|class|const) ([A-Z]\w*[a-z]\w*)\b/gm
 
-/** Types and shapes that two files export by one name. A shape and its type in one file are one thing. */
+/** Types and shapes that two files export under the same name. A shape and its type in one file count as one. */
 export function repeatedTypes(sources: readonly Pick<SourceFile, 'file' | 'text'>[]): string[] {
   return repeated(
     sources.flatMap(({ file, text }) => {

@@ -4,7 +4,7 @@ type Arrows = Pick<SourceFile, 'file' | 'imports'>
 
 const GROUND = ['security', 'runtime', 'storage', 'telemetry', 'lib']
 
-/** The rooms of the house and what each may reach: always downwards. */
+/** The rooms, and what each may import, which is always below it. */
 const MAY_REACH: Record<string, string[]> = {
   main: ['app', 'config', 'first-start'],
   cli: [
@@ -53,7 +53,7 @@ const MAY_REACH: Record<string, string[]> = {
   lib: [],
 }
 
-/** From the top: a slice may use only those that stand lower, and of them only what is named here. */
+/** From the top: a slice may use only slices that are listed below it, and of those only what is named here. */
 const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 8, name: 'transfer', face: [] },
   { level: 7, name: 'users', face: [] },
@@ -152,15 +152,15 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 0, name: 'providers', face: ['provider.ts', 'store.ts'] },
 ]
 
-/** The floors of the edge, from the top. */
+/** The layers of the edge, from the top. */
 const EDGE = ['server', 'pipeline', 'dialects', 'input']
 
-/** Of the dialects everybody knows what one is; those that are spoken are named in one list. */
+/** Everyone may know what a dialect is. The supported ones are named in one list. */
 const DIALECTS_FACE = new Set(['dialect.ts', 'dialects.ts'])
 
-/** One door for each outside thing. */
+/** The single place where each outside thing is used. */
 const DOORS: Record<string, RegExp> = {
-  // To check a remote agent, the command line plays its host.
+  // To check a remote agent, the command line acts as its host.
   'node:http': /^(http\/|cli\/remote\/play-host\.ts$)/,
   pg: /^storage\/(postgres\/(postgres|change-listener)|inspect)\.ts$/,
   'node:sqlite':
@@ -185,7 +185,7 @@ const DOORS: Record<string, RegExp> = {
   '@clack/prompts': /^cli\//,
 }
 
-/** Every import that goes where the house has no door, as `from → to`. */
+/** Every import that the rules don't allow, as `from → to`. */
 export function wrongArrows(files: readonly Arrows[]): string[] {
   return files.flatMap(({ file, imports }) =>
     imports.filter(({ to }) => !isAllowed(file, to)).map(({ to }) => `${file} → ${to}`),
@@ -215,15 +215,15 @@ function isEdgeAllowed(from: string, to: string): boolean {
 }
 
 function isOutsideAllowed(from: string, to: string): boolean {
-  // Which version this is.
+  // Contains the version.
   if (to === '../package.json') return true
-  // The client is a package of its own; only the command line, a client itself, may use it.
+  // The client is a separate package. Only the command line, which is a client, may use it.
   if (to.startsWith('../')) return roomOf(from) === 'cli'
   const doors = Object.entries(DOORS).filter(([name]) => to === name || (name.endsWith('/') && to.startsWith(name)))
   return doors.every(([, door]) => door.test(from))
 }
 
-/** `slice` for a folder of the API, else the folder, or the name of a file at the top. */
+/** `slice` for a folder of the API, otherwise the folder, or the name of a file at the top. */
 export function roomOf(file: string): string {
   const first = file.split('/')[0]?.replace(/\.ts$/, '') ?? ''
   return SLICES.some(({ name }) => name === first) ? 'slice' : first

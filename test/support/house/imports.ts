@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 
-/** `type` is gone when the program runs; `dynamic` is loaded only when asked for. */
+/** A `type` import is gone when the program runs. A `dynamic` one is loaded only when it is needed. */
 export type Import = { to: string; kind: 'value' | 'type' | 'dynamic' }
 
 export type SourceFile = { file: string; text: string; imports: Import[] }
 
-/** Every TypeScript file under a folder; what they import of each other by their paths in it, all else by its name. */
+/**
+ * All TypeScript files in a folder. Imports of each other are given by their paths in it, and all others by their
+ * names.
+ */
 export function readSources(folder: string): SourceFile[] {
   return filesOf(folder, ['.ts', '.tsx']).map(({ file, text }) => {
     const imports = readImports(text).map(({ to, kind }) => ({
@@ -17,7 +20,7 @@ export function readSources(folder: string): SourceFile[] {
   })
 }
 
-/** Every file under a folder whose name ends in one of these. */
+/** All files in a folder whose names have one of these endings. */
 export function filesOf(folder: string, endings: readonly string[]): Pick<SourceFile, 'file' | 'text'>[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => endings.some((ending) => file.endsWith(ending)))
@@ -46,7 +49,7 @@ function kindOf(clause: string): Import['kind'] {
   return names.length > 0 && names.every((name) => /^\s*type\s/.test(name)) ? 'type' : 'value'
 }
 
-/** What is loaded, directly or not, when `start` is; dynamic imports wait until they are asked for. */
+/** Everything that is loaded, directly or not, with `start`. Dynamic imports aren't followed. */
 export function loadedBy(start: string, sources: readonly SourceFile[]): Set<string> {
   const byFile = new Map(sources.map((source) => [source.file, source]))
   const loaded = new Set([start])
@@ -56,7 +59,7 @@ export function loadedBy(start: string, sources: readonly SourceFile[]): Set<str
   return loaded
 }
 
-/** Files that import each other in a circle, types included, each circle once, as a path. */
+/** Files that import each other in a cycle, types included. Each cycle is reported once, as a path. */
 export function cyclesOf(sources: readonly SourceFile[]): string[] {
   const byFile = new Map(sources.map((source) => [source.file, source]))
   const done = new Set<string>()

@@ -6,8 +6,8 @@ import { ROOT } from './docs.ts'
 type Package = { dev?: true; optional?: true; devOptional?: true; peer?: true }
 
 /**
- * Installs the packages that the service needs to run in another folder, from what this checkout has installed. So tests
- * need no registry, no cache of npm and none of the machine's settings for it, and npm takes them for its own.
+ * Copies the packages that the service needs from this checkout to another folder. So tests need no registry, no npm
+ * cache and none of the machine's npm settings, and npm treats the packages as its own.
  */
 export function copyInstalled(folder: string): void {
   const root = fileURLToPath(ROOT)
@@ -15,7 +15,7 @@ export function copyInstalled(folder: string): void {
     packages: Record<string, Package>
   }
   for (const [path, { dev, optional, devOptional, peer }] of Object.entries(lock.packages)) {
-    // The copy of a package contains the packages that are nested in it.
+    // The copy of a package includes the packages that are nested in it.
     const isNested = path.lastIndexOf('node_modules/') > 0
     if (path === '' || isNested || dev || optional || devOptional || peer) continue
     cpSync(join(root, path), join(folder, path), { recursive: true })

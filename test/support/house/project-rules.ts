@@ -2,7 +2,9 @@ import type { SourceFile } from './imports.ts'
 
 type Source = Pick<SourceFile, 'file' | 'text'>
 
-/** The tables whose rows belong to a project. What else there is belongs to an agent, and is found by its number. */
+/**
+ * The tables whose rows belong to a project. Rows of all other tables belong to an agent and are found by its number.
+ */
 const TABLES = [
   'agents',
   'keys',
@@ -17,7 +19,7 @@ const TABLES = [
   'files',
 ].join('|')
 
-/** Functions that mean the rows of every project, and why. */
+/** Functions that concern the rows of all projects, and why. */
 export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'agents/store.ts listAuth': 'whether any agent accepts a token, before it is known whose it is',
   'agents/store.ts listWithMemory': 'work in the background',
@@ -56,14 +58,14 @@ const TYPE = /^(?:export )?type (\w+)[\s\S]*?(?=\n\n|$(?![\s\S]))/gm
 const TYPE_NAME = /\b[A-Z]\w+/g
 const CALLBACK = /\([^()]*\) => /g
 const PROJECT = new RegExp(String.raw`\b(?:project_id|ShownAgents|Scope)\b|\bTables\['(?:${TABLES})'\]`)
-/** The id, the number or the hash of a row: the caller has read it, or has checked it (`uncheckedLookups`). */
+/** Matches a row's ID, number or hash. The caller has read the row, or has checked it (`uncheckedLookups`). */
 const ROW = /\b(?:\w+_)?(?:ids?|seq|hash)\??(?::|\s*[,}])/
-/** A type that names a type that names a project says so itself. */
+/** How many levels of types are searched for one that names a project. */
 const DEPTH = 4
 
 type Types = ReadonlyMap<string, string>
 
-/** Functions of stores with statements on these tables whose parameters name neither a project nor a row. */
+/** Store functions with statements on these tables whose parameters name neither a project nor a row. */
 export function unboundStatements(sources: readonly Source[]): string[] {
   const all = typesIn(sources.map(({ text }) => text).join('\n\n'))
   return sources
@@ -86,7 +88,7 @@ function isBound(text: string, types: Types, depth: number): boolean {
   return named.some((name) => name !== 'Database' && isBound(types.get(name) ?? '', types, depth - 1))
 }
 
-/** What a callback is given does not bind the statement. */
+/** Parameters of a callback don't limit the statement. */
 function parametersOf(written: string): string {
   const text = written.replaceAll(CALLBACK, '')
   const start = text.indexOf('(')
@@ -102,7 +104,7 @@ function parametersOf(written: string): string {
 const LOOK_UP = /\b(?:budgets|files|keys|webhooks|listeners)\.(?:find|get|lock)\(/
 const CHECK = /-in-(?:scope|reach)\.ts'|requireFound\(|actor\.scope\.project_id|person_id/
 
-/** Operations that look up a row by the id in the request, and do not ask whether the actor may know of it. */
+/** Operations that look up a row by the ID in the request without checking whether the actor may see it. */
 export function uncheckedLookups(sources: readonly Source[]): string[] {
   return sources
     .filter(({ text }) => /= operation\(\{/.test(text) && LOOK_UP.test(text) && !CHECK.test(text))

@@ -1,6 +1,6 @@
 import type { SourceFile } from './imports.ts'
 
-/** The files that build all parts, start what uses them, or hand them on to every operation. */
+/** The files that build all parts, start what uses them, or pass them on to every operation. */
 const HANDS_ALL_ON = new Set([
   'app.ts',
   'background.ts',
@@ -13,14 +13,14 @@ const HANDS_ALL_ON = new Set([
 ])
 
 const COMMENTS = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
-/** Named, but only some of it is taken. */
+/** Matches parts or a context that are named but of which only some are used. */
 const PICKED = /\bPick<\s*(?:Parts|Context)\b|\b(?:Parts|Context)\[/g
 const WHOLE = /[:&|<=(,]\s*(?:Parts|Context)\b/
 const RUN = /^ {2}(?:async )?run(?:: )?\(([\s\S]*?)\) (?:\{|=>)/m
-/** What it takes by name, or of which type. */
+/** Matches a parameter that names what it takes or its type. */
 const SAID = /^(?:\{|\w+:\s*\S)/
 
-/** Files in which a function takes all parts or the whole context, and operations that do not say what they use. */
+/** Files in which a function takes all parts or the whole context, and operations that don't say what they use. */
 export function unsaidNeeds(sources: readonly SourceFile[]): string[] {
   return sources
     .filter(({ file }) => !HANDS_ALL_ON.has(file))
@@ -28,13 +28,13 @@ export function unsaidNeeds(sources: readonly SourceFile[]): string[] {
     .map(({ file }) => file)
 }
 
-/** Other libraries have a `Context` too, so only files that import ours are looked at. */
+/** Other libraries have a `Context` too, so only files that import ours are checked. */
 function takesAll({ text, imports }: SourceFile): boolean {
   if (!imports.some(({ to }) => to === 'operation/parts.ts' || to === 'operation/context.ts')) return false
   return WHOLE.test(text.replaceAll(COMMENTS, '').replaceAll(PICKED, ''))
 }
 
-/** A name without a type would be the whole context. */
+/** A name without a type would stand for the whole context. */
 function takesUnsaid({ text }: SourceFile): boolean {
   if (!/= operation\(\{/.test(text)) return false
   const [, context] = parametersIn(RUN.exec(text)?.[1] ?? '')
@@ -53,11 +53,11 @@ function parametersIn(text: string): string[] {
   return found.map((one) => one.trim()).filter((one) => one !== '')
 }
 
-/** A context is laid over the parts of the service, so a copy of it has none of them. */
+/** A context has the service's parts as its prototype, so a copy of it lacks them. */
 const COPIED = /\{[^{}]*\.\.\.\w+ \}: [^)]*Needs\b|\.\.\.(?:needs|parts)\b/
 const COPIED_CONTEXT = /\bcontext: [^,)]*Needs\b[\s\S]*\{ \.\.\.context\b/
 
-/** Files that copy the context of an operation. */
+/** Files that copy an operation's context. */
 export function copiedContexts(sources: readonly SourceFile[]): string[] {
   return sources
     .filter(({ imports }) => imports.some(({ to }) => to === 'operation/context.ts'))

@@ -6,16 +6,16 @@ import pg from 'pg'
 import type { Engine } from '../../../src/storage/database.ts'
 import { idleRules, type Rule, stoppedRules, storeRules } from './rules.ts'
 
-/** A larger store would take longer to check than a test may notice. */
+/** A larger store would take too long to check during a test. */
 const MOST_BYTES = 32 * 2 ** 20
 const MOST_SHOWN = 5
 
-/** A store, and the node that has just stopped on it. */
+/** A store, and the node that has just stopped using it. */
 export type RestingStore = {
   engine: Engine
   /** The data folder. */
   data: string
-  /** Where the PostgreSQL database is. */
+  /** The URL of the PostgreSQL database. */
   url: string
   /** The node's name in leases. */
   node: string
@@ -25,7 +25,7 @@ export type RestingStore = {
   isTroubled: boolean
 }
 
-/** What is wrong with a store on which a node has stopped, one sentence each. */
+/** What is wrong with a store after a node has stopped, one sentence for each problem. */
 export async function brokenRules(store: RestingStore): Promise<string[]> {
   const ended = store.isTroubled ? [] : [...stoppedRules(store.node), ...(store.isLast ? idleRules : [])]
   const rules = [...storeRules(store.engine), ...ended]
@@ -38,7 +38,7 @@ export async function brokenRules(store: RestingStore): Promise<string[]> {
 
 type Found = { rule: string; what: string }
 
-/** All rules are one statement, so that all see one state of the store. */
+/** Combines all rules into one statement, so that all see the same state of the store. */
 function statementOf(rules: readonly Rule[]): string {
   return rules
     .map(({ name, broken }) => {
@@ -51,7 +51,7 @@ function statementOf(rules: readonly Rule[]): string {
 function askSqlite(data: string, rules: readonly Rule[]): Found[] {
   const file = join(data, 'moorage.db')
   if (!existsSync(file) || statSync(file).size > MOST_BYTES) return []
-  // A store that was closed has only this file, and gets no others from this look.
+  // A closed store consists only of this file, and reading it must not create others.
   const url = pathToFileURL(file)
   if (!existsSync(`${file}-wal`)) url.searchParams.set('immutable', '1')
   const db = new DatabaseSync(url, { readOnly: true })
@@ -72,7 +72,7 @@ async function askPostgres(url: string, rules: readonly Rule[]): Promise<Found[]
   try {
     await client.connect()
   } catch {
-    // The test has taken the database away.
+    // The test has removed the database.
     return []
   }
   try {

@@ -1,5 +1,5 @@
-// What of a service still holds its process after it has stopped: sockets, listeners, timers, threads. Everything that is
-// opened on behalf of a service, however indirectly, runs in the service's asynchronous context.
+// Finds what still keeps a process running after a service has stopped: sockets, listeners, timers, threads. Everything
+// that is opened on behalf of a service, however indirectly, runs in the service's asynchronous context.
 import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PATIENCE } from '../running/patience.ts'
@@ -46,13 +46,16 @@ export function watchOpened<T>(start: () => Promise<T>): { started: Promise<T>; 
   return { started: contexts.run(opened, start), opened }
 }
 
-/** What is left open, as text. What is just being closed gets a moment. */
+/** What is left open, as text. Things that are just being closed get a moment. */
 export async function leftOpen(opened: OpenThings): Promise<string[]> {
   for (let waited = 0; waited < 200 * PATIENCE && stillOpen(opened).length > 0; waited += 5) await delay(5)
   return stillOpen(opened).map(({ kind, from }) => `a ${kind} was left open, from ${from}`)
 }
 
-/** What holds the process. The rest runs out by itself, like the timers of `AbortSignal.timeout` and idle sockets of `fetch`. */
+/**
+ * What keeps the process running. Everything else ends by itself, such as timers of `AbortSignal.timeout` and idle
+ * sockets of `fetch`.
+ */
 function stillOpen(opened: OpenThings): Opened[] {
   return [...opened.values()].filter(({ resource }) => {
     const left = resource.deref() as { hasRef?(): boolean } | undefined
@@ -60,7 +63,7 @@ function stillOpen(opened: OpenThings): Opened[] {
   })
 }
 
-/** The place in our own source, or the first outside of Node. */
+/** The place in our own source, or else the first one outside of Node. */
 function callerOf({ stack = '' }: Error): string {
   const lines = stack
     .split('\n')

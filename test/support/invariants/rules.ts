@@ -1,14 +1,20 @@
 import type { Engine } from '../../../src/storage/database.ts'
 
-/** What is always true of a store. Its query selects what breaks it, as one text column, and should find nothing. */
+/**
+ * Something that is always true of a store. The query selects what violates it, as one text column, and should find
+ * nothing.
+ */
 export type Rule = { name: string; broken: string }
 
-/** True of a store at any moment, whatever its nodes are doing: each rule holds from one commit to the next. */
+/**
+ * Rules that are true at any moment, no matter what the nodes are doing, because each holds from one commit to the
+ * next.
+ */
 export function storeRules(engine: Engine): Rule[] {
   return [...runRules, ...budgetRules(engine), ...memoryRules(engine), ...fileRules, ...countRules, ...lifeRules]
 }
 
-/** True when this node has stopped: it has given everything back. `node` is its name in leases. */
+/** Rules that are true once this node has stopped and given everything back. `node` is its name in leases. */
 export function stoppedRules(node: string): Rule[] {
   const owned = `owner like '${node}%'`
   return [
@@ -25,7 +31,7 @@ export function stoppedRules(node: string): Rule[] {
         and (request_id is null or request_id not in (select id from all_invocations))`,
     },
     {
-      // What a node has spent that has died, has lost its run or could not store its end, is only in the ledger.
+      // If a node died, lost its run or couldn't store the end of it, what it spent is only in the ledger.
       name: 'a receipt has the tokens of its calls',
       broken: `select i.id || ' has ' || i.tokens_used || ', the ledger ' || l.tokens from invocations i
         join (select request_id, sum(input_tokens + output_tokens) as tokens from ledger
@@ -37,7 +43,7 @@ export function stoppedRules(node: string): Rule[] {
   ]
 }
 
-/** True when no node of the store is left. */
+/** Rules that are true when no node uses the store any more. */
 export const idleRules: Rule[] = [
   { name: 'every audit entry is in the chain', broken: 'select id from audit_log where seq is null' },
   { name: 'no upload is on its way', broken: "select id from blobs where state = 'incoming'" },

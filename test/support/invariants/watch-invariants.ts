@@ -6,13 +6,16 @@ import { nodeOf, partsOf, storeOf } from '../inside.ts'
 import { brokenRules } from './check-store.ts'
 import { leftOpen, watchOpened } from './left-open.ts'
 
-/** All rules, on both engines. They cost a tenth of the processor time of all tests, so only `npm run simulate` sets it by itself. */
+/**
+ * Enables all rules, on both engines. They cost a tenth of the tests' processor time, so only `npm run simulate` sets
+ * this by itself.
+ */
 export const ALL_RULES = 'MOORAGE_TEST_RULES'
 
 const { MOORAGE_TEST_ALL } = process.env
 const hasAllRules = () => Boolean(process.env[ALL_RULES])
 
-/** Services of the tests in this file are held to all rules. */
+/** Applies all rules to the services of the tests in this file. */
 export function underAllRules(): void {
   const given = process.env[ALL_RULES]
   before(() => {
@@ -28,14 +31,13 @@ const nodes = new Map<string, number>()
 
 const stores = new WeakMap<Database, string>()
 
-/** Stores that a test has changed in ways that the service never does. */
+/** Stores that a test has changed in ways the service never does. */
 const altered = new Set<string>()
 const troubled = new Set<string>()
 
 /**
- * Starts a service that checks itself when it stops: what is true of every store is true of its store, it has given back
- * every lease, and it has closed everything that it opened. A database that may be away, because the test has brought it,
- * may keep leases.
+ * Starts a service that is checked when it stops: its store fulfills all rules, it has given back every lease, and it
+ * has closed everything that it opened. If the test provides the database and may take it away, leases may be left.
  */
 export async function watchInvariants(
   engine: Engine,
@@ -65,13 +67,16 @@ export async function watchInvariants(
   return { ...app, stop: () => (checked ??= check()) }
 }
 
-/** The rules need not hold any more where a test writes what no service writes. */
+/** Exempts a store from the rules, because the test writes what no service writes. */
 export function alterStore(db: Database): void {
   const store = stores.get(db)
   if (store !== undefined) altered.add(store)
 }
 
-/** The store refuses writes for a while, so leases may be left: what could not be given back ends by itself. */
+/**
+ * Says that the store refuses writes for a while, so leases may be left. Those that couldn't be given back end by
+ * themselves.
+ */
 export function troubleStore(db: Database): void {
   const store = stores.get(db)
   if (store !== undefined) troubled.add(store)

@@ -14,13 +14,13 @@ import { type LocalServer, readBody, startLocalServer } from './local-server.ts'
 
 type StateName = Exclude<keyof typeof TaskState, 'UNRECOGNIZED'>
 
-/** A message that the agent got, and what it makes of it. */
+/** A message that the agent received, and the means to answer it. */
 export type PlayedTask = {
   message: Message
   text: string
   taskId: string
   contextId: string
-  /** How often the task has got a message. */
+  /** How many messages the task has received. */
   turn: number
   work(words: string): void
   say(text: string, more?: { artifact?: string; append?: boolean }): void
@@ -31,20 +31,20 @@ export type PlayedTask = {
 }
 
 export type A2aServer = LocalServer & {
-  /** Where the card is. */
+  /** The card's URL. */
   card: string
-  /** What was asked for, in order. The card is `card`. */
+  /** The requests, in order. A request for the card is `card`. */
   seen: { method: string; headers: IncomingHttpHeaders; message: Message | undefined }[]
   methods(): string[]
-  /** What answers from now on. `seen` is empty again. */
+  /** Sets the handler for further messages, and empties `seen`. */
   answer(handler: (task: PlayedTask) => void | Promise<void>): void
 }
 
 type Settings = {
   streaming?: boolean
-  /** The reply to a message is this, and there is no task. */
+  /** Replies to a message with this text, without a task. */
   only?: string
-  /** What the card says otherwise. */
+  /** What the card contains differently. */
   card?: (url: string) => object
 }
 

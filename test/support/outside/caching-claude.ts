@@ -8,20 +8,20 @@ type ClaudeRequest = {
   system?: Block[]
   messages: { role: string; content: Block[] }[]
 }
-/** What the vendor bills. The kinds of input do not overlap. */
+/** What the vendor bills. The kinds of input don't overlap. */
 type Bill = { input: number; read: number; written: number; output: number }
 
 const MOST_MARKS = 4
-/** A shorter prefix is not kept. */
+/** A shorter prefix isn't cached. */
 const LEAST_TOKENS = 1024
-/** How long a prefix is kept that is not read. */
+/** How long a prefix stays cached if it isn't read. */
 const KEPT_MS = 5 * 60_000
 /** How many blocks before a mark are looked up. */
 const LOOK_BACK = 20
 
 /**
- * A server of Anthropic's protocol that keeps prompts and bills them as the vendor documents it. Each message first calls
- * the tool `look_up`, if there are tools, and is answered when its result is there.
+ * A server of Anthropic's protocol that caches prompts and bills them as the vendor documents it. For each message, it
+ * first calls the tool `look_up`, if there are tools, and answers when the result is there.
  */
 export async function startCachingClaude() {
   /** When each prefix was last written or read. */
@@ -71,7 +71,7 @@ export async function startCachingClaude() {
   return { url: server.url, requests, bill, pass, close: () => server.close() }
 }
 
-/** What of the prompt was kept, is kept now, and is neither. Undefined if it has too many marks. */
+/** How much of the prompt was cached, is cached now, and is neither. Undefined if it has too many marks. */
 function readPrompt(
   { tools = [], system = [], messages, tool_choice }: ClaudeRequest,
   kept: Map<string, number>,

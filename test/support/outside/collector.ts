@@ -15,7 +15,7 @@ export type ToldSpan = {
 
 type Metric = { name: string; histogram: { dataPoints: { explicitBounds: number[]; sum: number }[] } }
 
-/** A collector: what it is sent, as OTLP has it. */
+/** A collector, which records what it receives as OTLP. */
 export async function startCollector() {
   const bodies: { path: string; headers: IncomingHttpHeaders; body: string }[] = []
   const server = await startLocalServer(async (request, response) => {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { readBody, startLocalServer } from './local-server.ts'
 
-/** An OpenAI-compatible server that keeps its own books: each answer that it gave, and to which message. */
+/** An OpenAI-compatible server that records each answer that it gave, and to which message. */
 export type CountingModel = {
   url: string
-  /** The messages that were answered, in order. One may be answered more than once. */
+  /** The answered messages, in order. A message may be answered more than once. */
   answered: string[]
   close(): Promise<void>
 }
@@ -27,7 +27,7 @@ export async function startCountingModel(
       return
     }
     await delay(ms + (requests % 10) * (ms / 10))
-    // From here on it is paid for, whether the client still listens or not.
+    // From here on, it must be paid for, whether the client still listens or not.
     answered.push(message)
     const envelope = { id: `chatcmpl-${requests}`, created: 1_794_700_800, model }
     if (!stream) {

@@ -3,20 +3,20 @@ import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import ipaddr from 'ipaddr.js'
 
-/** `silent` never answers; an empty list says that the name has no address of that family. */
+/** `silent` never answers. An empty list says that the name has no address of that family. */
 export type Zone = Record<string, { A?: string[] | 'silent'; AAAA?: string[] | 'silent'; ttl?: number }>
 
 export type DnsServer = {
-  /** As a name server is configured. */
+  /** The address, as a name server is configured. */
   address: string
-  /** What was asked, in order, as `name type`. A question that is asked again stands twice. */
+  /** The queries, in order, as `name type`. Repeated queries are listed again. */
   asked: string[]
 }
 
 const TYPES: Record<number, 'A' | 'AAAA'> = { 1: 'A', 28: 'AAAA' }
 const NAME_ERROR = 3
 
-/** A small DNS server on loopback. A name that is not in its zone does not exist. */
+/** A small DNS server on loopback. Names that aren't in its zone don't exist. */
 export async function startDnsServer(t: Pick<TestContext, 'after'>, zone: Zone): Promise<DnsServer> {
   const asked: string[] = []
   const socket = createSocket('udp4')

@@ -7,21 +7,21 @@ export type EmbeddingServer = {
   /** The base URL of an OpenAI-compatible endpoint. */
   url: string
   requests: { path: string; headers: IncomingHttpHeaders; body: EmbeddingRequest }[]
-  /** Answers in the server's place from now on; undefined ends that. */
+  /** Answers in the server's place from now on. Undefined ends that. */
   instead(answer: ((response: ServerResponse) => void) | undefined): void
-  /** Answers 400 to requests with such a text. */
+  /** Replies 400 to requests with such a text. */
   refuse(isRefused: (text: string) => boolean): void
-  /** Reports what it has used from now on. */
+  /** Reports this usage from now on. */
   report(usageOf: (texts: string[]) => object): void
   close(): Promise<void>
 }
 
-/** Words of one line mean the same. */
+/** Words on the same line have the same meaning. */
 const CONCEPTS = ['dog dogs puppy hound', 'car automobile vehicle', 'doctor physician', 'rain rainy wet'].map(
   (line) => new Set(line.split(' ')),
 )
 
-/** A small OpenAI-compatible embedding server with a sense for a few synonyms. Its vectors are not of unit length. */
+/** A small OpenAI-compatible embedding server that knows a few synonyms. Its vectors don't have unit length. */
 export async function startEmbeddingServer(): Promise<EmbeddingServer> {
   const requests: EmbeddingServer['requests'] = []
   let override: ((response: ServerResponse) => void) | undefined
@@ -34,7 +34,7 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
     if (body.input.some(isRefused)) return response.writeHead(400).end('{}')
     const data = body.input.map((text, index) => ({ object: 'embedding', index, embedding: conceptsIn(text) }))
     response.setHeader('Content-Type', 'application/json')
-    // Out of order: the index tells which is which.
+    // Out of order, because the index says which is which.
     const usage = usageOf?.(body.input)
     response.end(JSON.stringify({ object: 'list', model: body.model, data: data.toReversed(), usage }))
   })
@@ -54,7 +54,7 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
   }
 }
 
-/** How often each concept is in the text, and last a little for everything else. */
+/** How often each concept occurs in the text, and finally a little for everything else. */
 export function conceptsIn(text: string): number[] {
   const words = text.toLowerCase().match(/[a-z]+/g) ?? []
   return [...CONCEPTS.map((concept) => 3 * words.filter((word) => concept.has(word)).length), 0.3]

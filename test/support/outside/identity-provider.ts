@@ -11,18 +11,18 @@ export type IdentityProviderServer = {
   seen: Record<string, number>
   /** The form and the Authorization header of each introspection request. */
   introspected: { form: URLSearchParams; authorization: string | undefined }[]
-  /** The keys it publishes. */
+  /** The published keys. */
   keys: JWK[]
-  /** What introspection answers about a token; all others are inactive. */
+  /** What introspection answers about a token. All other tokens are inactive. */
   opaque: Map<string, Record<string, unknown>>
   /** Replaces the answer of a path. */
   answers: Map<string, (response: ServerResponse) => void>
-  /** Hangs up on every request. */
+  /** Closes the connection of every request. */
   down: boolean
   close(): Promise<void>
 }
 
-/** A small identity provider: discovery, keys, introspection. Tests change its fields as they go. */
+/** A small identity provider: discovery, keys and introspection. Tests change its fields as they run. */
 export async function startIdentityProvider(path = ''): Promise<IdentityProviderServer> {
   const server = await startLocalServer((request, response) => void answer(request, response))
   const issuer = server.url + path
@@ -62,7 +62,7 @@ export async function newSigningKey(kid: string, alg = 'ES256'): Promise<Signing
   return { alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
 }
 
-/** An access token by RFC 9068, unless claims and header say otherwise. */
+/** An access token as in RFC 9068, unless the claims and header say otherwise. */
 export function signToken(
   claims: Record<string, unknown>,
   key: SigningKey,

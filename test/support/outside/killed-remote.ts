@@ -1,5 +1,5 @@
-// A remote agent in a process of its own, for tests that kill it. At each point it asks the test whether it may go on
-// (`CONTROL`), so the test knows where it stands, and can hold it there.
+// A remote agent in its own process, for tests that kill it. At each point, it asks the test whether to continue
+// (`CONTROL`), so the test knows where it is and can stop it there.
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serveAgent, toNodeHandler } from '../../../sdk/client.ts'
@@ -31,7 +31,7 @@ const serve = serveAgent(
   },
   {
     secret,
-    // A step that is stored, and of which the agent has not heard yet.
+    // A step that is stored but that the agent doesn't know about yet.
     fetch: async (url, init) => {
       const reply = await fetch(url, init)
       const { steps } = JSON.parse(String(init?.body)) as { steps: { arguments?: { message: string } }[] }

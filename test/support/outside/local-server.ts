@@ -3,18 +3,21 @@ import type { AddressInfo } from 'node:net'
 
 export type LocalServer = { url: string; host: string; close(): Promise<void> }
 
-/** The settings of a service whose tools may call such a server. */
+/** The settings of a service whose tools can call such a server. */
 export const LOCAL_TOOLS = {
   MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
 }
 
-/** Nothing listens there: systems give out no port below 1024, and `fetch` does not refuse this one as it does port 1. */
+/**
+ * A URL on which nothing listens: systems assign no port below 1024, and `fetch` doesn't refuse this port as it does
+ * port 1.
+ */
 export const NOWHERE = 'http://127.0.0.1:2'
 
 /**
- * Long enough that no connection is closed by the server at the moment at which a client uses it again, also if the
- * process stands still for a while.
+ * Long enough that the server doesn't close a connection just when a client uses it again, even if the process is
+ * suspended for a while.
  */
 export const KEPT_OPEN = { keepAliveTimeout: 600_000 }
 

@@ -5,9 +5,9 @@ export type McpServerTool = {
   name: string
   description?: string
   inputSchema?: Record<string, unknown>
-  /** The text of the result; throw to answer with an error result. */
+  /** Returns the text of the result. If it throws, the result is an error. */
   call?: (args: Record<string, unknown>, headers: IncomingHttpHeaders) => string
-  /** What it answers with instead of a text. */
+  /** Replaces the text of the result. */
   content?: object[]
   /** Never answers. */
   silent?: boolean
@@ -24,16 +24,16 @@ type RpcMessage = {
 export type McpServer = {
   url: string
   host: string
-  /** The methods that were called, in order; `DELETE` is the end of a session. */
+  /** The called methods, in order. `DELETE` is the end of a session. */
   seen: { method: string; headers: IncomingHttpHeaders }[]
-  /** Ends every session: requests that name one get 404. */
+  /** Ends every session, so requests that name one get 404. */
   forget(): void
   /** Requests whose connection is still open. */
   open(): number
   close(): Promise<void>
 }
 
-/** A small MCP server of revision 2025-11-25 over streamable HTTP, with an inbound stream and, unless told, sessions. */
+/** A small MCP server of revision 2025-11-25 over streamable HTTP, with an inbound stream and, by default, sessions. */
 export async function startMcpServer(
   tools: readonly McpServerTool[],
   { hasSessions = true }: { hasSessions?: boolean } = {},

@@ -1,5 +1,5 @@
-// A remote agent as the documents have it, in a process of its own, which a test may watch. It answers with the most
-// memory that it has taken so far, in MiB.
+// A remote agent as in the documentation, in its own process, which a test can watch. It answers with the most memory
+// that it has used so far, in MiB.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serveAgent, toNodeHandler } from '../../../sdk/client.ts'

@@ -3,13 +3,13 @@ import { readBody, startLocalServer } from './local-server.ts'
 
 type ReplyCall = { name: string; arguments: Record<string, unknown> | string }
 
-/** How the server answers one request; without one it repeats the user's last message. */
+/** How the server answers one request. By default, it repeats the user's last message. */
 export type ModelReply = {
   /** Sent instead of an answer. */
   status?: number
   headers?: Record<string, string>
   body?: unknown
-  /** Sent as the stream, whatever it is. */
+  /** Sent as the stream, no matter what it is. */
   raw?: string
   /** Pieces of the answer's text, streamed one by one. */
   text?: readonly string[]
@@ -22,8 +22,8 @@ export type ModelReply = {
   } | null
   finish_reason?: string
   /**
-   * What happens after the text instead of a proper end: silence, a dead socket, an end without a finish reason. Usage
-   * is reported before it only if it is given.
+   * What happens after the text instead of a proper end: silence, a dead socket, or an end without a finish reason.
+   * Usage is reported before that only if it is given.
    */
   breaks?: 'silence' | 'reset' | 'early end'
 }
@@ -45,9 +45,9 @@ export type SeenRequest = {
   path: string
   headers: IncomingHttpHeaders
   body: ChatRequest
-  /** The client's end of the connection. */
+  /** The client's port of the connection. */
   port: number | undefined
-  /** Resolves when this request's connection is done, told whether the answer had been sent whole. */
+  /** Resolves when this request's connection has ended, with whether the whole answer was sent. */
   closed: Promise<{ answered: boolean }>
 }
 
@@ -55,20 +55,20 @@ export type ModelServer = {
   /** The base URL of an OpenAI-compatible endpoint. */
   url: string
   requests: SeenRequest[]
-  /** What it says when it is asked for its models, and with which headers it was asked. */
+  /** The models that it lists. */
   models: string[]
   lists: IncomingHttpHeaders[]
-  /** Lines up answers, in order of the requests. */
+  /** Queues answers for further requests, in order. */
   reply(...replies: ModelReply[]): void
-  /** From now on answers so when nothing is lined up. */
+  /** From now on, answers this way if no answer is queued. */
   replyBy(think: (request: ChatRequest) => ModelReply): void
-  /** From now on refuses prompts of more characters, the way a small model's server does. */
+  /** From now on, refuses longer prompts, as a small model's server does. */
   takeAtMost(characters: number, refusal?: ModelReply): void
-  /** The next request is seen at once, and answered only then. */
+  /** The next request is noticed immediately but answered only after this resolves. */
   holdNext(until: Promise<void>): void
-  /** Resolves when the next request has come in and its answer, as far as it goes, has been sent. */
+  /** Resolves when the next request has arrived and its answer has been sent, as far as there is one. */
   nextRequest(): Promise<SeenRequest>
-  /** Forgets requests, answers that are still lined up, and what it refuses. */
+  /** Drops recorded requests, queued answers and the limit on prompts. */
   reset(): void
   close(): Promise<void>
 }
@@ -132,7 +132,7 @@ export async function startModelServer(): Promise<ModelServer> {
   }
 }
 
-/** OpenAI's words, which most compatible servers repeat, without the numbers that some leave out. */
+/** OpenAI's error message, which most compatible servers repeat, without the numbers that some leave out. */
 const TOO_LONG: ModelReply = {
   status: 400,
   body: {
@@ -171,7 +171,7 @@ function answer(response: ServerResponse, request: ChatRequest, reply: ModelRepl
   }
   for (const chunk of chunks(request, reply)) response.write(`data: ${JSON.stringify(chunk)}\n\n`)
   if (reply.breaks === 'silence') return
-  // The pieces written so far must reach the client before the socket dies.
+  // The pieces written so far must reach the client before the socket is reset.
   if (reply.breaks === 'reset') response.write(': gone\n\n', () => response.socket?.resetAndDestroy())
   else response.end(reply.breaks === 'early end' ? undefined : 'data: [DONE]\n\n')
 }

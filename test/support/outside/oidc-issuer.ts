@@ -13,22 +13,22 @@ export type Account = {
 export const CLIENT = { id: 'moorage', secret: 'a-secret-of-the-client-0123456789' }
 
 /**
- * A real OpenID provider. Who comes to its sign-in page is signed in at once, as the person whom the test has named in
- * `next`; undefined declines.
+ * A real OpenID provider. Its sign-in page immediately signs in the person that the test has set in `next`. If that is
+ * undefined, it declines.
  */
 export type OidcIssuer = LocalServer & {
-  /** Who has an account, by subject. A test changes it as an administrator of the provider would. */
+  /** The accounts, by subject. A test changes them like an administrator of the provider. */
   accounts: Map<string, Account>
   next: string | undefined
-  /** Lets browsers be sent back to this service. Call it once the service has an address. */
+  /** Allows sending browsers back to this service. Call it once the service has a URL. */
   serve(service_url: string, more?: { backchannel?: boolean }): void
   /** The entry of `console.oidc`. */
   entry(more?: object): Record<string, unknown>
-  /** Answers everything with 503, as a provider that is down. */
+  /** Replies 503 to everything, as if it were down. */
   isDown: boolean
-  /** Rewrites what the token endpoint answers, as a provider that lies. */
+  /** Changes what the token endpoint replies, as if the provider lied. */
   twist: ((body: Record<string, unknown>) => Promise<object> | object) | undefined
-  /** What was asked of it, as `POST /token`. */
+  /** The requests, such as `POST /token`. */
   asked: string[]
 }
 
@@ -39,7 +39,7 @@ export async function startOidcIssuer(options: { name?: string; refresh?: boolea
     issuer.asked.push(`${request.method} ${new URL(request.url ?? '', server.url).pathname}`)
     if (issuer.isDown) return void response.writeHead(503).end('down')
     if (issuer.twist && request.url === '/token') twistReply(response, issuer.twist)
-    // A command line need not wait as long as people do.
+    // A command line needn't wait as long as people do.
     if (request.url === '/device/auth') twistReply(response, (body) => ({ ...body, interval: 1 }))
     listener(request, response)
   })
@@ -92,7 +92,7 @@ function configurationOf(
     features: {
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
-      // Pages that ask nothing of other servers.
+      // Pages that load nothing from other servers.
       rpInitiatedLogout: {
         enabled: true,
         logoutSource: (ctx: { body: string }, form: string) => {
@@ -108,7 +108,7 @@ function configurationOf(
     interactions: { url: (_ctx: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
     cookies: { keys: ['a key of the provider'] },
     pkce: { required: () => true },
-    // Otherwise it refuses to tell a service on this machine that somebody has signed out.
+    // Otherwise, it refuses to notify a service on this machine that a person has signed out.
     fetch: (url: string, { method, headers, body }: RequestInit) =>
       fetch(url, { method, headers, body } as RequestInit),
     findAccount: (_ctx: unknown, accountId: string) => {
@@ -118,7 +118,7 @@ function configurationOf(
   }
 }
 
-/** Signs in, and grants what is asked for, without a question. */
+/** Signs in and grants what is requested, without asking. */
 async function interact(
   provider: Provider,
   { next, accounts }: OidcIssuer,
@@ -139,7 +139,7 @@ async function interact(
   await provider.interactionFinished(request, response, { consent }, { mergeWithLastSubmission: true })
 }
 
-/** What the provider says is changed on its way. */
+/** Changes the provider's reply on its way. */
 function twistReply(response: ServerResponse, twist: NonNullable<OidcIssuer['twist']>): void {
   const end = response.end.bind(response)
   response.end = ((chunk: unknown) => {

@@ -1,4 +1,4 @@
-// The package has no types of its own. This is what the tests use of it.
+// The package has no types. These are the ones that the tests use.
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 

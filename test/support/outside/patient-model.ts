@@ -1,10 +1,10 @@
 import { chatChunk } from './chat-chunk.ts'
 import { readBody, startLocalServer } from './local-server.ts'
 
-/** An OpenAI-compatible server that takes its time, and remembers what it was asked. */
+/** An OpenAI-compatible server that takes its time and records its prompts. */
 export type PatientModel = {
   url: string
-  /** What the user said in each prompt, the history first. In the order in which the prompts came. */
+  /** What the user said in each prompt, starting with the history, in the order in which the prompts arrived. */
   prompts: string[][]
   close(): Promise<void>
 }
@@ -15,8 +15,7 @@ type Chat = {
   tools?: { function: { name: string } }[]
 }
 
-/** It answers "Re: " and the message. A message that begins with `ask` first calls the first
- * tool with the rest of it. */
+/** Answers with "Re: " and the message. A message that starts with `ask` first calls the first tool with its rest. */
 export async function startPatientModel(wait: (message: string) => Promise<unknown>): Promise<PatientModel> {
   const prompts: string[][] = []
   const server = await startLocalServer(async (request, response) => {

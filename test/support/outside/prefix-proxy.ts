@@ -3,7 +3,7 @@ import { startLocalServer } from './local-server.ts'
 
 export type PrefixProxy = { url: string; close(): Promise<void> }
 
-/** A proxy that serves a service under a prefix, which the service does not learn of. Everything else is 404. */
+/** A proxy that serves a service under a prefix of which the service knows nothing. Everything else is 404. */
 export async function startPrefixProxy(target: string, prefix: string): Promise<PrefixProxy> {
   const server = await startLocalServer((incoming, response) => {
     const path = incoming.url ?? ''

@@ -1,14 +1,14 @@
-/** What a provider's server sends, and what comes of it. */
+/** What a provider's server sends, and the result. */
 export type ProviderStream = {
   name: string
-  /** Where servers were seen to answer so. */
+  /** Where servers were seen to answer this way. */
   seen: string
   api: 'chat' | 'anthropic'
-  /** The reply's body, to the byte. */
+  /** The reply's exact body. */
   sent: string
   contentType?: string
   becomes: StreamOutcome
-  /** If all of it arrives at once, nothing was said before it failed, and the model is asked again. */
+  /** The outcome if everything arrives at once: nothing was said before it failed, so the model is asked again. */
   atOnce?: StreamOutcome
 }
 

@@ -2,7 +2,7 @@ import { request as send } from 'node:http'
 import type { TestContext } from 'node:test'
 import { startLocalServer } from './local-server.ts'
 
-/** A proxy gets the whole address, and passes the request on: here always to one server. */
+/** A proxy. It receives the whole URL and passes the request on, here always to the same server. */
 export async function startProxy(t: TestContext, to: { url: string }) {
   const asked: string[] = []
   const { url, close } = await startLocalServer((request, response) => {

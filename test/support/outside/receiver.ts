@@ -9,11 +9,11 @@ import { tlsText } from './tls.ts'
 export interface Receiver {
   url: string
   port: number
-  /** Every connection so far. */
+  /** All connections so far. */
   sockets: Socket[]
 }
 
-/** A plain HTTP server on 127.0.0.1, gone when the test ends. */
+/** A plain HTTP server on 127.0.0.1, closed when the test ends. */
 export function receive(t: TestContext, listener: http.RequestListener): Promise<Receiver> {
   return listen(t, http.createServer(KEPT_OPEN, listener), 'http')
 }
@@ -24,7 +24,7 @@ export function receiveTls(t: TestContext, certificate: string, listener: http.R
   return listen(t, https.createServer(options, listener), 'https')
 }
 
-/** A server that speaks no protocol of its own: for receivers that misbehave. */
+/** A server without a protocol, for receivers that misbehave. */
 export function receiveRaw(t: TestContext, listener: (socket: Socket) => void): Promise<Receiver> {
   return listen(t, createServer(listener), 'http')
 }
@@ -33,7 +33,7 @@ async function listen(t: TestContext, server: Server, scheme: string): Promise<R
   const sockets: Socket[] = []
   server.on('connection', (socket) => {
     sockets.push(socket)
-    // Clients of these tests hang up in the middle of things.
+    // Clients of these tests disconnect in the middle.
     socket.on('error', () => {})
   })
   server.on('tlsClientError', () => {})

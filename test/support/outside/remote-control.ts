@@ -8,9 +8,9 @@ import { startLocalServer } from './local-server.ts'
 
 const PROGRAM = fileURLToPath(new URL('killed-remote.ts', import.meta.url))
 
-/** Knows where the runs of `killed-remote.ts` stand, holds them there, and counts what they do. */
+/** Knows where the runs of `killed-remote.ts` are, stops them there, and counts what they do. */
 export async function startControl(t: TestContext) {
-  /** Where a message is held, and until when; `tool` is the tool that it calls. */
+  /** Where a message is stopped, and until when. `tool` is the tool that it calls. */
   const held = new Map<string, { name: string; released: PromiseWithResolvers<void> }>()
   const counts = new Map<string, number>()
   let mayDie = false
@@ -36,25 +36,25 @@ export async function startControl(t: TestContext) {
     url: server.url,
     hold: (message: string, name: string) => held.set(message, { name, released: Promise.withResolvers() }),
     isHeld: (message: string) => counts.has(`${message} is held`),
-    /** How often the message has come to a point, its tool was called or its value was made. */
+    /** How often the message has reached a point, its tool was called or its value was made. */
     count: (message: string, name: string) => counts.get(`${message} ${name}`) ?? 0,
-    /** Lets it continue, or all, and does not hold it any more. */
+    /** Lets this message continue, or all messages, and doesn't stop them any more. */
     release(message?: string) {
       for (const one of message === undefined ? [...held.keys()] : [message]) {
         held.get(one)?.released.resolve()
         held.delete(one)
       }
     },
-    /** Holds what stands at its point for good, and nothing else any more. */
+    /** Never releases what is stopped now, and stops nothing else. */
     forget: () => held.clear(),
-    /** From now on the process ends itself with the last event of an answer. */
+    /** From now on, the process ends itself with the last event of an answer. */
     letDie(may: boolean) {
       mayDie = may
     },
   }
 }
 
-/** The agent in a process of its own; where it listens. */
+/** Starts the agent in its own process. Resolves with its URL. */
 export async function startKilledRemote(t: TestContext, control: string, secret: string) {
   const env = { ...childEnv(), CONTROL: control, AGENT_SECRET: secret }
   const child = startChild(process.execPath, [PROGRAM], { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -67,7 +67,7 @@ export async function startKilledRemote(t: TestContext, control: string, secret:
   return { port: Number(/port: (\d+)/.exec(String(told))?.[1]), gone }
 }
 
-/** An address that stays, whatever listens behind it. Without a port behind it, connections are refused. */
+/** A URL that stays the same no matter what listens behind it. While nothing does, connections are refused. */
 export async function startForwarder(t: TestContext) {
   let port: number | undefined
   let refused = 0

@@ -6,13 +6,13 @@ export type S3Server = LocalServer & {
   /** The settings of a service that keeps its files here. */
   settings: Record<string, string>
   objects: Map<string, Buffer>
-  /** The keys of objects that may not be deleted. */
+  /** The keys of objects that can't be deleted. */
   locked: Set<string>
-  /** What was refused, and why. */
+  /** Refused requests, with the reason. */
   refused: string[]
-  /** How many requests fail from now on, before one succeeds. */
+  /** How many requests fail from now on before one succeeds. */
   failures: number
-  /** What is answered instead of the part of an object that was asked for. */
+  /** Replaces the requested part of an object. */
   lie: ((object: Buffer, part: Buffer) => S3Answer) | undefined
 }
 
@@ -23,7 +23,9 @@ const SECRET_KEY = 'the-secret-of-the-bucket'
 const REGION = 'eu-test-1'
 const BUCKET = 'moorage-files'
 
-/** A small S3 with one bucket. It checks the signature of each request, and that the body is the one that was signed. */
+/**
+ * A small S3 server with one bucket. It checks each request's signature, and that the body is the one that was signed.
+ */
 export async function startS3Server(): Promise<S3Server> {
   const objects = new Map<string, Buffer>()
   const server = await startLocalServer((request, response) => {
@@ -78,7 +80,7 @@ export async function startS3Server(): Promise<S3Server> {
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
 const hmac = (key: string | Buffer, data: string) => createHmac('sha256', key).update(data).digest()
 
-/** Signature Version 4, worked out again from the request. */
+/** Checks Signature Version 4 by computing it again from the request. */
 function problemOf({ method = '', url = '', headers }: IncomingMessage, body: Buffer): string | undefined {
   const form = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/
   const [, key, scope = '', names = '', signature] = form.exec(headers.authorization ?? '') ?? []

@@ -7,18 +7,18 @@ import { readBody, startLocalServer } from './local-server.ts'
 export type SpeakingModel = {
   /** The base URL of an OpenAI-compatible endpoint. */
   url: string
-  /** What it was asked, in order. */
+  /** The messages that it was sent, in order. */
   messages: string[]
   /** Resolves when the model is asked again. */
   next(): Promise<Speech>
   close(): Promise<void>
 }
 
-/** One answer of the model. What is said after its end is not heard. */
+/** One answer of the model. Anything said after its end is dropped. */
 export type Speech = {
   say(text: string): void
   finish(): void
-  /** Resolves when the answer has ended, or its reader has hung up. */
+  /** Resolves when the answer has ended or its reader has disconnected. */
   closed: Promise<unknown>
 }
 

@@ -25,7 +25,7 @@ export type TlsOptions = {
   headers?: Record<string, string>
   /** A certificate of the fixtures, such as `client`. */
   certificate?: string | undefined
-  /** Of an earlier connection. */
+  /** The session of an earlier connection. */
   session?: Buffer | undefined
   maxVersion?: 'TLSv1.2' | 'TLSv1.3'
   /** Keeps its connection for the next call. */
@@ -35,17 +35,17 @@ export type TlsOptions = {
 export type TlsReply = {
   status: number
   headers: Headers
-  // The shape is the test's to assert.
+  // Each test asserts the shape itself.
   // oxlint-disable-next-line typescript/no-explicit-any
   body: any
-  /** What the server gave for resuming; undefined when it gave nothing. */
+  /** What the server sent for resuming. Undefined if it sent nothing. */
   session: Buffer | undefined
   resumed: boolean
-  /** Who the server says it is. */
+  /** The server's name in its certificate. */
   server: string
 }
 
-/** One request over TLS that trusts the test authority, on a connection of its own unless an agent keeps one. */
+/** Makes one request over TLS, trusting the test authority, on a separate connection unless an agent keeps one. */
 export function tlsCall(url: string, method: string, path: string, options: TlsOptions = {}): Promise<TlsReply> {
   const { key = null, body, headers: own = {}, certificate, session, maxVersion = 'TLSv1.3', agent } = options
   return new Promise((resolve, reject) => {

@@ -2,12 +2,12 @@ import { type JWTPayload, SignJWT } from 'jose'
 
 export const JWT_SECRET = 'a-secret-that-is-long-enough-for-hs256'
 
-/** The settings of a service that accepts tokens which are signed with it. */
+/** The settings of a service that accepts tokens signed with this secret. */
 export const JWT_SETTINGS = { MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET }
 
 type Claims = Record<string, unknown>
 
-/** An HS256 token as an application would sign it for one of its users, for half an hour from now. */
+/** An HS256 token as an application would sign it for one of its users, valid for half an hour. */
 export function signJwt(
   claims: Claims = {},
   { secret = JWT_SECRET, header = {} }: { secret?: string; header?: Claims } = {},
@@ -17,7 +17,7 @@ export function signJwt(
   return new SignJWT(all as JWTPayload).setProtectedHeader({ alg: 'HS256', ...header }).sign(Buffer.from(secret))
 }
 
-/** A token put together by hand, signed by whatever `sign` says. */
+/** A token that is assembled by hand and signed by `sign`. */
 export function forgeJwt(header: Claims, claims: Claims, sign: (input: string) => string = () => ''): string {
   const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url')
   const input = `${encode(header)}.${encode(claims)}`

@@ -10,20 +10,20 @@ import { CLIENT } from './oidc-issuer.ts'
 
 type Claims = Record<string, unknown>
 
-/** An OpenID provider that says of a person, in each document, exactly what the test has written there. */
+/** An OpenID provider that says about a person, in each document, exactly what the test has written there. */
 export type ToldIssuer = IdentityProviderServer & {
   /** The ID token of a sign-in. */
   idToken: Claims
   /** The ID token of a refresh, if there is one. */
   refreshed: Claims | undefined
-  /** What UserInfo answers. */
+  /** What UserInfo replies. */
   userinfo: Claims
-  /** What the token endpoint says instead of a refresh. */
+  /** What the token endpoint replies instead of a refresh. */
   refusal: { status: number; error: string } | undefined
   key: SigningKey
   /** The entry of `console.oidc`. */
   entry(more?: object): Record<string, unknown>
-  /** Sends a browser there and back. Returns where in the console it ends. */
+  /** Sends a browser there and back. Returns the console path at which it ends. */
   signIn(tab: PersonTab, body?: object): Promise<string>
 }
 

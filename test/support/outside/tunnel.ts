@@ -1,10 +1,10 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { unusedPort } from '../stores/daemon.ts'
 
-/** The one address of a service that goes away and comes back, perhaps on another port. */
+/** A fixed URL for a service that goes away and comes back, perhaps on another port. */
 export type Tunnel = {
   url: string
-  /** Every connection breaks, and new ones are refused. */
+  /** Breaks every connection and refuses new ones. */
   leave(): Promise<void>
   comeBack(target: string): Promise<void>
   /** Resolves when the service sends these words through it, from now on. */

@@ -3,7 +3,7 @@ import { startModelServer } from './model-server.ts'
 
 type Answer = string | { status: number; body: object }
 
-/** What Anthropic's Messages API answers. */
+/** A reply of Anthropic's Messages API. */
 function anthropicText(words: string): string {
   const events = [
     { type: 'message_start', message: { model: 'claude-test', usage: { input_tokens: 5, output_tokens: 1 } } },
@@ -19,7 +19,7 @@ function written(events: { type: string }[]): string {
   return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
 }
 
-/** An answer of Anthropic's that calls a tool without arguments. */
+/** An Anthropic answer that calls a tool without arguments. */
 export function anthropicCall(id: string, name: string): string {
   const events = [
     { type: 'message_start', message: { model: 'claude-test', usage: { input_tokens: 5, output_tokens: 1 } } },
@@ -31,7 +31,7 @@ export function anthropicCall(id: string, name: string): string {
   return written(events)
 }
 
-/** One server for each protocol. They record what they are asked. */
+/** One server for each protocol. They record the requests. */
 export async function startVisionProviders() {
   const chat = await startModelServer()
   const answers: Answer[] = []

@@ -4,7 +4,7 @@ import { localProvider } from '../service/with-model.ts'
 import { chatChunk } from './chat-chunk.ts'
 import { LOCAL_TOOLS, readBody, startLocalServer } from './local-server.ts'
 
-/** A call that came in, as the receiving server counts it. */
+/** A call that arrived, as the receiving server counts it. */
 type WatchedCall = { label: string; key: string | undefined; answered: boolean }
 
 export type WatchedWorld = {
@@ -12,9 +12,9 @@ export type WatchedWorld = {
   /** The settings of a service that uses them. Its agents have the model `local/tiny`. */
   settings: Record<string, string>
   calls: WatchedCall[]
-  /** The next call with this label gets no answer; resolves when it is there. */
+  /** The next call with this label gets no answer. Resolves when it arrives. */
   hold(label: string): Promise<void>
-  /** How many calls with this label came in, and how many were answered. */
+  /** How many calls with this label arrived, and how many were answered. */
   count(label: string): { came: number; answered: number }
 }
 
@@ -22,8 +22,8 @@ type Chat = { messages: { role: string; content: string | null }[] }
 type Round = { text?: string; calls?: string[] }
 
 /**
- * A model and its tools in one small server that counts every call. The model plays `rounds`, one for each answer it has
- * given so far; its calls are labelled `model 1`, `model 2` and so on, those of tools by their path.
+ * A model and its tools in one small server that counts every call. The model plays `rounds`, one for each answer it
+ * has given so far. Its calls have the labels `model 1`, `model 2` and so on, and those of tools have their paths.
  */
 export async function watchWorld(t: TestContext, rounds: readonly Round[]): Promise<WatchedWorld> {
   const calls: WatchedCall[] = []

@@ -8,7 +8,7 @@ const FOLDER = resolve(import.meta.dirname, '../../fixtures/approved')
 
 const MOST_LINES = 60
 
-/** What differs from run to run, and what stands for it. */
+/** What differs from run to run, and its replacement. */
 const UNSTEADY: readonly Replacement[] = [
   [/\bmrg_[0-9A-Za-z]{49}/g, 'key'],
   [/\b[a-z]{3,4}_[0-9A-HJKMNP-TV-Z]{20,}/g, 'id'],
@@ -21,8 +21,8 @@ const TIMES: Replacement = [/\b\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\
 export type Replacement = readonly [found: RegExp, name: string]
 
 /**
- * Fails unless a client is told the approved text, to the letter. It is in test/fixtures/approved and read by whoever
- * reviews a change; `npm test -- part-of-the-file-name --test-update-snapshots` writes it again.
+ * Fails unless a client gets exactly the approved text. It is in test/fixtures/approved, where reviewers of a change
+ * read it. `npm test -- part-of-the-file-name --test-update-snapshots` writes it again.
  */
 export function approve(t: TestContext, name: string, text: string): void {
   const path = resolve(FOLDER, name)
@@ -38,7 +38,7 @@ function isApproved(t: TestContext, path: string, text: string): boolean {
   }
 }
 
-/** Both texts may have a thousand lines: those that differ say enough. */
+/** Only the differing lines, because both texts may have a thousand lines. */
 function differences(path: string, text: string): string {
   const approved = existsSync(path) ? readFileSync(path, 'utf8') : ''
   const lines = createTwoFilesPatch('approved', 'now', approved, text, '', '', { context: 2 }).split('\n')
@@ -46,8 +46,8 @@ function differences(path: string, text: string): string {
 }
 
 /**
- * The text with names in place of what no two runs have in common. The same id has the same number throughout. Where the
- * clock stands still, times are told as they are.
+ * Replaces everything that differs between runs with names. The same ID always gets the same number. If the clock
+ * doesn't move, times are kept.
  */
 export function steady(text: string, more: readonly Replacement[] = [], { keepsTimes = false } = {}): string {
   const unsteady = [...more, ...UNSTEADY, ...(keepsTimes ? [] : [TIMES])]

@@ -1,7 +1,9 @@
 import { resolve, type Schema } from '../clients/requests.ts'
 import { fc } from './property.ts'
 
-/** Text that has broken something somewhere: quoting, full-text operators, wildcards, prototypes, halves of characters. */
+/**
+ * Text that has broken something somewhere: quoting, full-text operators, wildcards, prototypes, halves of characters.
+ */
 const NASTY = [
   '',
   ' ',
@@ -49,7 +51,7 @@ const TIMES = [
 
 const SURROGATES = { from: 0xd800, count: 0x800 }
 
-/** Every character that there is. The library's own unit `binary` is the same, but makes a table of a million first. */
+/** Every possible character. The library's unit `binary` does the same, but first builds a table of a million. */
 export const anyCharacter = fc
   .nat(0x10ffff - SURROGATES.count)
   .map((code) => String.fromCodePoint(code < SURROGATES.from ? code : code + SURROGATES.count))
@@ -58,7 +60,7 @@ export const nastyText = fc.oneof(fc.constantFrom(...NASTY), fc.string({ unit: a
 
 const anyJson = fc.jsonValue({ maxDepth: 2, stringUnit: anyCharacter })
 
-/** Values that the schema describes; what only the service itself can check may still be wrong with them. */
+/** Values that the schema describes. They may still fail checks that only the service can make. */
 export function fitting(given: Schema, depth = 0): fc.Arbitrary<unknown> {
   if (depth > 5) return anyJson
   const schema = resolve(given)
@@ -77,7 +79,7 @@ export function fitting(given: Schema, depth = 0): fc.Arbitrary<unknown> {
   return schema.type === 'string' ? fittingText(schema) : anyJson
 }
 
-/** What is required and a few of the others: the more fields, the more likely that the service finds one wrong. */
+/** The required fields and a few others. The more fields there are, the more likely the service finds one wrong. */
 function fittingObject(schema: Schema, inner: (schema: Schema) => fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   const properties = (schema.properties ?? {}) as Record<string, Schema>
   const required = (schema.required ?? []) as string[]
@@ -103,7 +105,7 @@ function fittingNumber({ type, minimum, maximum }: Schema): fc.Arbitrary<number>
 
 function fittingText({ format, pattern, minLength, maxLength }: Schema): fc.Arbitrary<string> {
   if (format === 'date-time') return fc.oneof(fc.constantFrom(...TIMES), fc.date({ noInvalidDate: true }).map(toText))
-  // Text cannot be made to a pattern that looks ahead; without that part it rarely makes a difference.
+  // Text can't be generated from a pattern that looks ahead. Without that part, it rarely makes a difference.
   if (typeof pattern === 'string') return fc.stringMatching(new RegExp(pattern.replaceAll(/\(\?![^)]*\)/g, ''), 'u'))
   const length = { minLength: Number(minLength ?? 0), maxLength: Math.min(Number(maxLength ?? 60), 60) }
   return fc.oneof(fc.string({ unit: 'grapheme', ...length }), fc.string({ unit: anyCharacter, ...length }), nastyText)
@@ -111,7 +113,7 @@ function fittingText({ format, pattern, minLength, maxLength }: Schema): fc.Arbi
 
 const toText = (date: Date) => (date.getUTCFullYear() > 9999 ? 'later' : date.toISOString())
 
-/** A fitting value with one thing wrong somewhere in it. */
+/** A fitting value with one mistake somewhere in it. */
 export function breaking(schema: Schema): fc.Arbitrary<unknown> {
   return fc
     .tuple(fitting(schema), fc.nat(), fc.oneof(anyJson, nastyText), nastyText)

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 const ATTEMPTS = 4
 
 /**
- * For what has to come in time: on a busy machine a process may stand still for seconds, and then it comes late. What
- * holds in one of a few attempts can be done in time; what is wrong fails in all of them.
+ * For checks of something that must happen in time. On a busy machine, a process may be suspended for seconds, so it
+ * happens late. If one of a few attempts succeeds, it can be done in time. A real defect fails in all of them.
  */
 export async function inOneAttempt(check: (attempt: number) => void | Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
@@ -17,8 +17,8 @@ export async function inOneAttempt(check: (attempt: number) => void | Promise<vo
 }
 
 /**
- * Tells a story that returns how long something took. It is told again only if that was more than `ms`; whatever else is
- * wrong fails at once.
+ * Runs a story that returns how long something took. It runs again only if that was more than `ms`. Any other failure
+ * counts immediately.
  */
 export async function inTime(ms: number, story: () => Promise<number>): Promise<void> {
   for (let attempt = 1; ; attempt++) {

@@ -1,5 +1,4 @@
-// How long the files of tests take: those that take longest begin first, because one that begins last would be waited
-// for alone.
+// How long test files take. The longest start first, because a long one that starts last would run alone at the end.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { FileTime } from './file-list.ts'
@@ -8,14 +7,16 @@ const ROOT = resolve(import.meta.dirname, '../../..')
 
 /** What this clone measured. */
 const MEASURED = resolve(ROOT, 'node_modules/.cache/test-durations.json')
-/** What a clone that has not run the tests yet starts from: `npm run test:all -- --keep-durations` writes it. */
+/**
+ * The times with which a clone starts that has not run the tests yet. `npm run test:all -- --keep-durations` writes it.
+ */
 const KEPT = resolve(ROOT, 'test/fixtures/test-durations.json')
-/** Files that are faster may begin in any order. */
+/** Faster files can start in any order. */
 const LEAST_SECONDS = 3
 
 type Seconds = Record<string, number>
 
-/** The files, those that took longest first. One that has never run may take long too, so it begins early. */
+/** The files, longest first. A file that has never run may take long too, so it starts early. */
 export function longestFirst(files: readonly string[]): string[] {
   const measured = read(MEASURED)
   const kept = read(KEPT)
@@ -23,13 +24,16 @@ export function longestFirst(files: readonly string[]): string[] {
   return files.toSorted((one, other) => secondsOf(other) - secondsOf(one) || (one < other ? -1 : 1))
 }
 
-/** Remembers what the files of a run took. Files that did not run keep what they took before. */
+/** Stores how long the files of a run took. Files that didn't run keep their earlier times. */
 export function rememberTimes(times: readonly FileTime[]): void {
   const seconds = times.map(({ file, ms }) => [file, Math.round(ms / 100) / 10])
   write(MEASURED, { ...read(MEASURED), ...Object.fromEntries(seconds) })
 }
 
-/** Writes what every clone starts from: what this clone has measured of the files that there are, without the fast ones. */
+/**
+ * Writes the times with which every clone starts: what this clone has measured for existing files, without the fast
+ * ones.
+ */
 export function keepTimes(): void {
   const known = Object.entries({ ...read(KEPT), ...read(MEASURED) })
   const slow = known.filter(([file, seconds]) => seconds > LEAST_SECONDS && existsSync(resolve(ROOT, file)))

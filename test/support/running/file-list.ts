@@ -1,19 +1,26 @@
-// The list of files that the processes of one run share: who has taken which, and what came to its end.
+// The list of files that the processes of one run share: which process has taken which file, and which files were
+// completed.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How long a file took, and how much processor time its process used meanwhile, without the processes it started. */
+/** How long a file took, and how much processor time its process used, without the processes that it started. */
 export type FileTime = { file: string; ms: number; cpuMs: number }
 
 export type FileList = {
-  /** The files one after the other, each in one process only. What the process does with it is done at the next step. */
+  /**
+   * Yields the files one after the other, each in one process only. The process must have finished a file before the
+   * next.
+   */
   take(): Generator<string>
-  /** Where is written why a process ended early: the runner shows what a process said far above its summary. */
+  /**
+   * The file with the reasons why processes ended early, because the runner shows a process's output far above its
+   * summary.
+   */
   notes: string
   note(line: string): void
-  /** Why processes ended early, and what was not run to its end because of that: a line for each. */
+  /** Why processes ended early, and what didn't run completely because of that, one line each. */
   cutShort(): string[]
-  /** What the files took that came to their end. */
+  /** The times of the files that were completed. */
   times(): FileTime[]
 }
 

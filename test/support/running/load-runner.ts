@@ -1,13 +1,14 @@
 import asyncHooks, { type AsyncHook, type HookCallbacks } from 'node:async_hooks'
 
 export type Runner = Pick<typeof import('node:test'), 'after' | 'describe'> & {
-  /** Whether a test that is declared after an `await` belongs to the `describe` around it. */
+  /** Whether a test that is declared after an `await` belongs to the surrounding `describe`. */
   follow(isFollowing: boolean): void
 }
 
 /**
- * The runner of Node, which must not be loaded before. It follows every promise to know to which test it belongs. A file
- * that is imported needs that for the tests that it declares; while they run, it would take a fifth of the processor.
+ * Node's test runner, which must not be loaded earlier. It tracks every promise to know to which test it belongs. A
+ * file that is being imported needs that for declaring its tests. While they run, it would cost a fifth of the
+ * processor time.
  */
 export async function loadRunner(): Promise<Runner> {
   const hooks: AsyncHook[] = []

@@ -1,6 +1,6 @@
 import { cpuTime } from './cpu-time.ts'
 
-/** The most milliseconds of processor time that one pass of the event loop took while the work continued. */
+/** The most milliseconds of processor time that one pass of the event loop took during the work. */
 export async function longestPass(work: () => Promise<unknown>): Promise<number> {
   let [last, longest, isDone] = [cpuTime(), 0, false]
   const look = () => {
@@ -18,7 +18,7 @@ export async function longestPass(work: () => Promise<unknown>): Promise<number>
   return longest
 }
 
-/** The same of the best of several attempts: a collection of garbage, or a processor that is shared, comes and goes. */
+/** The best result of several attempts, because garbage collection and a shared processor cause outliers. */
 export async function leastLongestPass(work: (attempt: number) => Promise<unknown>, attempts = 3): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let attempt = 0; attempt < attempts; attempt++) least = Math.min(least, await longestPass(() => work(attempt)))

@@ -5,7 +5,7 @@ import { lockWaiters } from '../stores/lock-waiters.ts'
 import { until } from './until.ts'
 
 /**
- * Plays another node that commits `statement` at the worst moment: when all the requests wait for it. On SQLite
+ * Acts as another node that commits `statement` at the worst moment, when all the requests wait for it. On SQLite
  * transactions take turns, so there the requests are only sent together.
  */
 export async function meanwhile(

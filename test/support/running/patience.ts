@@ -1,9 +1,12 @@
-/** Everything that tests wait for may take so many times longer: `MOORAGE_TEST_PATIENCE=3` for a machine that is busy. */
+/** The factor by which everything that tests wait for may take longer: `MOORAGE_TEST_PATIENCE=3` for a busy machine. */
 export const PATIENCE = Number(process.env['MOORAGE_TEST_PATIENCE'] || 1)
 
 const ANSWER_MS = 120_000 * PATIENCE
 
-/** `fetch` whose answer must begin and end soon: a service that does not answer fails the test that asked, and says so. */
+/**
+ * `fetch` with a short time limit for the whole reply, so a service that doesn't respond fails the right test with a
+ * message.
+ */
 export async function fetchSoon(url: string, init: RequestInit): Promise<{ response: Response; text: string }> {
   const signal = AbortSignal.timeout(ANSWER_MS)
   try {

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import { PATIENCE } from './patience.ts'
 
-/** A property takes seconds, and many times as long on a machine that is busy. */
+/** A property takes seconds, and many times as long on a busy machine. */
 const PROPERTY_MS = 100_000 * PATIENCE
 const SHRINK_MS = 5_000
 
-// Every run tries the same inputs, so that none fails by chance. Set the seed to look further. A property that is
-// cut short has not been shown: that is a failure.
+// Every run tries the same inputs, so none fails by chance. Set the seed to try others. A property that is interrupted
+// has not been shown, so that is a failure.
 fc.configureGlobal({
   seed: Number(process.env['MOORAGE_TEST_SEED'] ?? 20_261_115),
   interruptAfterTimeLimit: PROPERTY_MS,
   markInterruptAsFailure: true,
 })
 
-/** How many inputs are tried: by `npm test` the first third of those that test:all tries. */
+/** How many inputs are tried. `npm test` tries the first third of those that test:all tries. */
 export const tries = (count: number) => (process.env['MOORAGE_TEST_ALL'] ? count : Math.ceil(count / 3))
 
-/** A failure is worth a few seconds of search for a smaller one, not minutes. */
+/** Limits the search for a smaller failing input to a few seconds. */
 export function boundedShrinking(limitMs = SHRINK_MS, now = () => performance.now()): Plugin {
   return () => {
     let failedAt: number | undefined

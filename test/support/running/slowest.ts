@@ -1,4 +1,4 @@
-// A reporter of the runner for `npm test -- --slowest`: the tests that took longest, with their file.
+// A reporter for `npm test -- --slowest`: lists the slowest tests with their files.
 import type { FileTime } from './file-list.ts'
 
 const MOST_TESTS = 40
@@ -15,7 +15,8 @@ export default async function* slowestTests(events: AsyncIterable<TestEvent>): A
   for await (const { type, data } of events) {
     if (type === 'test:start') path.splice(data.nesting, path.length, data.name)
     if (type !== 'test:pass' && type !== 'test:fail') continue
-    // Suites are made of their tests. A test is told after the tests in it, which are left out of the path again.
+    // Suites consist of their tests. A test is reported after the tests inside it, which are then removed from the
+    // path.
     if (data.details?.type === 'test')
       tests.push({ path: path.slice(0, data.nesting + 1), ms: data.details.duration_ms })
   }
@@ -28,7 +29,7 @@ export default async function* slowestTests(events: AsyncIterable<TestEvent>): A
     yield `${seconds(ms)}  ${file}: ${names.join(' › ')}\n`
 }
 
-/** The slowest files of a run, as lines. */
+/** The slowest files of a run, as lines of text. */
 export function slowestFiles(times: readonly FileTime[]): string[] {
   const slowest = times.toSorted((one, other) => other.ms - one.ms).slice(0, MOST_FILES)
   const lines = slowest.map(({ file, ms, cpuMs }) => `${seconds(ms)} ${seconds(cpuMs)} CPU  ${file}`)

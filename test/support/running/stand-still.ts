@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
 /**
- * This thread does nothing else for a while, as if the machine had stopped it. What is due then comes before what has
- * arrived: timers are looked at first after this phase of the event loop.
+ * Blocks this thread for a while, as if the machine had suspended it. Due timers then run before anything that has
+ * arrived, because the event loop handles timers first.
  */
 export async function standStill(ms: number): Promise<void> {
   await turn()

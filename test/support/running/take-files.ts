@@ -1,5 +1,5 @@
 // What each process that runs tests does: it takes one file after the other from a list that the processes share, so
-// that all are busy until the end.
+// all are busy until the end.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { openFileList } from './file-list.ts'
@@ -18,7 +18,7 @@ export async function takeFiles(folder: string, options: Options = {}): Promise<
   const watch = watchFiles(list.notes, limits)
   const runner = await loadRunner()
   let current = ''
-  // The runner fails the run for it, and does not know which test it belongs to.
+  // The runner fails the run because of this error, but doesn't know to which test it belongs.
   const noteUncaught = (error: unknown) => list.note(`${current} has thrown what no test caught: ${textOf(error)}`)
   process.on('uncaughtExceptionMonitor', noteUncaught).on('unhandledRejection', noteUncaught)
   for (const file of list.take()) {
@@ -31,7 +31,10 @@ export async function takeFiles(folder: string, options: Options = {}): Promise<
   failIfLeftOpen(list.note, graceMs)
 }
 
-/** The file in a `describe` of its own, so that its hooks are for its own tests. Resolves when the last of them is done. */
+/**
+ * Puts the file into a `describe`, so that its hooks apply only to its own tests. Resolves when the last of them is
+ * done.
+ */
 function runFile({ after, describe, follow }: Runner, file: string): Promise<void> {
   return new Promise((ended) => {
     follow(true)
@@ -46,7 +49,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-/** What a test leaves open would hold this process for ever. The timer itself does not. */
+/** What a test leaves open would keep this process running forever. The timer itself doesn't. */
 function failIfLeftOpen(note: (line: string) => void, graceMs: number): void {
   const tell = () => {
     note(`left open after the last test of a process: ${process.getActiveResourcesInfo().join(', ')}`)

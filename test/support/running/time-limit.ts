@@ -1,19 +1,22 @@
-// Each test has a time limit of the runner's. These are for what the runner cannot see: a loop that never gives up the
+// The runner gives each test a time limit. These limits are for what the runner can't see: a loop that never yields the
 // thread, and a file as a whole.
 import { Worker } from 'node:worker_threads'
 import { PATIENCE } from './patience.ts'
 
-/** For one test, and for a whole file: the runner knows one limit. A machine that is four times slower keeps it. */
+/**
+ * For one test and for a whole file, because the runner has only one limit. A machine that is four times slower stays
+ * below it.
+ */
 export const TEST_LIMIT_MS = 900_000 * PATIENCE
-/** A little more than the runner allows a file: what it can end, it ends first. */
+/** A little more than the runner allows a file, so that the runner ends first whatever it can. */
 const FILE_MS = TEST_LIMIT_MS + 5_000
 const STANDSTILL_MS = 240_000 * PATIENCE
 
 export type Watch = { begin(file: string): void; end(): void }
 
 /**
- * Kills this process when a file takes longer than `fileMs`, or the thread does not turn for `standstillMs`. Why is
- * written to the file `notes`, because the runner shows what a process said far above its summary.
+ * Kills this process if a file takes longer than `fileMs`, or if the thread is blocked for `standstillMs`. The reason
+ * is written to the file `notes`, because the runner shows a process's output far above its summary.
  */
 export function watchFiles(notes: string, { fileMs = FILE_MS, standstillMs = STANDSTILL_MS } = {}): Watch {
   const turns = new Int32Array(new SharedArrayBuffer(4))

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { PATIENCE } from './patience.ts'
 
-/** Whatever a service does, it does within a second or two, and within this on a machine that stands still now and then. */
+/** A service does everything within a second or two, or within this time on a machine that is sometimes suspended. */
 const WITHIN_MS = 120_000
 
-/** What `look` finds, asked again and again until it is there. Fails with what was waited for. */
+/** Calls `look` until it finds something, and returns that. Fails with what was waited for. */
 export async function until<T>(what: string, look: () => T | Promise<T>, within = WITHIN_MS): Promise<NonNullable<T>> {
   const deadline = performance.now() + within * PATIENCE
   for (;;) {
@@ -16,12 +16,12 @@ export async function until<T>(what: string, look: () => T | Promise<T>, within 
   }
 }
 
-/** As long as looking took: on a slow machine looking must not take the time from what is looked for. */
+/** Pauses as long as looking took, because on a slow machine looking must not take the time from the work. */
 function pauseAfter(asked: number): number {
   return Math.max(5, performance.now() - asked)
 }
 
-/** Waits until `count` has come to `goal`. Much work may take its time, as long as it continues: a standstill fails. */
+/** Waits until `count` has reached `goal`. Much work may take long as long as it makes progress. Fails if it stops. */
 export async function untilCounted(what: string, goal: number, count: () => number | Promise<number>): Promise<void> {
   let asked = performance.now()
   let reached = await count()
@@ -36,7 +36,7 @@ export async function untilCounted(what: string, goal: number, count: () => numb
   }
 }
 
-/** Tries an assertion until it holds; at the end its own failure is the test's. */
+/** Tries an assertion until it holds. In the end, its own failure is the test's. */
 export async function untilHolds<T>(check: () => T | Promise<T>, within = WITHIN_MS): Promise<T> {
   const deadline = performance.now() + within * PATIENCE
   for (;;) {

@@ -1,4 +1,4 @@
-/** What a clock on a wall in this time zone shows. */
+/** What a wall clock in this time zone shows. */
 export function onTheWall(time: number, timeZone: string): string {
   return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(time)
 }

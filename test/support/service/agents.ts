@@ -5,7 +5,7 @@ import type { Service } from './service.ts'
 
 let made = 0
 
-/** A new agent under a name of its own; its id. */
+/** Creates an agent with a unique name. Returns its ID. */
 export async function newAgent(service: Service, fields: object = {}): Promise<string> {
   made += 1
   const { status, body, text } = await service.call('POST', '/v1/agents', {
@@ -18,7 +18,7 @@ export async function newAgent(service: Service, fields: object = {}): Promise<s
 const COPIED =
   'project_id, status, own_memory, security, auth, created_at, updated_at, description, output_schema, calls, definition'
 
-/** Agents whose definitions have about 800 KB each. */
+/** Creates agents whose definitions have about 800 KB each. */
 export async function newLongAgents(service: Service, count: number, fields: object = {}): Promise<void> {
   const tool = { type: 'http', description: 'x'.repeat(4_000), url: 'https://tools.example.com/', method: 'POST' }
   const input_schema = { type: 'object', description: 'x'.repeat(20_000) }

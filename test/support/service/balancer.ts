@@ -7,13 +7,13 @@ const LOOK_EVERY_MS = 150
 
 export type Balancer = {
   url: string
-  /** How many nodes it would send a connection to at this moment. */
+  /** To how many nodes it would currently send a connection. */
   ready(): number
 }
 
 /**
- * A load balancer for TCP: each new connection goes to the next node that was ready when it last looked. It repairs
- * nothing: what breaks behind it breaks in front of it. `nodes` tell where each node is now.
+ * A load balancer for TCP. Each new connection goes to the next node that was ready at the last check. It repairs
+ * nothing: what breaks behind it also breaks in front of it. `nodes` return each node's current URL.
  */
 export async function startBalancer(t: TestContext, nodes: readonly (() => string)[]): Promise<Balancer> {
   let ready: string[] = []
@@ -62,7 +62,7 @@ export async function startBalancer(t: TestContext, nodes: readonly (() => strin
 
 async function isReady(url: string, signal: AbortSignal): Promise<boolean> {
   try {
-    // A node that is gone refuses at once, and one that drains says so.
+    // A node that is gone refuses immediately, and a node that is draining says so.
     const { ok } = await fetch(`${url}/readyz`, { headers: { Connection: 'close' }, signal })
     return ok
   } catch {

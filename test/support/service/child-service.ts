@@ -13,26 +13,26 @@ import { built } from './built.ts'
 import { childEnv, startChild } from './child.ts'
 import type { Engine, Reply, Settings } from './service.ts'
 
-/** A service in a process of its own, as an operator starts it: for tests that kill it. */
+/** A service in its own process, as an operator starts it, for tests that kill it. */
 export type ChildService = {
   admin: string
   data: string
   pid(): number
   url(): string
-  // The shape is the test's to assert.
+  // Each test asserts the shape itself.
   // oxlint-disable-next-line typescript/no-explicit-any
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<any>
-  /** The reply whatever its status; undefined when the process is gone before it. */
+  /** Returns the reply whatever its status. Undefined if the process was gone before. */
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply | undefined>
-  /** A GET whose body is read as it comes. */
+  /** A GET whose body is read as it arrives. */
   open(path: string, headers?: Record<string, string>): Promise<Response>
-  /** Everything it has printed, on either stream. */
+  /** Everything that it has printed, on both streams. */
   output(): string
-  /** SIGTERM, as a supervisor would; the exit code. */
+  /** Sends SIGTERM, as a supervisor would. Resolves with the exit code. */
   terminate(): Promise<number | null>
-  /** kill -9, without a word of warning. */
+  /** Kills it with kill -9, without any warning. */
   kill(): Promise<void>
-  /** Works on its store while it is down. */
+  /** Changes its store while it is down. */
   inStore(work: (db: Database) => Promise<void>): Promise<void>
   /** Starts it again on the same store. */
   start(): Promise<void>
@@ -40,7 +40,7 @@ export type ChildService = {
 
 const START_MS = 240_000 * PATIENCE
 
-/** Gone when the test ends, with its store. */
+/** It is removed with its store when the test ends. */
 export async function startChildService(
   t: { after(end: () => Promise<void>): void },
   engine: Engine,
@@ -130,7 +130,7 @@ async function prepareHome(engine: Engine, settings: Settings) {
   return { home, env, remove }
 }
 
-/** What the service says it listens on. */
+/** The URL that the service prints. */
 function saidUrl(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let said = ''

@@ -2,8 +2,8 @@ import { type SpawnOptions, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 
-// Reads `+pid` and `-pid`, one a line. The pipe closes however its writer dies, kill -9 included: then those that are
-// left are ended, and with them the groups that they lead.
+// Reads `+pid` and `-pid`, one per line. The pipe closes no matter how its writer dies, even by kill -9. Then the
+// processes that are left are ended, and with them the groups that they lead.
 const KEEPER = `
 pids=' '
 while read -r line; do
@@ -18,7 +18,7 @@ for pid in $pids; do kill -KILL "-$pid" || kill -KILL "$pid"; done
 
 let keeper: Socket | undefined
 
-/** What every program that a test starts gets: it finds others, and does not compile again what was compiled before. */
+/** The environment of every program that a test starts: it finds other programs, and reuses compiled code. */
 export function childEnv(): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE } = process.env
   return {
@@ -27,14 +27,14 @@ export function childEnv(): Record<string, string> {
   }
 }
 
-/** Starts a program that ends with this process at the latest, however this process ends. */
+/** Starts a program that ends with this process at the latest, no matter how this process ends. */
 export const startChild = ((command: string, args: readonly string[], options: SpawnOptions = {}) => {
   const child = spawn(command, args, options)
   if (child.pid !== undefined) child.once('exit', endWithUs(child.pid))
   return child
 }) as typeof spawn
 
-/** The process ends with this one at the latest; returns what calls that off. */
+/** Makes another process end with this one at the latest. Returns a function that undoes this. */
 export function endWithUs(pid: number): () => void {
   keeper ??= openKeeper()
   keeper.write(`+${pid}\n`)
@@ -42,7 +42,7 @@ export function endWithUs(pid: number): () => void {
 }
 
 function openKeeper(): Socket {
-  // detached: a terminal's Ctrl-C must not reach it before the tests are through.
+  // detached, because a terminal's Ctrl-C must not reach it before the tests have finished.
   const shell = spawn('/bin/sh', ['-c', KEEPER], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   const pipe = shell.stdin as Socket
   shell.unref()

@@ -11,7 +11,7 @@ export type ConfigFolder = {
   problems(env?: Record<string, string>, flags?: Flags): string[]
 }
 
-/** A working directory with these files, removed after the test. */
+/** A working directory with these files. It is removed after the test. */
 export function configFolder(t: TestContext, files: Record<string, string> = {}): ConfigFolder {
   const path = mkdtempSync(join(tmpdir(), 'moorage-config-'))
   t.after(() => rmSync(path, { recursive: true }))

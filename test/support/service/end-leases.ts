@@ -2,8 +2,8 @@ import type { Database } from '../../../src/storage/database.ts'
 import { endOtherConnections } from '../stores/other-connections.ts'
 
 /**
- * Half a minute passes after a process was killed: its leases of runs and Idempotency-Keys end. SQLite does not need this,
- * because the next service knows that the one before it is dead.
+ * Acts as if half a minute had passed since a process was killed, so its leases of runs and Idempotency-Keys have
+ * ended. SQLite doesn't need this, because the next service knows that the previous one is dead.
  */
 export async function endLeases(db: Database): Promise<void> {
   await endOtherConnections(db)

@@ -1,16 +1,16 @@
 import type { TestContext } from 'node:test'
 import { startLocalServer } from '../outside/local-server.ts'
 
-/** As long as a run and a call of a tool may last. */
+/** The longest time that a run and a tool call can take. */
 const LONGEST_MS = 600_000
 
-/** Agents whose runs are held in a tool until the test lets them continue, however long anything else takes. */
+/** Agents whose runs stop in a tool until the test lets them continue, no matter how long anything else takes. */
 export type HeldRuns = {
-  /** The fields of such an agent. Its service must reach this machine: `LOCAL_TOOLS`. */
+  /** The fields of such an agent. Its service must be able to reach this machine (`LOCAL_TOOLS`). */
   agent: object
-  /** How many runs have come to the tool. */
+  /** How many runs have reached the tool. */
   count(): number
-  /** Lets all continue, also those that come later. */
+  /** Lets all continue, including later ones. */
   release(): void
 }
 

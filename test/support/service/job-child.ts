@@ -7,7 +7,7 @@ import { childEnv, startChild } from './child.ts'
 
 type Task = { kind: string; lease_ms: number }
 
-/** A process that takes a job of the kind and never ends it. Resolves once it has the job. */
+/** A process that takes a job of this kind and never ends it. Resolves once it has the job. */
 export async function startJobChild(options: StorageOptions, task: Task): Promise<ChildProcess> {
   const child = startChild(process.execPath, [import.meta.filename, JSON.stringify({ options, task })], {
     env: childEnv(),

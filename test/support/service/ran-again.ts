@@ -3,8 +3,8 @@ import { until } from '../running/until.ts'
 import type { Service } from './service.ts'
 
 /**
- * Moves the clock and waits until a job of this kind, of which there is one at a time, has run since. A run that began
- * before has not seen what the test did last.
+ * Moves the clock and waits until a job of this kind, of which there is only one at a time, has run since then. A run
+ * that began earlier hasn't seen the test's last change.
  */
 export async function ranAgain(node: Service, kind: string, ms: number): Promise<void> {
   const { advance, now } = node

@@ -23,7 +23,7 @@ const BARE_AGENT: AgentSpec = {
   approvals: { expires_after_seconds: 60 },
 }
 
-/** The usual limits but for these. */
+/** The usual limits, except for these. */
 export function limitsOf(more: Partial<AgentSpec['limits']>): AgentSpec['limits'] {
   return { ...BARE_AGENT.limits, ...more }
 }
@@ -41,7 +41,7 @@ const NOTHING_REMOTE = {
   addressOf: () => ({ url: '', token: '' }),
 }
 
-/** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */
+/** A runtime whose tools can reach this machine and whose retries don't delay the test. */
 export function localRuntime({
   providers = [],
   ...options
@@ -63,7 +63,7 @@ export function localRuntime({
   })
 }
 
-/** The tools that a run has called, in the order of the calls of each answer. */
+/** The tools that a run has called, in the order of the calls in each answer. */
 export function toolCalls({ steps }: { steps: readonly Step[] }): ToolStep[] {
   const calls: ToolStep[] = []
   let round = 0

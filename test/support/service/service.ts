@@ -14,74 +14,75 @@ import { fetchSoon } from '../running/patience.ts'
 import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
 import { storeFolder } from '../stores/store-folder.ts'
 
-/** Services of a clone ask git which commit they are. These are all of one. */
+/** A clone's services ask git for their commit. These all have the same one. */
 const VERSION = findVersion()
 
 export type Engine = 'sqlite' | 'postgres'
 
-/** For what the store decides: its contract holds on both, in every run. */
+/** For what the store decides, because both engines must behave the same in every run. */
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 
-// `npm test` tells other stories on one engine, test:all on both. With --once, those that no query decides are told once.
+// `npm test` runs other stories on one engine, test:all on both. With --once, stories that no query decides run only
+// once.
 const { MOORAGE_TEST_ALL, MOORAGE_TEST_ONCE } = process.env
 
-/** For a story in which the queries of the engines differ, or may differ some day. */
+/** For a story in which the engines' queries differ, or might differ one day. */
 export const STORY_ENGINES: readonly Engine[] = MOORAGE_TEST_ALL ? ENGINES : ['sqlite']
 
 const once = (engine: Engine): readonly Engine[] => (MOORAGE_TEST_ALL && !MOORAGE_TEST_ONCE ? ENGINES : [engine])
 
-/** For a story whose outcome no query of one engine decides. */
+/** For a story whose outcome doesn't depend on an engine's query. */
 export const ANY_ENGINE = once('sqlite')
 
-/** For such a story in which several nodes play a part: a SQLite store has one service at a time. */
+/** For such a story with several nodes, because a SQLite store can have only one service at a time. */
 export const MANY_NODES = once('postgres')
 
 export type Reply = {
   status: number
   headers: Headers
   text: string
-  // The shape is the test's to assert.
+  // Each test asserts the shape itself.
   // oxlint-disable-next-line typescript/no-explicit-any
   body: any
 }
 
 export type CallOptions = {
-  /** Another key than the admin's; null sends none. */
+  /** A key other than the admin's. If null, none is sent. */
   key?: string | null
   body?: unknown
   headers?: Record<string, string>
 }
 
-/** A whole service of its own: its store, its port, its clock. */
+/** A complete service with its own store, port and clock. */
 export type Service = {
   engine: Engine
   url: string
   admin: string
   app: App
   data: string
-  /** The project that its requests name, if they name one. */
+  /** The project that its requests name, if any. */
   project?: string
-  /** One request, its reply checked against the OpenAPI document. */
+  /** Makes one request, and checks its reply against the OpenAPI document. */
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
-  /** Everything it has logged. */
+  /** Everything that it has logged. */
   log(): string
-  /** What the service's clock shows. */
+  /** The time on the service's clock. */
   now(): number
   /** Moves the service's clock. */
   advance(ms: number): void
-  /** From now on only `advance` moves the clock: nothing comes due by itself, however long a test takes. */
+  /** From now on, only `advance` moves the clock, so nothing becomes due by itself, no matter how long a test takes. */
   holdClock(): void
   /** Stops it and starts it again on the same store. */
   restart(): Promise<void>
-  /** A second node on the same store, to be stopped before this one; on SQLite only once this one is stopped. */
+  /** A second node on the same store. Stop it before this one. On SQLite, this one must be stopped first. */
   beside(settings?: Settings): Promise<Service>
   stop(): Promise<void>
 }
 
-/** Settings by their environment names, as an operator would give them. */
+/** Settings by the names of their environment variables, as an operator would set them. */
 export type Settings = Record<string, string>
 
-/** The world that the service calls out to: names that resolve as a test says, authorities it trusts. */
+/** The outside world that the service calls: names that resolve as the test says, and authorities that it trusts. */
 export type Outgoing = NonNullable<Overrides['outgoing']>
 
 /** With `held`, only `advance` moves the clock from that time on. */
@@ -100,7 +101,7 @@ export async function startService(
     MOORAGE_INIT_KEY: newKey(randomBytes),
     PORT: '0',
     LOG_LEVEL: 'trace',
-    // A machine that stands still now and then is slow, not wrong.
+    // A machine that is sometimes suspended is slow, which isn't a failure.
     MOORAGE_DATABASE__READ_TIMEOUT: '2m',
     ...(database && { DATABASE_URL: database.url }),
     ...settings,
@@ -201,20 +202,22 @@ export function inProject(service: Service, project: string): Service {
   }
 }
 
-/** A test of what happens between two nodes: a SQLite store has one service at a time, so there is none there. */
+/**
+ * For a test of what happens between two nodes. A SQLite store has only one service at a time, so it is skipped there.
+ */
 export function betweenNodes(engine: Engine): (name: string, story: (t: TestContext) => Promise<void>) => void {
   return (name, story) => {
     if (engine === 'postgres') test(name, story)
   }
 }
 
-/** For a story that changes its service for good. */
+/** For a story that changes its service permanently. */
 export async function withService(engine: Engine, story: (service: Service) => Promise<void>, settings: Settings = {}) {
   const service = await startService(engine, settings)
   try {
     await story(service)
   } catch (error) {
-    // What the story says is the first mistake.
+    // An error in the story must be reported rather than one here.
     await service.stop().catch(() => {})
     throw error
   }
@@ -223,14 +226,14 @@ export async function withService(engine: Engine, story: (service: Service) => P
 
 type Story = (service: () => Service, engine: Engine) => void
 
-/** The story on each of the engines; `service` is started before it and stopped after it. */
+/** Runs the story on each engine. `service` is started before it and stopped after it. */
 export const onEveryEngine = teller(ENGINES)
 
 export const onBothEngines = teller(STORY_ENGINES)
 
 export const onAnyEngine = teller(ANY_ENGINE)
 
-/** For a story that no query decides: what is read of a request, what is refused before the store is asked. */
+/** For a story that no query decides, such as how a request is read and what is refused before the store is asked. */
 export const onOneEngine = teller(['sqlite'])
 
 export const onManyNodes = teller(MANY_NODES)

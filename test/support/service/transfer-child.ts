@@ -7,8 +7,8 @@ import { childEnv, startChild } from './child.ts'
 type Task = { env: Record<string, string>; cwd: string; path: string; as: string; diesAt: number; isCommitted: boolean }
 
 /**
- * A process that imports a file, and dies by kill -9 at one of its transactions: before it is committed, or right after.
- * Returns whether it came to its end first.
+ * A process that imports a file and dies by kill -9 at one of its transactions, either before the commit or right after
+ * it. Returns whether it finished first.
  */
 export async function importAndDie(task: Task): Promise<'died' | 'ended'> {
   const child = startChild(process.execPath, [import.meta.filename, JSON.stringify(task)], {

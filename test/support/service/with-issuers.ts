@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import { type OidcIssuer, startOidcIssuer } from '../outside/oidc-issuer.ts'
 import { type Engine, type Service, type Settings, withService } from './service.ts'
 
-/** A service with these identity providers, which know its address. */
+/** A service with these identity providers, which know its URL. */
 export async function withIssuers(
   engine: Engine,
   issuers: { issuer: OidcIssuer; entry: object; backchannel?: boolean }[],
@@ -20,7 +20,7 @@ export async function withIssuers(
   )
 }
 
-/** An identity provider that lasts as long as the test, whatever comes of it. */
+/** An identity provider that exists until the test ends, however it ends. */
 export async function issuerOf(t: TestContext, options: { name?: string } = {}): Promise<OidcIssuer> {
   const issuer = await startOidcIssuer(options)
   t.after(() => issuer.close())

@@ -1,7 +1,7 @@
 import { type ModelServer, startModelServer } from '../outside/model-server.ts'
 import { type Engine, type Service, startService } from './service.ts'
 
-/** The setting of a service that has a provider `local` at this address. */
+/** The setting of a service that has a provider `local` at this URL. */
 export function localProvider(baseUrl: string, more: { apiKey?: string } = {}) {
   return { MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl, ...more }]) }
 }

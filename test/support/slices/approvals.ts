@@ -4,8 +4,7 @@ import { type LocalServer, readBody, startLocalServer } from '../outside/local-s
 import { until } from '../running/until.ts'
 import type { Reply, Service } from '../service/service.ts'
 
-/** Tools may reach this machine. */
-/** A tool that counts what it was called with. */
+/** A tool that records the arguments of its calls. */
 export type Till = LocalServer & { refunds: Record<string, unknown>[]; of(order: string): Record<string, unknown>[] }
 
 export async function startTill(): Promise<Till> {
@@ -24,7 +23,7 @@ const REFUND_SCHEMA = {
   required: ['order', 'amount'],
 }
 
-/** An agent that refunds 120 for the order that the message names, after a person has approved it. */
+/** An agent that refunds 120 for the order in the message, after a person has approved it. */
 export function refundingAgent({ url }: Pick<Till, 'url'>, tool: object = { approval: 'always' }, amount = 120) {
   return {
     model: 'builtin/script',
@@ -35,7 +34,10 @@ export function refundingAgent({ url }: Pick<Till, 'url'>, tool: object = { appr
   }
 }
 
-/** A key that may decide. The host made it: one that the administrator made may not decide what that one has started. */
+/**
+ * A key that may decide. It was created on the server, because a key that the admin created can't decide what the admin
+ * has started.
+ */
 export async function approver(service: Service, more: object = {}): Promise<string> {
   const { status, body } = await asHost(service, 'POST', '/v1/keys', {
     name: 'lead',
@@ -65,7 +67,7 @@ export async function startWaiting(
   return { request_id: request_id as string, path, approval: `${path}/approvals/call_1` }
 }
 
-/** The receipt, once it says so. */
+/** The receipt, once it has this status. */
 export function untilStatus(service: Service, path: string, status: string) {
   return until(`the status ${status}`, async () => {
     const { body } = await service.call('GET', path)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
-/** Something said or noted, as `POST …/memory` takes it apart from whose it is. */
+/** Something said or noted, in the form of `POST …/memory`, without its owner. */
 export type StoryMemory = {
   content: string
   kind: 'turn' | 'note' | 'fact'
@@ -11,7 +11,7 @@ export type StoryMemory = {
   created_at: number
 }
 
-/** `answers` are contents: one of them is to be found. */
+/** `answers` are contents, one of which should be found. */
 export type StoryQuestion = { question: string; answers: string[] }
 
 export type Story = { name: string; style: string; now: number; said: StoryMemory[]; questions: StoryQuestion[] }
@@ -19,7 +19,7 @@ export type Story = { name: string; style: string; now: number; said: StoryMemor
 const FOLDER = join(import.meta.dirname, '../../fixtures/memory')
 const MINUTE = 60_000
 
-/** The conversations of test/fixtures/memory with the questions about them; its README tells how they are written. */
+/** The conversations in test/fixtures/memory with the questions about them. Its README explains the format. */
 export function readStories(): Story[] {
   return globSync('*.txt', { cwd: FOLDER })
     .toSorted()
@@ -45,7 +45,7 @@ function readStory(name: string, text: string): Story {
   }
 }
 
-/** Its first line is when it began; each further line came a minute later. */
+/** Its first line is when it began. Each further line came a minute later. */
 function readSession(name: string, text: string): StoryMemory[] {
   const [began = '', ...lines] = text.trimEnd().split('\n')
   const start = Date.parse(`${began.replace(' ', 'T')}:00Z`)

@@ -33,7 +33,7 @@ export async function upload(service: Service, body: UploadBody, options: Upload
   return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
 }
 
-/** Uploads bytes and returns the id of the file. */
+/** Uploads bytes and returns the file's ID. */
 export async function uploaded(service: Service, body: UploadBody, options: UploadInput = {}): Promise<string> {
   const reply = await upload(service, body, options)
   assert.equal(reply.status, 201, reply.text)
@@ -60,7 +60,7 @@ export async function download(
   }
 }
 
-/** The ids of all bytes that are really there, wherever the service keeps them. */
+/** The IDs of all bytes that are actually stored, wherever the service keeps them. */
 export async function storedBytes(node: Service): Promise<string[]> {
   if (node.engine === 'sqlite') return (await readdir(join(node.data, 'files')).catch(() => [])).toSorted()
   const db = storeOf(node)
@@ -68,12 +68,12 @@ export async function storedBytes(node: Service): Promise<string[]> {
   return rows.map(({ blob_id }) => blob_id)
 }
 
-/** Waits until this number of different bytes is there: what is not needed is removed in the background. */
+/** Waits until this number of different bytes is stored, because unneeded bytes are removed in the background. */
 export async function untilStored(service: Service, count: number): Promise<void> {
   await until(`${count} blobs are stored`, async () => (await storedBytes(service)).length === count)
 }
 
-/** Waits until everything that is stored is kept. */
+/** Waits until everything that is stored is also kept. */
 export async function untilSettled(node: Service): Promise<void> {
   await until('nothing comes in or goes out', async () => {
     const db = storeOf(node)
@@ -81,7 +81,7 @@ export async function untilSettled(node: Service): Promise<void> {
   })
 }
 
-/** A PDF whose pages say one line each. */
+/** A PDF with one line on each page. */
 export function pdf(pages: readonly string[]): string {
   const kids = pages.map((_page, i) => `${4 + 2 * i} 0 R`).join(' ')
   const objects = [

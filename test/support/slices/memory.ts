@@ -3,7 +3,7 @@ import type { Service } from '../service/service.ts'
 
 export type Item = { content: string; [field: string]: unknown }
 
-/** Writes memories; they as the service answers them. */
+/** Writes memories. Returns them as the service does. */
 export async function writeMemory(service: Service, agent: string, items: Item[]): Promise<Item[]> {
   const written: Item[] = []
   for (let i = 0; i < items.length; i += 100) {
@@ -14,14 +14,14 @@ export async function writeMemory(service: Service, agent: string, items: Item[]
   return written
 }
 
-/** A search that must succeed; its whole body. */
+/** Runs a search that must succeed. Returns its whole body. */
 export async function searchMemory(service: Service, agent: string, body: object) {
   const reply = await service.call('POST', `/v1/agents/${agent}/memory/search`, { body })
   assert.equal(reply.status, 200, reply.text)
   return reply.body
 }
 
-/** What a search finds, best first. */
+/** The contents that a search finds, best first. */
 export async function found(service: Service, agent: string, body: object): Promise<string[]> {
   const { data } = await searchMemory(service, agent, body)
   return data.map(({ content }: Item) => content)

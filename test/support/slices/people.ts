@@ -5,7 +5,7 @@ import { OidcSettings } from '../../../src/security/oidc/oidc-settings.ts'
 import { partsOf, storageOf } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
-/** A person who has signed in once, with a role in the project that the service's requests name. Returns the id. */
+/** A person who has signed in once, with a role in the project that the service's requests name. Returns the ID. */
 export async function makePerson(service: Service, name: string): Promise<string> {
   const storage = storageOf(service)
   const { now } = service

@@ -8,13 +8,13 @@ import type { Service } from '../service/service.ts'
 const REMOTE_SECRET = `whsec_${Buffer.from('the secret of the remote agents').toString('base64')}`
 
 export type RemoteServer = LocalServer & {
-  /** What answers from now on. */
+  /** Sets the handler that answers from now on. */
   answer(handler: AgentHandler): void
   /** How often it was called since `answer`. */
   calls(): number
 }
 
-/** A server of a remote agent, made with the SDK. It goes by the clock of its service, which a test may move. */
+/** A server of a remote agent, made with the SDK. It uses its service's clock, which a test can move. */
 export async function startRemote(now: () => number = Date.now, send: typeof fetch = fetch): Promise<RemoteServer> {
   let handler: AgentHandler = () => undefined
   let calls = 0
@@ -36,7 +36,7 @@ export async function startRemote(now: () => number = Date.now, send: typeof fet
   }
 }
 
-/** What the service is told so that it can sign its calls. */
+/** What the service needs to sign its calls. */
 export const SIGNING_SECRET = { value: REMOTE_SECRET, hosts: ['127.0.0.1'] }
 
 export async function setRemoteSecret(service: Pick<Service, 'call'>): Promise<void> {

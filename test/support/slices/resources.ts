@@ -3,14 +3,14 @@ import type { Service } from '../service/service.ts'
 
 type Key = { id: string; secret: string; hint: string }
 
-/** A key with the fields given, made by the admin or with another key. */
+/** Creates a key with these fields, as the admin or with another key. */
 export async function createKey(service: Service, body: object, key?: string): Promise<Key> {
   const reply = await service.call('POST', '/v1/keys', { body: { name: 'a key', ...body }, ...(key && { key }) })
   assert.equal(reply.status, 201, reply.text)
   return reply.body.data
 }
 
-/** The id of a new agent. */
+/** Creates an agent and returns its ID. */
 export async function createAgent(service: Service, name: string, body: object = {}): Promise<string> {
   const reply = await service.call('POST', '/v1/agents', { body: { name, ...body } })
   assert.equal(reply.status, 201, reply.text)
@@ -25,7 +25,7 @@ export function namesOf({ body }: { body: { data: { name: string }[] } }): strin
   return body.data.map(({ name }) => name)
 }
 
-/** What `look` sees once that much time has passed; afterwards it has not. */
+/** Returns what `look` sees after that much time. Afterwards, the clock is set back. */
 export async function later<T>(service: Service, ms: number, look: () => Promise<T>): Promise<T> {
   service.advance(ms)
   try {

@@ -4,8 +4,9 @@ import type { AgentRun } from '../../../sdk/client.ts'
 import type { ModelReply } from '../outside/model-server.ts'
 import { childEnv, startChild } from '../service/child.ts'
 
-// One agent, in three forms: as data with a model, and as a program elsewhere in TypeScript and in Python, which asks the
-// same model for the same things. It refunds what it is told to, asks a person, knows what it was told, and fails with its model.
+// One agent in three forms: as data with a model, and as a remote program in TypeScript and in Python that asks the
+// same model for the same things. It refunds orders, asks a person, remembers what it was told, and fails when its
+// model does.
 
 export const FORMS = ['data', 'typescript', 'python'] as const
 
@@ -14,7 +15,7 @@ const REFUND = { order: 'A-1', amount: 1 }
 
 type CompletionRequest = { messages: { role: string; content: string | null }[]; tools?: unknown }
 
-/** What the model says. A program that asks it gives no tools, and tells results of tools as messages. */
+/** What the model says. A program that asks it provides no tools, and sends tools' results as messages. */
 export function thinkSame({ messages, tools }: CompletionRequest): ModelReply {
   const { role, content } = messages.at(-1) ?? { role: '', content: '' }
   const words = content ?? ''
@@ -32,7 +33,7 @@ export function thinkSame({ messages, tools }: CompletionRequest): ModelReply {
   return { text: ['Aye, ', 'captain.'] }
 }
 
-/** As `answer` in Python below. */
+/** The same as `answer` in Python below. */
 export async function answerSame(run: AgentRun): Promise<string> {
   const { message, history } = run
   const instructions = run.recalled.map(({ content }) => content).join('\n')
@@ -60,7 +61,7 @@ def answer(run):
     return run.ask_model('words', f'Result: {result}')
 serve(answer, os.environ['AGENT_SECRET'], port=0)`
 
-/** The program in Python, in a process of its own. */
+/** Starts the Python program in its own process. */
 export async function startInPython(secret: string): Promise<{ url: string; close(): Promise<void> }> {
   const folder = fileURLToPath(new URL('../../../python/', import.meta.url))
   const env = { ...childEnv(), AGENT_SECRET: secret, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' }

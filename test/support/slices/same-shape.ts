@@ -1,32 +1,35 @@
-// What is told of an agent, without what differs from run to run, and without what is right to differ between an agent
-// with a model and a program elsewhere that does the same.
+// What is reported about an agent, without what differs from run to run, and without what may differ between an agent
+// with a model and a remote program that does the same.
 
 type Fields = Record<string, unknown>
 
-/** These differ from run to run, or count what was told before. */
+/** Fields that differ from run to run, or that count earlier events. */
 const OWN = /^(.*_at|created|timestamp|.*duration_ms|sequence_number|expires_at)$/
 
-/** Ids of runs and of what doors make of them. */
+/** IDs of runs, and what channels make of them. */
 const ID =
   /(req|agt|apr|bud|evt|key|log|sch|whk)_[0-9A-HJKMNP-TV-Z]{26}|(resp|msg)_[0-9A-HJKMNP-TV-Z]+|chatcmpl-[0-9A-Z]+/g
 
-/** What is right to differ, and why. */
+/** What may differ, and why. */
 const BY_NATURE = {
-  /** A program asks models by steps of its host, which are told as calls of tools. They are not of the agent's making. */
+  /**
+   * A program asks models through steps of its host, which are reported as tool calls that the agent itself doesn't
+   * make.
+   */
   isHostStep: (value: unknown) => /^step\.(?!ask_person)/.test(String((value as Fields)?.['name'])),
   /** It needs no tool to ask a person. */
   question: 'step.ask_person',
-  /** It says why it failed; a client should know that these are words of a program. */
+  /** It says why it failed, and a client should know that this text comes from a program. */
   failure: 'The remote agent failed: ',
-  /** What has answered is no model. */
+  /** What has answered isn't a model. */
   models: new Set(['remote', 'local/tiny']),
-  /** Its own answers cost nothing: what models have cost is with the steps that asked them, and in the sum. */
+  /** Its own answers cost nothing. What models have cost is in the steps that asked them, and in the sum. */
   ofModelSteps: new Set(['usage', 'cost_usd', 'characters']),
 }
 
 const PIECE = 'a piece of the answer'
 
-/** How an answer is cut into pieces is a matter of moments: all pieces in a row are one. */
+/** How an answer is cut into pieces depends on timing, so all consecutive pieces count as one. */
 function isPiece(value: unknown): boolean {
   const { event, data, choices, result } = Object(value) as Fields
   if (event === 'delta' || event === 'response.output_text.delta') return true
@@ -35,7 +38,7 @@ function isPiece(value: unknown): boolean {
   return Boolean((Object(result ?? Object(data).result) as Fields)['artifactUpdate'])
 }
 
-/** The same for all agents that do the same. `agent` is the name of the one that is told of. */
+/** The same for all agents that do the same. `agent` is the name of the agent that it is about. */
 export function sameShape(told: unknown, agent: string): unknown {
   if (typeof told === 'string') {
     if (BY_NATURE.models.has(told)) return '(what answers)'
@@ -64,7 +67,7 @@ function rowOf(told: unknown[], agent: string): unknown[] {
     if (BY_NATURE.isHostStep(one) || BY_NATURE.isHostStep(data)) continue
     const shape = isPiece(one) ? PIECE : sameShape(one, agent)
     const last = row.at(-1)
-    // Between two of its host's steps a program has said nothing.
+    // Between two host steps, a program has said nothing.
     const goesOn =
       (shape === PIECE && last === PIECE) || (kind === 'model' && (Object(last) as Fields)['kind'] === 'model')
     if (!goesOn) row.push(shape)

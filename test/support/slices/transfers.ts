@@ -7,18 +7,18 @@ import type { Shell } from '../clients/cli.ts'
 import { databaseUrl } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
-/** The settings with which the command line opens the store of a service. */
+/** The settings with which the command line opens a service's store. */
 export function storeEnv(service: Service): Record<string, string> {
   const url = databaseUrl(service)
   return { MOORAGE_DATA: service.data, ...(url && { DATABASE_URL: url }) }
 }
 
-/** Runs a command on the store of a service. */
+/** Runs a command on a service's store. */
 export async function onStore(shell: Shell, service: Service, ...args: string[]) {
   return shell.moorage(args, { env: storeEnv(service) })
 }
 
-/** What another service gives, so that secrets can be sealed for it. */
+/** The recipient of another service, so that secrets can be sealed for it. */
 export async function recipientOf(shell: Shell, service: Service): Promise<string> {
   const { code, stdout, stderr } = await onStore(shell, service, 'import', '--recipient')
   assert.equal(code, 0, stderr)
@@ -37,18 +37,18 @@ export async function imported(shell: Shell, service: Service, ...args: string[]
   return JSON.parse(stdout)
 }
 
-/** The keys of the project, without those of all projects. */
+/** The project's keys, without those of all projects. */
 export async function ownKeys(service: Service): Promise<string[]> {
   const { body } = await service.call('GET', '/v1/keys?limit=100')
   return body.data.filter((key: { project_id: string | null }) => key.project_id !== null)
 }
 
 /** A line of a file: the header, the columns of a table, a row, and so on. */
-// The shape is the test's to assert.
+// Each test asserts the shape itself.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Line = any
 
-/** Changes the lines of a file and makes all its digests right again, as somebody would who means harm. */
+/** Changes the lines of a file and makes all its digests correct again, as an attacker would. */
 export function forge(from: string, to: string, change: (lines: Line[]) => Line[]): void {
   const lines = change(
     readFileSync(from, 'utf8')
@@ -85,7 +85,7 @@ const SEALED = new Set([
   'key_factors.secret',
 ])
 
-/** Changes the rows of one table of a file. A row is an object by the names of the columns. */
+/** Changes the rows of one table in a file. A row is an object whose keys are the names of the columns. */
 export function forgeRows(from: string, to: string, table: string, change: (rows: Line[]) => Line[]): void {
   forge(from, to, (lines) => {
     const start = lines.findIndex((line) => line.table === table)

@@ -9,7 +9,7 @@ import { receive } from '../outside/receiver.ts'
 import { until, untilCounted } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 
-/** Lets webhooks reach receivers on this machine. */
+/** Lets webhooks call receivers on this machine. */
 export const LOCAL_RECEIVERS = {
   MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1',
@@ -20,11 +20,11 @@ export type Arrival = { path: string; headers: IncomingHttpHeaders; body: string
 export type Inbox = {
   url: string
   arrivals: Arrival[]
-  /** The first `count` arrivals, once they are here. */
+  /** The first `count` arrivals, once they have arrived. */
   first(count: number): Promise<Arrival[]>
 }
 
-/** A receiver that keeps what arrives. `answer` decides the reply, 200 if it says nothing. */
+/** A receiver that records what arrives. `answer` decides the reply, which is 200 by default. */
 export async function openInbox(
   t: TestContext,
   answer: (arrival: Arrival, ...exchange: Parameters<RequestListener>) => unknown = () => {},
@@ -44,7 +44,7 @@ export async function openInbox(
   return { url, arrivals, first }
 }
 
-/** A webhook of its own; its record and secret. */
+/** Creates a webhook. Returns its record and secret. */
 export async function createWebhook(service: Service, fields: Record<string, unknown>) {
   const { status, body, text } = await service.call('POST', '/v1/webhooks', {
     body: { events: ['agent.completed'], ...fields },
@@ -65,7 +65,7 @@ export function uniqueName(): string {
 
 type EventInput = Partial<Omit<NewEvent, 'data'>> & { agent_id: string; data?: object }
 
-/** Lets something happen: the events commit as they would with what causes them. */
+/** Emits events, which commit as they would with their cause. */
 export async function happen(service: Service, ...happened: EventInput[]) {
   const { now } = service
   const { events, journal } = partsOf(service)
@@ -85,12 +85,12 @@ export function pass(service: Service, ms: number): void {
 export async function listDeliveries(service: Service, webhook_id: string, query = '') {
   const { status, body, text } = await service.call('GET', `/v1/webhooks/${webhook_id}/deliveries${query}`)
   assert.equal(status, 200, text)
-  // The shape is the test's to assert.
+  // Each test asserts the shape itself.
   // oxlint-disable-next-line typescript/no-explicit-any
   return body.data as any[]
 }
 
-/** The webhook's only delivery, once it has seen so many attempts. */
+/** The webhook's only delivery, once it has had this many attempts. */
 export function delivery(service: Service, webhook_id: string, attempts: number) {
   return until(`attempt ${attempts}`, async () => {
     const [only] = await listDeliveries(service, webhook_id)

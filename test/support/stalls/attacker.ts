@@ -7,23 +7,23 @@ import { childEnv, startChild } from '../service/child.ts'
 import { nastyValues } from './nasty.ts'
 import { type Path, withJsonAt } from './places.ts'
 
-/** One request. Its body has a nasty value, known by its number, in one place. */
+/** One request. Its body contains a nasty value, identified by its number, in one place. */
 export type Attack = {
   method: string
   url: string
   headers: Record<string, string>
   nasty?: { body: unknown; path: Path; sample: unknown; element: unknown; number: number }
-  /** Instead: bytes without an end, each in a chunk of its own. */
+  /** Sends endless bytes instead, each in its own chunk. */
   inBytes?: true
 }
 
-/** What became of it, and the longest that a health check beside it took. */
+/** The result, and the longest that a simultaneous health check took. */
 export type Felt = { status: number; replyBytes: number; sentBytes: number; worstMs: number }
 
-/** Some requests wait for something that does not come: a listener for an event, a stream for its end. */
+/** Some requests wait for something that never comes: a listener for an event, a stream for its end. */
 const GIVE_UP_MS = 300
 
-/** A process that sends attacks, and beside each one health checks without a pause. */
+/** A process that sends attacks, and during each one health checks without a pause. */
 export class Attacker {
   readonly #child: ChildProcess
 
@@ -82,7 +82,7 @@ async function feel(attack: Attack, body: Buffer | undefined, agent: Agent): Pro
   let [isDone, worstMs] = [false, 0]
   const health = new URL('/healthz', url).href
   const watch = async () => {
-    // One check more after the answer: what the service does behind it counts as well.
+    // One more check after the answer, because what the service does afterwards counts too.
     for (let isLast = false; !isLast; ) {
       isLast = isDone
       const began = performance.now()
@@ -99,7 +99,7 @@ async function feel(attack: Attack, body: Buffer | undefined, agent: Agent): Pro
   return { status, replyBytes, sentBytes: body?.length ?? 0, worstMs }
 }
 
-/** A service may refuse a request without reading it to its end. */
+/** A service may refuse a request without reading all of it. */
 const GONE = { status: 0, replyBytes: 0 }
 
 function exchange(
@@ -129,7 +129,7 @@ function exchange(
 
 const BYTES = Buffer.from('1\r\nx\r\n'.repeat(10_000))
 
-/** Sends for `GIVE_UP_MS`, whatever it hears. */
+/** Sends for `GIVE_UP_MS`, no matter what comes back. */
 function sendBytes({ method, url, headers }: Attack): Promise<{ status: number; replyBytes: number }> {
   const { hostname, port, pathname } = new URL(url)
   const socket = connect(Number(port), hostname).setEncoding('latin1')

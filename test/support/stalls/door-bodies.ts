@@ -1,4 +1,6 @@
-/** Bodies that the doors take, by the paths of their routes. Every value in them is a place for a nasty one. */
+/**
+ * Bodies that the channels accept, by the paths of their routes. Every value in them can be replaced by a nasty one.
+ */
 export const DOOR_BODIES: Readonly<Record<string, readonly object[]>> = {
   '/v1/chat/completions': [
     {

@@ -1,12 +1,12 @@
-/** About what a body may have; the rest is for what stands around the nasty value. */
+/** The approximate limit of a body. The rest is for what surrounds the nasty value. */
 const SIZE = 1_048_576 - 16 * 1024
-/** How many elements a list has: all that fit, and numbers near which limits usually stand. */
+/** How many elements a list has: as many as fit, and numbers near common limits. */
 const LENGTHS = [Number.POSITIVE_INFINITY, 9_999, 1_999, 999, 127]
 
 /** Its JSON is built when it is sent. */
 export type Nasty = { name: string; json(): string }
 
-/** What may stand in the place of a value. `sample` is a value that belongs there, and `element` one of its elements. */
+/** Values to put in the place of another. `sample` is a value that belongs there, and `element` one of its elements. */
 export function* nastyValues(sample: unknown, element: unknown): Generator<Nasty> {
   for (const length of LENGTHS) {
     for (const one of ['{}', '[]', '1', '"a"', 'null', '0.12345678901234567', '12345678901234567', '{"":[{}]}']) {
@@ -31,7 +31,7 @@ export function* nastyValues(sample: unknown, element: unknown): Generator<Nasty
   }
 }
 
-/** As they stand in JSON. */
+/** Texts as they are written in JSON. */
 const TEXTS = {
   letters: 'a',
   'an odd end': `${'a'.repeat(99)}!`,
@@ -96,7 +96,7 @@ function bytesOf(text: string): number {
   return Buffer.byteLength(text)
 }
 
-/** What a header or a query parameter may say. Node takes 16 KiB of headers. */
+/** Values for a header or a query parameter. Node accepts 16 KiB of headers. */
 export const NASTY_WORDS: readonly string[] = [
   'a'.repeat(12_000),
   '9'.repeat(12_000),

@@ -1,13 +1,13 @@
 import { resolve, type Schema } from '../clients/requests.ts'
 
-/** Where a value stands in a body: names of fields, and 0 for an element of a list. */
+/** Where a value is in a body: names of fields, and 0 for an element of a list. */
 export type Path = readonly (string | number)[]
 
 export type Place = { path: Path; sample: unknown; element: unknown }
 
 const MOST_STEPS = 5
 
-/** Every place that a schema describes, the whole value first. */
+/** Every place that a schema describes, starting with the whole value. */
 export function* placesOf(given: Schema, path: Path = []): Generator<Place> {
   if (path.length > MOST_STEPS) return
   const schema = resolve(given)
@@ -33,7 +33,7 @@ export function* placesIn(value: unknown, path: Path = []): Generator<Place> {
   }
 }
 
-/** The body with other JSON in one place. What is missing on the way there is made. */
+/** The body with other JSON in one place. Missing parents are created. */
 export function withJsonAt(body: unknown, path: Path, json: string): string {
   const mark = '(the nasty value)'
   return JSON.stringify(withAt(body, path, mark)).replace(JSON.stringify(mark), () => json)
@@ -48,7 +48,7 @@ function withAt(value: unknown, [step, ...rest]: Path, put: unknown): unknown {
   return { ...Object(value), [step]: withAt(Object(value)[step], rest, put) }
 }
 
-/** A value of the schema with all its fields, as far as the schema alone tells. */
+/** A value of the schema with all its fields, as far as the schema determines them. */
 function fitting(given: Schema, depth = 0): unknown {
   const schema = resolve(given)
   if ('const' in schema) return schema.const

@@ -19,7 +19,8 @@ export type Daemon = {
 
 const READY_WITHIN_MS = 240_000 * PATIENCE
 
-// Reads the pid to end, or an empty line for none. The pipe closes however its writer dies, kill -9 included.
+// Reads the ID of the process to end, or an empty line for none. The pipe closes no matter how its writer dies, even by
+// kill -9.
 const KEEPER = `
 while read -r line; do pid=$line; done
 if [ -n "$pid" ]; then
@@ -29,12 +30,13 @@ fi
 rm -rf "$1"
 `
 
-/** A foreign server in a folder of its own. Both vanish with this process, and neither keeps it running. */
+/** A server in its own folder. Both disappear with this process, and neither keeps it running. */
 export async function createDaemon(name: string, account: Account = {}): Promise<Daemon> {
   const folder = await storeFolder(name)
   if (account.uid !== undefined && account.gid !== undefined) await chown(folder, account.uid, account.gid)
   const log = join(folder, 'log')
-  // detached: a terminal's Ctrl-C must reach neither the keeper nor the server before the tests are through with it.
+  // detached, because a terminal's Ctrl-C must reach neither the keeper nor the server before the tests have finished
+  // with it.
   const keeper = spawn('/bin/sh', ['-c', KEEPER, 'keeper', folder], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -96,7 +98,7 @@ export function accepts(port: number): Promise<boolean> {
   })
 }
 
-/** Below the range that systems hand out by themselves, so that a stopped server finds its port free again. */
+/** A port below the range that systems assign automatically, so a stopped server finds its port free again. */
 export async function unusedPort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000)
@@ -109,7 +111,7 @@ export async function unusedPort(): Promise<number> {
   }
 }
 
-/** The first of the names that PATH leads to; a whole path leads to itself. */
+/** The first of these names that is found in PATH. A whole path is used as it is. */
 export function findExecutable(...names: string[]): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   const candidates = names.flatMap((name) => folders.map((folder) => resolve(folder, name)))

@@ -4,20 +4,20 @@ import { openStorage } from '../../../src/storage/open-storage.ts'
 import { type TestDatabase, testPostgres } from './postgres.ts'
 import { storeFolder } from './store-folder.ts'
 
-/** Brings an empty PostgreSQL database to where services begin. */
+/** Brings an empty PostgreSQL database to the state in which services begin. */
 const migrateDatabase = async (url: string) => {
   const storage = await openStorage({ data: '', database: { url, poolSize: 1 } })
   await storage.close()
 }
 
-/** An empty PostgreSQL database with every table; the migrations ran once in this process, this is a copy. */
+/** An empty PostgreSQL database with all tables. The migrations ran once in this process, and this is a copy. */
 export function freshPostgres(): Promise<TestDatabase> {
   return testPostgres(migrateDatabase)
 }
 
 let migratedFile: Promise<Buffer> | undefined
 
-/** Makes a data folder with an empty SQLite store that has every table, copied in the same way. */
+/** Creates a data folder with an empty SQLite store that has all tables, copied the same way. */
 export async function freshSqlite(data: string): Promise<void> {
   migratedFile ??= migrateFile()
   await mkdir(data, { recursive: true, mode: 0o700 })
@@ -27,7 +27,7 @@ export async function freshSqlite(data: string): Promise<void> {
 async function migrateFile(): Promise<Buffer> {
   const data = await storeFolder('test')
   const storage = await openStorage({ data, database: { poolSize: 1 } })
-  // The last connection to close moves everything into the one file.
+  // The last connection that closes moves everything into one file.
   await storage.close()
   const file = await readFile(join(data, 'moorage.db'))
   await rm(data, { recursive: true })

@@ -4,15 +4,18 @@ import { sql } from 'kysely'
 import { inTransaction } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
-/** A transaction that says nothing is ended by the service after some seconds. */
+/** The service ends a transaction that is idle for some seconds. */
 const SPEAKS_EVERY_MS = 200
 
-/** No run is stored until the store is let go, as if the disk were slow: a transaction of the service holds it. */
+/**
+ * Prevents runs from being stored until it is released, as if the disk were slow: a transaction of the service blocks
+ * the store.
+ */
 export async function holdStore(t: Pick<TestContext, 'after'>, node: Service): Promise<() => Promise<void>> {
   const held = Promise.withResolvers<void>()
   let isHeld = true
   const transaction = inTransaction(node, async (db) => {
-    // On SQLite no other transaction is written before this one ends.
+    // On SQLite, no other transaction can write before this one ends.
     if (node.engine === 'postgres') await sql`lock table runs in exclusive mode`.execute(db)
     while (isHeld) {
       await sql`select 1`.execute(db)

@@ -1,8 +1,8 @@
 import type { Client } from 'pg'
 
-/** How many statements of the client's database wait for a lock; with `part`, of those that have it in their text. */
+/** How many statements in the client's database wait for a lock. With `part`, only those whose text contains it. */
 export async function lockWaiters(client: Client, part = ''): Promise<number> {
-  // Within a transaction PostgreSQL continues showing what it showed first.
+  // Within a transaction, PostgreSQL keeps showing what it showed first.
   await client.query('select pg_stat_clear_snapshot()')
   const { rowCount } = await client.query(
     `select 1 from pg_stat_activity

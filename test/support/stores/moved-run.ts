@@ -9,7 +9,7 @@ const OUTCOME =
     ' ',
   )
 
-/** As if a run that has ended had not: its receipt is gone, and it is a run again, with these fields. */
+/** Makes a run that has ended active again: its receipt is removed, and it is a run with these fields. */
 export async function reopenRun(db: Database, id: string, fields: Updateable<Tables['runs']>): Promise<void> {
   alterStore(db)
   await db.transaction().execute(async (held) => {
@@ -28,7 +28,7 @@ export async function reopenRun(db: Database, id: string, fields: Updateable<Tab
   })
 }
 
-/** A run fails, and nothing but its end is stored. */
+/** Makes a run fail, storing only its end. */
 export async function failRun(db: Database, id: string): Promise<void> {
   alterStore(db)
   await db.transaction().execute(async (held) => {

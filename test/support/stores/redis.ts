@@ -7,7 +7,7 @@ export type TestRedis = { url: string; prefix: string; close(): Promise<void> }
 
 export type RedisServer = TestRedis & { stop(): Promise<void>; start(): Promise<void> }
 
-/** A Redis to write under `prefix`; `close` takes away what was written there. REDIS_URL names one that runs already. */
+/** A Redis server for keys under `prefix`. `close` removes what was written there. REDIS_URL names a running server. */
 export async function testRedis(
   url = process.env['MOORAGE_TEST_REDIS'] || process.env['REDIS_URL'],
 ): Promise<TestRedis> {
@@ -16,7 +16,7 @@ export async function testRedis(
   return { url, prefix, close: () => removeKeys(url, prefix) }
 }
 
-/** A private server, for tests that take Redis away. A stopped one forgets everything and keeps its address. */
+/** A private server, for tests that take Redis away. A stopped server loses its data but keeps its address. */
 export async function startRedis(engine = redisEngine()): Promise<RedisServer> {
   const daemon = await createDaemon('redis')
   const port = await unusedPort()

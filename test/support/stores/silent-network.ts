@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A way to PostgreSQL on which packets can get lost without a word: no socket notices. */
+/** A connection to PostgreSQL on which packets can be lost silently, without any socket noticing. */
 export async function startNetwork(target: URL) {
   const sockets = new Set<Socket>()
   let silent = false
@@ -12,7 +12,7 @@ export async function startNetwork(target: URL) {
     near.on('data', (bytes) => {
       isCommitting = bytes.includes('commit')
     })
-    /** The answers to a commit wait until the test has looked at what it did. */
+    /** The replies to a commit wait until the test has checked what it did. */
     const answer = async (bytes: Buffer | string) => {
       if (isCommitting && (await isLost?.())) {
         isLost = undefined
@@ -40,14 +40,14 @@ export async function startNetwork(target: URL) {
   url.port = String((server.address() as AddressInfo).port)
   return {
     url: url.href,
-    /** The connection breaks after the next commit for which this is true, before its answer comes. */
+    /** Breaks the connection after the next commit for which this is true, before its reply arrives. */
     loseCommit(isMeant: () => Promise<boolean>) {
       isLost = isMeant
     },
     silence() {
       silent = true
     },
-    /** New connections come through; those that lost a packet are of no use any more. */
+    /** New connections work. Those that lost a packet can't be used any more. */
     restore() {
       destroyAll()
       silent = false

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const IN_MEMORY = '/dev/shm'
-/** What the stores of all tests together never take. */
+/** More than the stores of all tests together ever take. */
 const ROOM = 4 * 2 ** 30
 
 /**
- * A folder for everything that one run of the tests stores: in memory where the system has room for it, because a disk
- * takes ten times as long to make and to remove the thousand files of a PostgreSQL database.
+ * A folder for everything that one run of the tests stores. It is in memory if the system has room for it, because a
+ * disk takes ten times as long to create and remove the thousand files of a PostgreSQL database.
  */
 export function runFolder(): string {
   const folder = mkdtempSync(join(hasRoom() ? IN_MEMORY : tmpdir(), 'moorage-tests-'))
-  // The account of PostgreSQL has its folder inside.
+  // PostgreSQL's account has its folder inside.
   chmodSync(folder, 0o755)
   return folder
 }
@@ -27,7 +27,7 @@ function hasRoom(): boolean {
   }
 }
 
-/** A new folder for a store. A test file that runs alone has no folder of a run. */
+/** A new folder for a store. A test file that runs alone has no run folder. */
 export function storeFolder(name: string): Promise<string> {
   return mkdtemp(join(process.env['MOORAGE_TEST_FOLDER'] || tmpdir(), `moorage-${name}-`))
 }

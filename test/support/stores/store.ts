@@ -5,13 +5,13 @@ import { ENGINES, type Engine } from '../service/service.ts'
 import { freshPostgres, freshSqlite } from './fresh-store.ts'
 import { storeFolder } from './store-folder.ts'
 
-/** A database without a service on top: nothing but the test writes to it. */
+/** A database without a service, to which only the test writes. */
 export type Store = {
   engine: Engine
   storage: Storage
   data: string
   options: Parameters<typeof openStorage>[0]
-  /** Another node on the same database; closed with it. */
+  /** Another node on the same database, closed together with it. */
   another(): Promise<Storage>
 }
 
@@ -40,7 +40,7 @@ async function openStore(engine: Engine): Promise<Store & { close(): Promise<voi
   }
 }
 
-/** The same story on SQLite and on PostgreSQL; the store is opened before it and closed after it. */
+/** Runs the same story on SQLite and on PostgreSQL. The store is opened before it and closed after it. */
 export function onBothStores(name: string, story: (store: () => Store) => void): void {
   for (const engine of ENGINES) {
     describe(`${name} on ${engine}`, () => {

@@ -2,8 +2,9 @@ import { sql } from 'kysely'
 import { type Database, engineOf } from '../../../src/storage/database.ts'
 
 /**
- * The schema of a store as lines of text: what the engine itself tells of its columns, keys, indexes, triggers and
- * functions, and the statistics of SQLite. Columns are told without their place, because those that a migration adds come last.
+ * A store's schema as lines of text: what the engine itself reports about columns, keys, indexes, triggers and
+ * functions, and SQLite's statistics. Columns are listed without their position, because a migration adds columns at
+ * the end.
  */
 export async function storedSchema(db: Database): Promise<string[]> {
   const queries = engineOf(db) === 'postgres' ? OF_POSTGRES : OF_SQLITE

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { databaseUrl } from '../inside.ts'
 import type { Service } from '../service/service.ts'
 
-/** Every byte the service keeps: its data directory and, on PostgreSQL, every row of every table. */
+/** Every byte that the service stores: its data directory and, on PostgreSQL, all rows of all tables. */
 export async function everythingStored(service: Service): Promise<string> {
   const files = await readdir(service.data, { recursive: true, withFileTypes: true })
   const contents = await Promise.all(

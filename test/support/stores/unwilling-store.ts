@@ -5,7 +5,7 @@ import { troubleStore } from '../invariants/watch-invariants.ts'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 
-/** What a service writes, as the database sees it. */
+/** What a service writes, in terms of the database. */
 const WRITES = {
   'a new run': { event: 'insert', table: 'runs', when: 'true' },
   'a result of a tool': { event: 'insert', table: 'steps', when: "new.kind = 'tool'" },
@@ -19,7 +19,7 @@ type Write = keyof typeof WRITES
 /** An advisory lock of PostgreSQL. */
 const HELD = 4711
 
-/** The database refuses to write it, as one whose disk is full. Resolves to what makes it willing again. */
+/** Makes the database refuse this write, as if its disk were full. Resolves with a function that undoes this. */
 export async function refuse(service: Service, write: Write): Promise<() => Promise<void>> {
   if (service.engine === 'postgres') return trouble(service, write, `raise exception 'the disk is full'`)
   const { event, table, when } = WRITES[write]
@@ -28,7 +28,7 @@ export async function refuse(service: Service, write: Write): Promise<() => Prom
   return () => run(service, 'drop trigger trouble')
 }
 
-/** PostgreSQL breaks the connection when it is to write it for the first time. Resolves to what takes that back. */
+/** Makes PostgreSQL break the connection at the first such write. Resolves with a function that undoes this. */
 export async function breakConnectionOnce(service: Service, write: Write): Promise<() => Promise<void>> {
   await run(service, 'create sequence tried')
   const end = 'perform pg_terminate_backend(pg_backend_pid()), pg_sleep(60)'
@@ -39,7 +39,7 @@ export async function breakConnectionOnce(service: Service, write: Write): Promi
   }
 }
 
-/** PostgreSQL writes it only when it is let. */
+/** Makes PostgreSQL delay such writes until they are released. */
 export async function holdBack(service: Service, write: Write) {
   const client = new pg.Client({ connectionString: databaseUrl(service) })
   await client.connect()

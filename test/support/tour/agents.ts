@@ -1,4 +1,4 @@
-/** An agent each of whose fields says something of its own. */
+/** An agent with a different value in each field. */
 export const FULL_AGENT = {
   name: 'full',
   description: 'Answers for the harbour',
@@ -75,7 +75,7 @@ export const FULL_AGENT = {
   },
 }
 
-/** An agent that is a program elsewhere. */
+/** A remote agent. */
 export const REMOTE_AGENT = {
   name: 'far-away',
   kind: 'remote',

@@ -2,7 +2,7 @@ import type { Reply } from '../service/service.ts'
 import type { Tour } from './tour.ts'
 import type { World } from './world.ts'
 
-/** The agents of a tour that answer with a model: one with tools, one that asks people, one that calls another. */
+/** The agents of a tour that answer with a model: one with tools, one that asks people, and one that calls another. */
 export async function makeCrew(tour: Tour, { place }: World): Promise<void> {
   const http = (name: string, more: object = {}) => ({
     type: 'http',
@@ -56,7 +56,7 @@ export async function makeCrew(tour: Tour, { place }: World): Promise<void> {
   })
 }
 
-/** The id of the run that a stream tells of. */
+/** The ID of the run that a stream is about. */
 export function runOf({ text }: Reply): string {
   return /req_\w+/.exec(text)?.[0] ?? ''
 }

@@ -3,7 +3,7 @@ type ModelWords = { text: string; call?: { name: string; arguments: object } }
 const lines = (events: readonly (object | string)[]) =>
   events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('')
 
-/** An answer as Chat Completions stream it. */
+/** An answer as a Chat Completions stream. */
 export function chatStream({ text, call }: ModelWords): { body: string } {
   const chunk = (delta: object, finish_reason: string | null = null) => ({
     id: 'c1',
@@ -35,7 +35,7 @@ export function chatStream({ text, call }: ModelWords): { body: string } {
   }
 }
 
-/** The same as Anthropic's Messages stream it. */
+/** The same as an Anthropic Messages stream. */
 export function claudeStream({ text, call }: ModelWords): { body: string } {
   const usage = { input_tokens: 60, cache_read_input_tokens: 25, cache_creation_input_tokens: 5, output_tokens: 1 }
   const blocks = [

@@ -10,7 +10,7 @@ const BEGINS = Date.UTC(2026, 2, 2, 8)
 
 const SECOND = 1000
 
-/** These are on every reply, or tell of the connection. */
+/** Headers that every reply has, or that are about the connection. */
 const USUAL: Record<string, RegExp> = {
   'cache-control': /^no-store$/,
   connection: /./,
@@ -26,17 +26,19 @@ const USUAL: Record<string, RegExp> = {
   'x-request-id': /./,
 }
 
-/** Comes every 15 seconds, which is never on a fast machine. */
+/** Sent every 15 seconds, so never on a fast machine. */
 const PING = ': ping\n\n'
 
 type StopOptions = CallOptions & {
-  /** Print the names of these fields of each item instead of the whole reply. */
+  /** Prints only these fields of each item instead of the whole reply. */
   only?: readonly string[]
   /** Print every header. */
   headersToo?: boolean
 }
 
-/** A service whose clock stands still but for a second with each request, and a text of all that its clients are told. */
+/**
+ * A service whose clock advances only a second with each request, and a text of everything that its clients receive.
+ */
 export class Tour {
   time = BEGINS
   service!: Service
@@ -50,7 +52,7 @@ export class Tour {
     this.service = await startService(engine, settings, {}, { now: () => this.time })
   }
 
-  /** One request, told with its reply. */
+  /** Makes one request, and adds it to the text with its reply. */
   async tell(method: string, path: string, { only, headersToo, ...options }: StopOptions = {}): Promise<Reply> {
     this.time += SECOND
     const reply = await this.service.call(method, path, options)
@@ -59,7 +61,7 @@ export class Tour {
     return reply
   }
 
-  /** A list in every order that it takes, an item a word. */
+  /** Requests a list in every order that it supports. Each item is one word. */
   async everySort(path: string, template: string, only: readonly string[]): Promise<void> {
     const parameters = querySchemas({ method: 'GET', path: template as never })
     const sort = parameters.find(({ name }) => name === 'sort')?.schema.enum as string[]
@@ -69,7 +71,7 @@ export class Tour {
     }
   }
 
-  /** One request that is told elsewhere. */
+  /** Makes a request that isn't added to the text. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Reply> {
     this.time += SECOND
     return this.service.call(method, path, options)
@@ -83,7 +85,7 @@ export class Tour {
     this.say(`${title}\n${printed(value)}\n`)
   }
 
-  /** All that was told since it was last taken. */
+  /** Everything that was added since the last call. */
   take(): string {
     const text = this.#text
     this.#text = ''
@@ -115,8 +117,8 @@ function rowsOf(items: Record<string, unknown>[], only: readonly string[]): stri
 }
 
 /**
- * Tells chapters of the life of one service, each of which ends with an approved text. They are told in order, and one
- * may continue with what an earlier one has made.
+ * Runs chapters of the life of one service, each of which ends with an approved text. They run in order, and one can
+ * continue with what an earlier one has created.
  */
 export function tour(
   name: string,

@@ -6,13 +6,13 @@ export type ArrivedCall = { method: string; path: string; headers: IncomingHttpH
 
 export type PlaceAnswer = { status?: number; body: string }
 
-/** What the service of a tour calls. A model's answer takes 120 ms on the clock of the tour, a berth 45 ms. */
+/** What the service of a tour calls. On the tour's clock, a model's answer takes 120 ms and a berth 45 ms. */
 export type World = {
   model: ModelServer
-  /** Tools, and whatever else is called at one address: its path says what it answers. */
+  /** Tools and everything else that is called at one URL. The path determines the answer. */
   place: LocalServer
   arrived: ArrivedCall[]
-  /** Lines up answers of the place to requests of this path. */
+  /** Queues the place's answers to requests for this path. */
   answer(path: string, ...answers: PlaceAnswer[]): void
   settings: Record<string, string>
   close(): Promise<void>
@@ -39,7 +39,7 @@ export async function openWorld(clock: { time: number }): Promise<World> {
     }
     // Two of them are called at the same time.
     if (path.startsWith('/berth')) clock.time += 45
-    // A webhook is tried again long after the tour, however long that takes.
+    // A webhook is tried again long after the tour, no matter how long that takes.
     if (path.startsWith('/broken'))
       response.writeHead(500, 'webhook-id' in request.headers ? { 'Retry-After': '3600' } : {})
     response.end(ANSWERS[path.split(/[?/]/)[1] ?? ''] ?? 'ok')

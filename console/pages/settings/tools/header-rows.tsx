@@ -6,7 +6,7 @@ import { Rows } from './rows.tsx'
 
 type Props = {
   headers: Record<string, string>
-  /** The names of the secrets that there are. */
+  /** The names of the existing secrets. */
   secrets: readonly string[]
   onChange(headers: Record<string, string>): void
   error?: string | undefined
@@ -14,7 +14,7 @@ type Props = {
 
 type Row = { name: string; value: string }
 
-/** The headers of a tool. A secret is named, never written. */
+/** A tool's headers. Secrets are only named, never written out. */
 export function HeaderRows({ headers, secrets, onChange, error }: Props) {
   const [rows, setRows] = useState<Row[]>(() => Object.entries(headers).map(([name, value]) => ({ name, value })))
   const offered = secrets.flatMap((name) => [`Bearer {{secret.${name}}}`, `{{secret.${name}}}`])
@@ -63,7 +63,7 @@ export function HeaderRows({ headers, secrets, onChange, error }: Props) {
   )
 }
 
-/** What would be lost: a value without a name, or a header that is named twice. */
+/** Rows that would be lost: a value without a name, or a header that is named twice. */
 function problemOf(row: Row, rows: readonly Row[]): string | undefined {
   const nameOf = ({ name }: Row) => name.trim().toLowerCase()
   if (!nameOf(row)) return row.value ? 'A header needs a name' : undefined

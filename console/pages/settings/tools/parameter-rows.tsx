@@ -10,7 +10,7 @@ type Props = { tool: HttpTool; onChange(schema: HttpTool['input_schema']): void;
 
 const FRESH: Parameter = { name: '', type: 'string', description: '', isRequired: true }
 
-/** What the model may fill in. A schema that says more than rows can show is JSON. */
+/** The parameters that the model fills in. A schema that can't be shown in rows is edited as JSON. */
 export function ParameterRows({ tool, onChange, error }: Props) {
   const [rows, setRows] = useState(() => parametersOf(tool.input_schema))
   if (!rows) {
@@ -88,7 +88,7 @@ export function ParameterRows({ tool, onChange, error }: Props) {
   )
 }
 
-/** What would be lost: a parameter without a name, or with the name of another. */
+/** Rows that would be lost: a parameter without a name, or with another one's name. */
 function problemOf(row: Parameter, rows: readonly Parameter[]): string | undefined {
   if (!row.name) return row.description ? 'A parameter needs a name' : undefined
   return rows.some((other) => other !== row && other.name === row.name) ? `${row.name} is used twice` : undefined

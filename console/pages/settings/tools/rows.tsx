@@ -4,7 +4,7 @@ import { Button } from '../../../ui/button.tsx'
 type Props<Row> = {
   legend: string
   hint?: ComponentChildren
-  /** What one row is called: `header`. */
+  /** The word for one row, such as `header`. */
   one: string
   rows: readonly Row[]
   fresh: Row
@@ -13,7 +13,7 @@ type Props<Row> = {
   children(row: Row, change: (changes: Partial<Row>) => void, index: number): ComponentChildren
 }
 
-/** A list of rows of fields: the reader adds, changes and removes them. */
+/** A list of rows with fields, which the reader can add, change and remove. */
 export function Rows<Row extends object>({ legend, hint, one, rows, fresh, onChange, error, children }: Props<Row>) {
   return (
     <fieldset class="form-rows">

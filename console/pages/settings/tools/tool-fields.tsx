@@ -9,7 +9,7 @@ type Props<Kind extends Tool> = {
   tool: Kind
   onChange(tool: Kind): void
   secrets: readonly string[]
-  /** What the service says about a field of this tool. */
+  /** The service's objection to a field of this tool. */
   reason(field: string): string | undefined
 }
 

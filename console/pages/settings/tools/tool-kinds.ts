@@ -8,7 +8,7 @@ export type AgentTool = Extract<Tool, { type: 'agent' }>
 
 const CALLED = { headers: {}, timeout_ms: 30_000, retry: null, approval: 'never' } as const
 
-/** The kinds of tools, and what a new one of each begins as. */
+/** The kinds of tools, and what a new tool of each kind looks like. */
 export const KINDS: { type: Tool['type']; label: string; about: string; begin(): Tool }[] = [
   {
     type: 'http',
@@ -50,7 +50,7 @@ export const KINDS: { type: Tool['type']; label: string; about: string; begin():
   },
 ]
 
-/** The tool with what its kind has where it says nothing: a definition in YAML may leave that out. */
+/** The tool with defaults for missing fields, because a definition in YAML may leave them out. */
 export function withToolDefaults(tool: Tool): Tool {
   const kind = KINDS.find(({ type }) => type === tool.type)
   return kind ? ({ ...kind.begin(), ...tool } as Tool) : tool
@@ -59,14 +59,14 @@ export function withToolDefaults(tool: Tool): Tool {
 type Schema = HttpTool['input_schema']
 type Property = { type?: string; description?: string }
 
-/** A parameter that the form can show: a name, a plain type, a description. `own` is what the schema has for it. */
+/** A parameter that the form can show: a name, a plain type, a description. `own` is its part of the schema. */
 export type Parameter = { name: string; type: string; description: string; isRequired: boolean; own?: Property }
 
 export const PARAMETER_TYPES = ['string', 'number', 'integer', 'boolean']
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The parameters of a schema; undefined if it says more than the form can show, or is no schema. */
+/** A schema's parameters. Undefined if the schema is invalid or contains more than the form can show. */
 export function parametersOf(schema: unknown): Parameter[] | undefined {
   if (!isObject(schema)) return undefined
   const { type: object, properties = {}, required = [], additionalProperties: _more, ...others } = schema as Schema
@@ -91,7 +91,7 @@ function isPlain(property: unknown): boolean {
   return PARAMETER_TYPES.includes(type ?? '') && typeof description === 'string' && Object.keys(others).length === 0
 }
 
-/** The schema with these parameters. Whatever else it says stays. */
+/** The schema with these parameters. Everything else in it is kept. */
 export function schemaOf(parameters: readonly Parameter[], schema: Schema): Schema {
   const named = parameters.filter(({ name }) => name)
   const known = Array.isArray(schema['required']) ? (schema['required'] as string[]) : []
@@ -113,7 +113,7 @@ function propertyOf({ type, description, own = {} }: Parameter): Property {
   return { ...(isSame ? own : others), type, ...(!isSame && description && { description }) }
 }
 
-/** The names in braces that an address has. */
+/** The names in braces in a URL. */
 export function namesInUrl(url: string): string[] {
   return [...new Set(Array.from(url.matchAll(/\{([A-Za-z_]\w*)\}/g), ([, name]) => name as string))]
 }

@@ -11,7 +11,7 @@ import { Field, Select } from '../../../ui/forms/field.tsx'
 import { LongText } from '../../../ui/steps/long-text.tsx'
 import { parametersOf, type Tool } from './tool-kinds.ts'
 
-/** Calls the tool as it stands in the form, saved or not. */
+/** Calls the tool as it is in the form, saved or not. */
 export function ToolTest({ agent, tool }: { agent: Agent; tool: Tool }) {
   const [name, setName] = useState('')
   const [values, setValues] = useState<Record<string, string>>({})
@@ -90,7 +90,7 @@ function Result({ tested: { result, error, tools, duration_ms } }: { tested: Tes
   )
 }
 
-/** The arguments in the types that the schema says. What is left empty is not sent. */
+/** The arguments, converted to the types in the schema. Empty ones aren't sent. */
 function typedValues(parameters: readonly { name: string; type: string }[], values: Record<string, string>) {
   const filled = parameters.filter(({ name }) => values[name])
   return Object.fromEntries(

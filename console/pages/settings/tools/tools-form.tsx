@@ -11,9 +11,9 @@ import { ToolTest } from './tool-test.tsx'
 
 type Props = { agent: Agent; tools: Tool[]; error: MoorageError | undefined; onChange(tools: Tool[]): void }
 
-/** What the model may call, each as a form. */
+/** The tools that the model can call, each as a form. */
 export function ToolsForm({ agent, tools, error, onChange }: Props) {
-  // A tool that is removed must not hand its fields to the next one.
+  // Keys that stay with their tool, so a removed tool doesn't leave its fields to the next one.
   const [keys, setKeys] = useState(() => tools.map((_, i) => i))
   const { data } = useResource(may('listSecrets') ? 'secret names' : undefined, (signal) =>
     service.secrets.list({ limit: 100, sort: 'name' }, { signal }),

@@ -11,23 +11,23 @@ import { reasonOf } from '../../../ui/failure.tsx'
 import { Field } from '../../../ui/forms/field.tsx'
 import { NumberField } from '../../../ui/forms/number-field.tsx'
 
-/** A key that is limited to one agent sets no prices: all agents of a project share them. */
+/** Whether the reader can set prices. A key for one agent can't, because all agents of a project share them. */
 export function maySetPrices(): boolean {
   return may('setPrice') && session.value?.agent_id === null
 }
 
-/** The provider, and its name for the model, which may have slashes too. */
+/** The provider, and its own name for the model, which may contain slashes too. */
 export function partsOf(model: string): [provider: string, id: string] {
   const [provider = '', ...id] = model.split('/')
   return [provider, id.join('/')]
 }
 
-/** Whether the project has set the price for this model itself, and not for all models of its provider. */
+/** Whether the project has set a price for this model, rather than for all models of its provider. */
 export function isOwn({ source, set_for, model }: Price): boolean {
   return source === 'api' && set_for === model
 }
 
-/** Rates that follow from others are left empty. */
+/** The dialog's values. Rates that are derived from others are left empty. */
 function valuesOf(price: Price | undefined) {
   const { input = null, output = null, cached_input = null, cache_write = null } = price ?? {}
   const { reasoning = null, request = null } = price ?? {}
@@ -56,7 +56,7 @@ function ratesOf({ input, output, cached_input, cache_write, reasoning, request 
   }
 }
 
-/** A price is set as a whole. What is empty is not sent. */
+/** A price is set as a whole. Empty fields aren't sent. */
 async function put(model: string, rates: ReturnType<typeof ratesOf>): Promise<void> {
   const given = Object.entries(rates).filter(([, rate]) => rate !== null)
   await service.prices.set(...partsOf(model), Object.fromEntries(given) as SetPrice)
@@ -68,9 +68,9 @@ async function priceNow(model: string): Promise<Price | undefined> {
 }
 
 type Props = {
-  /** Undefined: the reader names the model. */
+  /** Undefined if the reader names the model. */
   model?: string | undefined
-  /** What the model costs now. */
+  /** The model's current price. */
   price?: Price | undefined
   onClose(): void
   onSaved(): void

@@ -18,7 +18,7 @@ import { isOwn, maySetPrices, PriceDialog, partsOf } from './price-dialog.tsx'
 
 type OpenDialog = { what: 'set' | 'delete'; price: Price }
 
-/** What models cost, and where each price comes from. */
+/** The models' prices, and where each price comes from. */
 export function PricesPage() {
   const [doing, setDoing] = useState<OpenDialog>()
   const query = pageQuery(25, 'model')

@@ -2,7 +2,7 @@ import { useResource } from '../../../lib/resource.ts'
 import { service } from '../../../lib/service.ts'
 import { may } from '../../../lib/session-state.ts'
 
-/** The models whose price is not known now: agents name them, or have used them lately. Undefined until it is known. */
+/** Models without a known price that agents name or have used recently. Undefined until it is known. */
 export function useUnpricedModels(isAsked: boolean): { data: string[] | undefined; reload(): void } {
   return useResource(isAsked && may('listPrices') ? 'unpriced models' : undefined, async (signal) => {
     const models: string[] = []

@@ -7,7 +7,10 @@ import { isOfService } from '../usage-groups.ts'
 import { maySetPrices, PriceDialog } from './price-dialog.tsx'
 import { useUnpricedModels } from './unpriced-models.ts'
 
-/** Names the models whose calls are in no sum, and sets their prices. Each project has its own, so it is done in one. */
+/**
+ * Lists the models whose calls no sum includes, and lets the reader set their prices. Prices belong to a project, so
+ * this needs one.
+ */
 export function Unpriced({ models }: { models: UsageRow[] }) {
   const [chosen, setChosen] = useState<string>()
   const isHere = !isOfService()

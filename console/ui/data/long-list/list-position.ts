@@ -2,22 +2,22 @@ import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { param, setParams } from '../../../lib/location.ts'
 
-/** Every row has this height; `css/table.css` gives it. */
+/** The height of every row, which `css/table.css` sets. */
 export const ROW_PX = 36
-/** The heads of the columns stay above the rows. */
+/** The columns' heads stay above the rows. */
 const HEAD_PX = 32
-/** The URL gets the position when the reader has stopped at it. */
+/** The position is written to the URL after the reader has stopped for this long. */
 const STOPPED_MS = 200
 
-/** Where the reader is in a long list. */
+/** The reader's position in a long list. */
 export type ListPosition = {
   frame: RefObject<HTMLDivElement | null>
-  /** The first row in the window, and how many rows the window shows. */
+  /** The first visible row, and how many rows are visible. */
   at: number
   visible: number
   onScroll(): void
   scrollTo(row: number): void
-  /** Nothing moves under the pointer, or when the reader is further down. */
+  /** Whether rows must not move: they are under the pointer, or the reader has scrolled down. */
   isHeld(): boolean
 }
 
@@ -37,7 +37,7 @@ export function usePosition(): ListPosition {
     window.addEventListener('resize', onScroll)
     return () => window.removeEventListener('resize', onScroll)
   }, [])
-  // A row that had the focus may be gone. The keys that scroll must work on.
+  // The row that had the focus may be gone, but the keys for scrolling must still work.
   useLayoutEffect(() => {
     if (lost.current && !lost.current.isConnected) frame.current?.focus({ preventScroll: true })
     lost.current = null
@@ -55,7 +55,7 @@ export function usePosition(): ListPosition {
   }
 }
 
-/** Keeps the position in the URL, and goes where the URL says. `fresh` rows have come above the first one. */
+/** Keeps the position in the URL, and scrolls to the URL's position. `fresh` rows were added above the first one. */
 export function usePositionInUrl({ frame, at, onScroll, scrollTo }: ListPosition, isThere: boolean, fresh: number): void {
   const inUrl = positionInUrl()
   const written = useRef(inUrl)
@@ -64,7 +64,7 @@ export function usePositionInUrl({ frame, at, onScroll, scrollTo }: ListPosition
     if (frame.current) frame.current.scrollTop = inUrl * ROW_PX
     onScroll()
   }, [isThere])
-  // The browser's buttons, or a filter, have led to another position.
+  // The browser's buttons or a filter have led to another position.
   useEffect(() => {
     if (inUrl === written.current) return
     written.current = inUrl
@@ -84,7 +84,7 @@ function positionInUrl(): number {
   return Math.max(0, Math.floor(Number(param('offset')) || 0))
 }
 
-/** The element with the focus, if it is in a row. */
+/** The focused element, if it is inside a row. */
 function focusInside(frame: HTMLElement | null): Node | null {
   const focused = document.activeElement
   return focused && focused !== frame && frame?.contains(focused) ? focused : null

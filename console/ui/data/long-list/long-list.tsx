@@ -8,19 +8,19 @@ import { ROW_PX, usePosition, usePositionInUrl } from './list-position.ts'
 
 type Props<Item> = Omit<TableProps<Item>, 'rows'> &
   Pick<Parameters<typeof useLongRows<Item>>[0], 'name' | 'load' | 'everyMs'> & {
-    /** What else has gone wrong. */
+    /** Another error to show. */
     error?: MoorageError | undefined
   }
 
-/** Rows above and below the window that are there already when the reader scrolls or tabs to them. */
+/** How many rows above and below the visible ones are already in the page when the reader scrolls or tabs to them. */
 const SPARE = 12
 const EXPECTED_ROWS = 12
-/** Browsers cannot draw much more than this. */
+/** Browsers can't draw much more than this. */
 const MOST_ROWS = 400_000
 
 /**
- * A list that may have hundreds of thousands of rows. It scrolls in a window of its own, and only the rows in the window
- * are in the page. The URL has the position. The list is live; rows that the reader looks at stay where they are.
+ * A list that can have hundreds of thousands of rows. It scrolls in its own window, and only visible rows are in the
+ * page. The URL contains the position. The list is live, but rows that the reader is looking at don't move.
  */
 export function LongList<Item>({ name, load, everyMs, label, columns, keyOf = idOf, sort = '', empty, error }: Props<Item>) {
   const position = usePosition()
@@ -47,7 +47,8 @@ export function LongList<Item>({ name, load, everyMs, label, columns, keyOf = id
           class="long"
           ref={position.frame}
           onScroll={position.onScroll}
-          // A row that gets the focus is scrolled to at once; the event of that comes later than the next key.
+          // When a row gets the focus, it is scrolled to immediately, but the scroll event comes only after the next
+          // key press.
           onFocusIn={position.onScroll}
           role="region"
           aria-label={label}
@@ -81,7 +82,7 @@ export function LongList<Item>({ name, load, everyMs, label, columns, keyOf = id
   )
 }
 
-/** Stands for rows that are not in the page. One cell is enough: to span columns that are not shown would make them. */
+/** Stands for rows that aren't in the page. It has one cell, because spanning hidden columns would create them. */
 function Gap({ rows }: { rows: number }) {
   if (rows <= 0) return null
   return (
@@ -91,7 +92,7 @@ function Gap({ rows }: { rows: number }) {
   )
 }
 
-/** Which rows the window shows, of how many. */
+/** Which rows are visible, out of how many. */
 function Range({ long, at, visible }: { long: LongRows<unknown>; at: number; visible: number }) {
   if (long.total === undefined) return null
   const { total, fresh = 0 } = long

@@ -4,28 +4,28 @@ import { whenSeen } from '../../../lib/resource.ts'
 import { keep, recall } from '../../../lib/resource-cache.ts'
 import { begun, type HeldRows, held, type Part, unheld } from './held-rows.ts'
 
-/** How many rows are asked for at once: more than a window shows. */
+/** How many rows are requested at once, which is more than the window shows. */
 export const PART = 100
-/** A reader who drags the scroll bar passes many rows: those are not asked for. */
+/** A reader who drags the scroll bar passes many rows, which needn't be requested. */
 const SETTLED_MS = 70
 
 export type LongRows<Row> = Partial<HeldRows<Row>> & { error: MoorageError | undefined; reload(): void }
 
 type Options<Row> = {
-  /** What is listed: another name is another list. */
+  /** The list's name. Another name is another list. */
   name: string
   load(page: { limit: number; offset: number }, signal: AbortSignal): Promise<{ data: Row[]; pagination: Pagination }>
   keyOf(row: Row): string
-  /** New rows come before all others. */
+  /** Whether new rows come before all others. */
   growsAtTop: boolean
   everyMs: number
-  /** The position of the first row that is wanted. */
+  /** The position of the first row to show. */
   start: number
-  /** Whether rows must stay where they are now. */
+  /** Whether rows must stay where they are. */
   isHeld(): boolean
 }
 
-/** The rows of a long list around the position that is looked at. They are loaded again and again. */
+/** The rows of a long list around the visible position. They are loaded regularly. */
 export function useLongRows<Row>({ name, start, ...options }: Options<Row>): LongRows<Row> {
   const [known, setKnown] = useState<{ name: string; rows: HeldRows<Row> | undefined }>({ name, rows: recalled(name) })
   const [error, setError] = useState<MoorageError | undefined>(undefined)
@@ -62,11 +62,11 @@ export function useLongRows<Row>({ name, start, ...options }: Options<Row>): Lon
   }, [name, start, asked])
 
   const rows = known.name === name ? known.rows : recalled<Row>(name)
-  // Those of another list stand in for rows that are still to come.
+  // The previous list's rows are shown until this list's rows are loaded.
   return { ...(rows ?? (error ? {} : known.rows)), error, reload: () => setAsked((count) => count + 1) }
 }
 
-/** A page of large rows has fewer of them than were asked for: then the others are asked for again. */
+/** A page with large rows contains fewer of them than requested, so the rest is requested again. */
 async function loadPart<Row>(load: Options<Row>['load'], offset: number, life: AbortSignal): Promise<Part<Row>> {
   const rows: Row[] = []
   for (;;) {

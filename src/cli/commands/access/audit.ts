@@ -21,7 +21,7 @@ const SPECS: CommandSpecs = {
       until: 'a duration, or a time',
     },
     async find({ query }, client) {
-      // The audit log has only the ids of agents, because it outlives them.
+      // The audit log contains only the agents' IDs, because it outlives the agents.
       const agent = query['agent_id'] as string | undefined
       if (agent && !agent.startsWith('agt_')) query['agent_id'] = (await client.agents.get(agent)).id
     },

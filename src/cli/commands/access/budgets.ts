@@ -85,12 +85,12 @@ export function budgets(command: Command, world: World): void {
   addOperations(command, world, 'budgets', SPECS, { local: true })
 }
 
-/** With --json they are in the record. */
+/** Prints the warnings. With --json, they are part of the record. */
 function warnOf(world: World, { warnings = [] }: Budget): void {
   for (const text of warnings) warn(world, text)
 }
 
-/** The ID of the budget that is named by its ID or its name. Several may have one name. */
+/** Finds the ID of the budget that is named by its ID or its name. Several budgets may have the same name. */
 async function findBudget({ params }: CommandInput, client: Client): Promise<void> {
   const given = params['budget_id'] ?? ''
   if (given.startsWith('bud_')) return

@@ -48,7 +48,7 @@ const SPECS: CommandSpecs = {
     columns: {
       agents: ({ agent_id }) => agent_id,
       projects: true,
-      // Without personal keys there is nothing to say about owners.
+      // Owners are shown only if there are personal keys.
       if: { OWNER: ({ person_id }) => person_id !== null },
       of: [
         'id',

@@ -77,7 +77,7 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
     warn(world, `Your key is sent to ${url.host} unencrypted. Use https.`)
   }
   const self: Self = await clientOf(world, { url: url.href, key }).keys.self()
-  // A sign-in can take minutes, and another login may have been stored meanwhile.
+  // A sign-in can take minutes, and another login may have been stored in the meantime.
   const { profiles } = readProfiles(world)
   writeProfiles(world, { current: name, profiles: { ...profiles, [name]: { url: asked, key } } })
   if (options.json) return printJson(world, { profile: name, url: asked, ...self })

@@ -15,7 +15,7 @@ const SPECS: CommandSpecs = {
         throw options.otp === undefined && isCodeMissing(error) ? firstFactor(error) : error
       }),
     async show(world, factor, { params: { key_id: id = '' }, options }, client) {
-      // In a script stderr may end up in a log, so secrets go to stdout only.
+      // In a script, stderr may end up in a log, so secrets are printed only on stdout.
       const secret = isInteractive(world) ? `, or enter the secret ${factor.secret}` : ''
       note(world, `Add this to an authenticator app${secret}`)
       print(world, factor.uri)
@@ -50,7 +50,9 @@ function isCodeMissing(error: unknown): error is MoorageError {
   return error instanceof MoorageError && error.code === 'mfa_required'
 }
 
-/** Through the service, only a key with a factor can give one to a key. A stolen key cannot give one to itself. */
+/**
+ * Through the service, only a key that has a factor can give another key one, so a stolen key can't give one to itself.
+ */
 function firstFactor(cause: MoorageError): Failure {
   const message = 'This requires --local, or the one-time code (--otp) of a key that already has a second factor.'
   const hint = '  To set up the first second factor, run `moorage mfa enrol <key_id> --local` on the server.'

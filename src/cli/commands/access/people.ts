@@ -109,7 +109,7 @@ function linkOf(world: World, { options }: CommandInput, { token }: { token: str
   return `${addressOf(world, options).url.replace(/\/$/, '')}/#invitation=${token}`
 }
 
-/** The ID of a person, who may be named by the email address that only they have. */
+/** Finds the ID of a person who may be named by an email address that only they have. */
 async function findPerson({ params }: CommandInput, client: Client): Promise<void> {
   const ref = params['person_id'] ?? ''
   if (!ref.includes('@')) return

@@ -43,7 +43,7 @@ export function prices(command: Command, world: World): void {
   addOperations(command, world, 'prices', SPECS, { local: true })
 }
 
-/** The provider, and its name for the model, which may contain slashes too. */
+/** Splits a model into the provider and the provider's own name of the model, which may contain slashes too. */
 function splitModel(asked: CommandInput): void {
   const model = asked.params['model'] ?? ''
   const slash = model.indexOf('/')

@@ -81,7 +81,7 @@ export function providers(command: Command, world: World): void {
   addOperations(command, world, 'providers', SPECS, { local: true })
 }
 
-/** Setting a provider replaces it as a whole, so what was not named is sent again. */
+/** Setting a provider replaces it completely, so the settings that were not given are sent again. */
 async function storedSettings(client: Pick<Client, 'providers'>, name: string): Promise<Partial<Provider>> {
   for await (const provider of client.providers.list({ limit: 100 })) {
     if (provider.name === name && provider.source === 'api') {

@@ -1,2 +1,2 @@
-/** The default file of an agent. */
+/** The default file name of an agent. */
 export const AGENT_FILE = 'agent.yaml'

@@ -8,7 +8,7 @@ import { EXIT, Failure } from '../../failure.ts'
 import type { World } from '../../world.ts'
 import { agentFields } from './print-agent-schema.ts'
 
-/** An agent as its file describes it. Fields that the file leaves out have their defaults. */
+/** An agent as its file describes it. Fields that are missing in the file have their defaults. */
 export type AgentFile = {
   path: string
   body: ReturnType<typeof CreateAgentBody.parse>

@@ -98,7 +98,7 @@ export function agents(command: Command, world: World): void {
   addOperations(command, world, 'agents', SPECS)
 }
 
-/** Adds the fields of the file. Options override them. */
+/** Adds the fields from the file. Options override them. */
 async function readFile({ body, options }: CommandInput, world: World): Promise<void> {
   const file = options['file']
   if (typeof file !== 'string') return

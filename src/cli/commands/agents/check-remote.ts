@@ -24,7 +24,7 @@ type CheckOptions = {
 }
 
 const USUAL_SECRET = 'AGENT_SECRET'
-/** Where agents of A2A have their cards. */
+/** The path at which A2A agents publish their cards. */
 const CARD = /\/\.well-known\/agent(-card)?\.json$/
 
 export function remote(command: Command, world: World): void {

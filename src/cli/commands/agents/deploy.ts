@@ -55,15 +55,15 @@ async function labelOf({ body }: AgentFile, { version }: Pick<ToDeploy, 'version
 type ToDeploy = Pick<DeployOptions, 'environment' | 'message'> & { version?: string | undefined }
 
 /**
- * Makes the working copy equal to the file, takes a snapshot of it and serves that. Doing it again changes nothing. If
- * others change the agent at the same time, their changes cannot get into this version: the service deploys what has
- * the digest, or nothing.
+ * Makes the draft equal to the file, saves it as a version and deploys that. Repeating this changes nothing. If others
+ * change the agent at the same time, their changes can't get into this version: the service deploys what matches the
+ * digest, or nothing.
  */
 export async function deployFile(world: World, client: Client, file: AgentFile, wanted: ToDeploy): Promise<Deployment> {
   const { digestOf } = await import('../../../agents/definition.ts')
   const label = await labelOf(file, wanted)
   const existing = await findAgent(client, file.body.name)
-  // This is checked first, so that a refused deploy leaves the working copy as it was.
+  // Checked first, so a refused deploy leaves the draft as it was.
   if (existing) await requireOwnLabel(client, existing, label)
   const { agent, isChanged } = await put(world, client, file, existing)
   try {
@@ -98,7 +98,10 @@ async function serve(world: World, client: Client, agent: Agent, wanted: ToDeplo
   return deployment
 }
 
-/** A version never changes. If it were deployed again, it would serve its old content and not that of the file. */
+/**
+ * Refuses a label that is in use for different content. A version never changes, so deploying it again would serve its
+ * old content instead of the file's.
+ */
 async function requireOwnLabel(client: Client, agent: Agent, { version, digest }: VersionLabel): Promise<void> {
   const { data } = await client.deployments.list(agent.id, { version, limit: 1 })
   if (data[0] === undefined || data[0].digest === digest) return
@@ -118,7 +121,8 @@ async function put(
   existing: Agent | undefined,
 ): Promise<PutResult> {
   const { security, auth, ...definition } = body
-  // Access to the agent is changed only if the file names it, because that needs the permission `manage`.
+  // The agent's `security` and `auth` are changed only if the file contains them, because that requires the permission
+  // `manage`.
   const access = { ...('security' in given && { security }), ...('auth' in given && { auth }) }
   const wanted = { ...definition, ...access } as Parameters<Client['agents']['create']>[0]
   if (!existing) {

@@ -12,7 +12,7 @@ import { deployFile } from './deploy.ts'
 
 type DevOptions = Common & { file: string; environment: string }
 
-/** Editors save in several steps, so we wait a moment. */
+/** Editors save in several steps, so changes are handled after this pause. */
 const SETTLE_MS = 100
 
 export function dev(command: Command, world: World): void {
@@ -22,7 +22,7 @@ export function dev(command: Command, world: World): void {
     .action((options: DevOptions) =>
       withClient(world, options, async (client) => {
         const first = Promise.withResolvers<void>()
-        // Watching begins before the file is read, so that no change in between is missed.
+        // Starts watching before the file is read, so no change in between is missed.
         const stopWatching = onSave(resolve(world.cwd, options.file), first.promise, () =>
           redeploy(world, client, options).catch((error: unknown) => complain(world, error)),
         )
@@ -49,8 +49,8 @@ async function redeploy(world: World, client: Client, { file, environment }: Dev
 }
 
 /**
- * Watches the folder, because an editor may replace the file by a new one. The runs come one after the other, after the
- * first.
+ * Watches the folder, because an editor may replace the file with a new one. The runs start after the first one and
+ * follow one after the other.
  */
 function onSave(file: string, first: Promise<unknown>, run: () => Promise<unknown>): () => void {
   let timer: NodeJS.Timeout | undefined

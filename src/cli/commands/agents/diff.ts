@@ -22,7 +22,7 @@ export function diff(command: Command, world: World): void {
     })
 }
 
-/** Shows what a deploy of the file would change, without changing anything. */
+/** Shows what deploying the file would change, without changing anything. */
 export async function showDiff(world: World, client: Client, file: AgentFile, options: DiffOptions): Promise<void> {
   const { name } = file.body
   const agent = await findAgent(client, name)
@@ -40,7 +40,7 @@ export async function showDiff(world: World, client: Client, file: AgentFile, op
 
 type Definition = Parameters<typeof import('../../../agents/definition.ts').definitionOf>[0]
 
-/** An environment that was never deployed serves the working copy. */
+/** The definition that an environment serves. An environment without deployments serves the draft. */
 async function servedIn(client: Client, agent: Agent, environment: string) {
   const { data } = await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })
   const [active] = data
@@ -59,7 +59,7 @@ async function changesOf(
   const changes: FieldChange[] = served
     ? changesBetween(served, body)
     : changesBetween(DefinitionFields.parse({}), body).map(({ field, to }) => ({ field, from: undefined, to }))
-  // Access to the agent is not part of a version. It changes at once, and only if the file names it.
+  // `security` and `auth` aren't part of a version. They change immediately, and only if the file contains them.
   const security = agent?.security ?? null
   if ('security' in given && canonicalJson(security) !== canonicalJson(body.security)) {
     changes.push({ field: 'security', from: security, to: body.security })

@@ -1,6 +1,6 @@
 import { type Agent, type Client, MoorageError } from '../../../../sdk/client.ts'
 
-/** Returns undefined when there is no such agent. */
+/** Returns undefined if there is no such agent. */
 export async function findAgent(client: Client, name: string): Promise<Agent | undefined> {
   try {
     return await client.agents.get(name)

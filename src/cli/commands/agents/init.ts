@@ -41,7 +41,7 @@ async function findExample(id: string): Promise<GalleryExample> {
   throw usage(`There is no example "${id}". Choose one of:\n${known.join('\n')}`)
 }
 
-/** Writes all agents of an example, and the programs and documents beside them. */
+/** Writes all agents of an example, and the programs and documents that come with them. */
 async function initExample(world: World, name: string, example: GalleryExample, options: InitOptions): Promise<void> {
   const { stringify } = await import('yaml')
   const { file } = options
@@ -108,7 +108,9 @@ async function initRemote(world: World, name: string, options: InitOptions): Pro
   else print(world, secret)
 }
 
-/** Writes all files or, if one exists, none. The first line of a definition tells editors where its schema is. */
+/**
+ * Writes all files, or none if one of them exists. The first line of a definition tells editors where its schema is.
+ */
 async function writeFiles(world: World, { file, force }: InitOptions, texts: Record<string, string>): Promise<void> {
   const existing = Object.keys(texts).find((path) => existsSync(resolve(world.cwd, path)))
   if (existing !== undefined && !force) {

@@ -1,6 +1,6 @@
 import { secretNameOf } from '../../../../gallery/example.ts'
 
-/** The files of an agent that runs elsewhere. None of them contains the value of its secret. */
+/** The files of a remote agent. None of them contains the value of its secret. */
 export function remoteTemplate(name: string, server: string) {
   const secret_name = secretNameOf(name)
   return { secret_name, definition: definition(name, server, secret_name), program: program(name) }

@@ -10,22 +10,25 @@ import { note, print, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import { copyFiles, listLost, lostText, removeUnexpected, sha256Of } from './copy-files.ts'
 
-/** What is in a backup. It is written last, so a folder without it is not a whole backup. */
+/** What a backup contains. It is written last, so a folder without it isn't a complete backup. */
 export type Manifest = {
   format: 1
   created_at: string
   schema_version: number | undefined
-  /** The fingerprint of the master key that seals its secrets. */
+  /** The fingerprint of the master key that encrypts the store's secrets. */
   master_key: string | undefined
   bytes: number
   sha256: string
-  /** How many files clients have uploaded whose bytes are in it. */
+  /** How many uploaded files the backup contains, with their bytes. */
   files: number
-  /** A checksum of all of the above by the master key: without the key no other backup can be passed off as this one. */
+  /**
+   * A checksum of all fields above, made with the master key. Nobody without the key can pass off another backup as
+   * this one.
+   */
   seal: string
 }
 
-/** The seal that a backup with this content has. */
+/** The seal for a backup with this content. */
 export function sealOf(content: Omit<Manifest, 'seal'>, masterKey: Buffer): string {
   const { format, created_at, schema_version, master_key, bytes, sha256, files } = content
   const fields = [format, created_at, schema_version ?? null, master_key ?? null, bytes, sha256, files]
@@ -98,32 +101,32 @@ export function backup(command: Command, world: World): void {
     })
 }
 
-/** Copies the store and its files. `lost` are files that the copy of the store expects and that are not there. */
+/** Copies the store and its files. `lost` are files that the copy of the store expects but that are missing. */
 async function copyTogether(data: string, folder: string): Promise<{ files: number; lost: string[] }> {
   const { copySqlite } = await import('../../../storage/sqlite-copy.ts')
   const { listExpectedBytes } = await import('../../../storage/inspect.ts')
   const copy = join(folder, STORE)
-  // What is deleted from now on is there if the copy of the store has it.
+  // Copied first, so that a file is in the copy even if it is deleted before the store is copied.
   copyFiles(data, folder)
   for (let tries = 1; ; tries++) {
     rmSync(copy, { force: true })
     copySqlite(join(data, STORE), copy)
     const expected = listExpectedBytes(copy)
-    // Files that were uploaded meanwhile, and those of which only a part had come.
+    // Copies files that were uploaded in the meantime, and those that were only partly uploaded before.
     const late = new Set(await listLost(folder, expected))
     copyFiles(data, folder, [...late])
     const lost = await listLost(
       folder,
       expected.filter(({ id }) => late.has(id)),
     )
-    // A file may have been deleted since the store was copied: then a second copy does not expect it.
+    // A file may have been deleted after the store was copied. A second copy of the store then doesn't expect it.
     if (lost.length > 0 && tries === 1) continue
     removeUnexpected(folder, expected)
     return { files: expected.length - lost.length, lost }
   }
 }
 
-/** The key with which the store is sealed. It also seals the backup. */
+/** The key that encrypts the store's secrets. It also seals the backup. */
 function requireMasterKey(config: Pick<Config, 'data' | 'masterKey'>, fingerprint: string | undefined): Buffer {
   const isHere = config.masterKey !== undefined || existsSync(join(config.data, MASTER_KEY))
   const key = isHere ? loadMasterKey({ masterKey: config.masterKey, dataDir: config.data }) : undefined

@@ -65,7 +65,7 @@ export async function candidates(
   return possible.filter((candidate) => candidate.startsWith(last))
 }
 
-/** The command that the words name, and how many of its arguments they give. */
+/** The command that the words name, and how many of its arguments they contain. */
 function commandAt(program: Command, words: readonly string[]): { command: Command; given: number } {
   let command = program
   let given = 0
@@ -77,7 +77,7 @@ function commandAt(program: Command, words: readonly string[]): { command: Comma
   return { command, given }
 }
 
-/** The option that the word before is, if it needs a value. */
+/** The option that the previous word names, if it needs a value. */
 function optionAwaiting(command: Command, word: string | undefined): Option | undefined {
   return command.options.find(({ long, short, required }) => required && word && (word === long || word === short))
 }
@@ -90,12 +90,14 @@ function argumentAt(command: Command, given: number): string | undefined {
   return command.registeredArguments[given]?.name()
 }
 
-/** Only such names are printed: bash expands its candidates, and a service could name an agent `$(rm -rf ~)`. */
+/**
+ * Only such names are printed, because bash expands its candidates, and a service could name an agent `$(rm -rf ~)`.
+ */
 const AGENT_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/
 const MAX_NAMES = 1_000
 const PATIENCE_MS = 2_000
 
-/** People do not want to wait long for Tab, or to see errors of the service there. */
+/** The agents' names. People don't want to wait long after pressing Tab, or to see the service's errors there. */
 export async function knownAgents(world: World, words: readonly string[]): Promise<string[]> {
   const names: string[] = []
   try {

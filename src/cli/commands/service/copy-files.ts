@@ -19,7 +19,7 @@ import { FILES_FOLDER } from '../../../storage/bytes/byte-store.ts'
 import type { ExpectedBytes } from '../../../storage/inspect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 
-/** Copies files. What is gone meanwhile is left out. */
+/** Copies files. Files that were deleted in the meantime are left out. */
 export function copyFiles(data: string, folder: string, ids: readonly string[] = listFiles(data)): void {
   mkdirSync(join(folder, FILES_FOLDER), { recursive: true, mode: 0o700 })
   for (const id of ids) {
@@ -33,13 +33,13 @@ export function copyFiles(data: string, folder: string, ids: readonly string[] =
   sync(join(folder, FILES_FOLDER))
 }
 
-/** Removes files that the store does not expect. */
+/** Removes files that the store doesn't expect. */
 export function removeUnexpected(folder: string, expected: readonly ExpectedBytes[]): void {
   const ids = new Set(expected.map(({ id }) => id))
   for (const id of listFiles(folder)) if (!ids.has(id)) rmSync(join(folder, FILES_FOLDER, id))
 }
 
-/** The ids of expected files that are missing, or have other bytes. */
+/** The IDs of expected files that are missing or have different bytes. */
 export async function listLost(folder: string, expected: readonly ExpectedBytes[]): Promise<string[]> {
   const lost: string[] = []
   for (const { id, sha256 } of expected) {
@@ -51,21 +51,21 @@ export async function listLost(folder: string, expected: readonly ExpectedBytes[
 
 const NAMED = 20
 
-/** Says which files are lost. */
+/** The message that names the lost files. */
 export function lostText(lost: readonly string[]): string {
   const names = lost.slice(0, NAMED).map((id) => `${FILES_FOLDER}/${id}`)
   const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : ''
   return `${counted(lost.length, 'file is', 'files are')} missing or altered: ${names.join(', ')}${more}`
 }
 
-/** Reads the file in pieces, because a store may be larger than what Node reads at once. */
+/** Hashes a file in pieces, because a store may be larger than Node can read at once. */
 export async function sha256Of(file: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const piece of createReadStream(file, { highWaterMark: 1024 * 1024 })) hash.update(piece)
   return hash.digest('hex')
 }
 
-/** A link in a backup would bring in whatever it points to on this machine. */
+/** Refuses links, because a link in a backup would bring in whatever it points to on this machine. */
 export function refuseLinks(folder: string): void {
   const files = join(folder, FILES_FOLDER)
   const names = existsSync(files) ? readdirSync(files).map((name) => join(files, name)) : []
@@ -77,16 +77,18 @@ export function refuseLinks(folder: string): void {
   }
 }
 
-/** Copies one file so that the copy survives a power cut. */
+/** Copies one file in a way that the copy survives a power failure. */
 export function copyDurably(from: string, to: string): void {
   copyFileSync(from, to, constants.COPYFILE_FICLONE)
   sync(to)
 }
 
-/** What is put in the place of something, which is kept under another name. */
+/** `draft` replaces what is at `path`, which is kept under the name `kept`. */
 export type Replacement = { draft: string; path: string; kept: string }
 
-/** Makes all replacements, then `finish`. If anything fails, everything is put back and the error is thrown. */
+/**
+ * Makes all replacements and then calls `finish`. If anything fails, everything is put back and the error is thrown.
+ */
 export function replaceAll(replacements: readonly Replacement[], finish: () => void): void {
   const undo: (() => void)[] = []
   const move = (from: string, to: string) => {

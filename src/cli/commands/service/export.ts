@@ -129,8 +129,8 @@ const DRAFT = '.partial'
 const ABANDONED_MS = 3_600_000
 
 /**
- * Only a whole file has its name. A process that dies leaves a draft with a name of its own, which an export to the same
- * file removes when it's an hour old.
+ * A file that gets its name only when it is complete. If the process dies, a draft with a different name remains. When
+ * it is an hour old, the next export to the same file removes it.
  */
 class DraftFile {
   readonly #path: string
@@ -170,7 +170,7 @@ class DraftFile {
     await this.#handle.close()
     this.#isClosed = true
     try {
-      // A rename would replace a file that another process has made meanwhile.
+      // A rename would replace a file that another process has created in the meantime.
       await link(this.#draft, this.#path)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(this.#path)

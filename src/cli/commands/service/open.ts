@@ -34,7 +34,7 @@ export function open(command: Command, world: World): void {
     })
 }
 
-/** Where the console is. For the store of this machine, its configuration knows. */
+/** The console's URL. For this machine's store, it comes from the configuration. */
 async function baseOf(world: World, options: OpenOptions): Promise<string> {
   const { url, isNamed } = addressOf(world, options)
   if (isNamed || !isLocal(world, options)) return url
@@ -45,10 +45,10 @@ async function baseOf(world: World, options: OpenOptions): Promise<string> {
   return `${server.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${server.port}`
 }
 
-/** A service that listens on all addresses is reached on this machine by the loopback address. */
+/** A service that listens on all addresses is reached on this machine at the loopback address. */
 const LOOPBACK_OF: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** The token is behind the `#`, so it is in no log of a server or a proxy. */
+/** A link that signs in. The token comes after the `#`, so no server or proxy logs it. */
 async function consoleLink(world: World, options: OpenOptions, base: string): Promise<string> {
   const body = options.key === undefined ? {} : { key_id: options.key }
   const { token } = await withClientOrStore(world, options, (client) => client.console.createLink(body, options))

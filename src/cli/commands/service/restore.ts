@@ -113,7 +113,7 @@ async function readManifest(folder: string): Promise<Manifest> {
   throw new Failure(EXIT.failed, `${join(folder, STORE)} is damaged: its SHA-256 doesn't match the backup's manifest.`)
 }
 
-/** Without its key a store is of little use, because its secrets stay sealed. */
+/** Finds the master key. Without its key, a store is of little use because its secrets can't be decrypted. */
 async function chooseKey(config: Config, folder: string, manifest: Manifest): Promise<'in place' | 'from backup'> {
   const { masterKeyFingerprint, loadMasterKey } = await import('../../../security/keyring.ts')
   const fits = (options: Parameters<typeof loadMasterKey>[0]) => {

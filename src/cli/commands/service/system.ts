@@ -57,7 +57,7 @@ export function telemetry(command: Command, world: World): void {
     json: ({ readings }, { words }) => readings.filter(({ name }) => name.includes(words[0] ?? '')),
     show(_world, { readings }, { words }) {
       const wanted = readings.filter(({ name }) => name.includes(words[0] ?? ''))
-      // A person wants the sum and the count of a histogram. Its buckets are for machines.
+      // A person needs only the sum and the count of a histogram. Its buckets are for programs.
       const samples = wanted.flatMap((reading) => reading.samples).filter(({ labels }) => labels['le'] === undefined)
       const rows = samples.map(({ name, labels, value }) => ({ name, value, labels: labelText(labels) }))
       printRows(world, rows, READINGS, {})

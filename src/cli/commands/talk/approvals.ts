@@ -86,7 +86,7 @@ export function approvals(command: Command, world: World): void {
   })
 }
 
-/** The decision is stored: that this cannot be looked up does not make it fail. */
+/** Says what happens next. The decision is already stored, so the command doesn't fail if this can't be looked up. */
 async function whatFollows(client: Client, request_id: string): Promise<string> {
   const { pagination } = await client.approvals.list({ request_id, status: 'pending', limit: 1 })
   if (pagination.total > 0) return ` The run waits for ${counted(pagination.total, 'more decision')}.`
@@ -94,7 +94,7 @@ async function whatFollows(client: Client, request_id: string): Promise<string> 
   return paused ? ' The run resumes when the pause ends.' : ' The run resumes.'
 }
 
-/** What is pending comes first: a run that has asked before may ask again. */
+/** Finds the call. Pending approvals come first, because a run may ask several times about a call. */
 async function findCall(asked: CommandInput, client: Client): Promise<void> {
   const { request_id = '' } = asked.params
   const { agent, call } = asked.options as { agent?: string; call?: string }

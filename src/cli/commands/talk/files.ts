@@ -88,8 +88,9 @@ function exists(path: string): Failure {
 }
 
 /**
- * The bytes get a name of their own until all of them are there: a download that breaks off leaves nothing at `path`. A
- * link does not replace what came there meanwhile. A file system without links gets a copy.
+ * Saves a download. The bytes are written to a temporary file until all have arrived, so an interrupted download leaves
+ * nothing at `path`. A link doesn't replace a file that was created there in the meantime. If the file system doesn't
+ * support links, the file is copied.
  */
 async function saveNew(bytes: Readable, path: string): Promise<void> {
   const part = join(dirname(path), `.${randomUUID()}.part`)
@@ -108,12 +109,12 @@ export function attachOption(): Option {
   return new Option('--attach <files...>', 'files for the model, by path, ID or URL: images, PDFs, texts')
 }
 
-/** What is to be attached to a message. */
+/** The attachments for a message. */
 export function attachables(world: World, names: readonly string[] = []): Promise<Attachable[]> {
   return Promise.all(names.map((name) => attachable(world, name)))
 }
 
-/** A path that looks like an id or an address can be written with `./` before it. */
+/** An attachment by its path, ID or URL. A path that looks like an ID or a URL can be written with `./` before it. */
 export async function attachable(world: World, name: string): Promise<Attachable> {
   if (/^file_[0-9A-Z]{26}$/.test(name)) return { file_id: name }
   if (/^https?:\/\//i.test(name)) return { url: name }

@@ -16,7 +16,7 @@ const CALLED: Columns<Invocation> = {
   of: ['request_id', 'agent_id', 'status', ['MS', ({ duration_ms }) => duration_ms]],
 }
 
-/** One that has not ended may wait for runs that it has called. */
+/** Whether the run has called others. An active run may be waiting for them. */
 function hasCalled({ steps, finished_at }: Invocation): boolean {
   return finished_at === null || steps.some((step) => step.kind === 'tool' && step.child)
 }
@@ -90,7 +90,7 @@ const SPECS: CommandSpecs = {
     columns: ({ params }) => ({
       of: [
         'request_id',
-        // In a list of one agent, its name is not repeated.
+        // In a list of one agent's invocations, the agent's name isn't repeated.
         ...(params['agent_id'] === undefined ? (['agent_id'] as const) : []),
         'status',
         'version',

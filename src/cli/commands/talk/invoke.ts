@@ -54,8 +54,8 @@ export function invoke(command: Command, world: World): void {
           const queued = await client.agents.start(agent, body, request)
           return options.json ? printJson(world, queued) : print(world, queued.request_id)
         }
-        // The answer is streamed even if it is printed as a whole: then it survives a restart of the service, and
-        // Ctrl-C ends the run.
+        // The answer is streamed even if it is printed as a whole, because it then survives a restart of the service,
+        // and Ctrl-C ends the run.
         const events = client.agents.stream(agent, body, request)
         const wantsValue = options.output || schema !== undefined
         const last =
@@ -67,7 +67,7 @@ export function invoke(command: Command, world: World): void {
     })
 }
 
-/** JSON begins with a brace, and no file name does. */
+/** Reads a schema. JSON begins with a brace, and file names don't. */
 function readSchema(world: World, given: string): Record<string, unknown> {
   const text = given.trimStart().startsWith('{') ? given : readFile(resolve(world.cwd, given))
   const schema = parseJson(text, 'The schema')
@@ -146,9 +146,9 @@ async function lastOf(events: ReturnType<Client['agents']['stream']>): Promise<L
 }
 
 /**
- * Prints the answer on stdout, and what the agent does meanwhile on stderr. On a terminal the answer is printed as it
- * comes. A restart of the service takes back what was said, and no program that reads a pipe would see that: it gets the
- * answer when it is complete. Returns the last event if the run waits.
+ * Prints the answer on stdout, and what the agent does on stderr. On a terminal, the answer is printed as it arrives.
+ * After a restart of the service the answer starts over, which a program that reads a pipe couldn't see, so a program
+ * gets only the complete answer. Returns the last event if the run waits.
  */
 export async function speak(
   world: World,

@@ -16,10 +16,10 @@ type OwnerOptions = Common & { user?: string; session?: string }
 type ImportOptions = OwnerOptions & { dryRun?: boolean; again?: boolean }
 
 const ITEMS_PER_REQUEST = 100
-/** A request may have one megabyte, and a character may take several bytes. */
+/** A request can have one megabyte, and a character may take several bytes. */
 const CHARACTERS_AT_ONCE = 200_000
 
-/** Commands that write memories, and the one that repairs their counts. */
+/** Commands that write memories, and one that repairs their counts. */
 export function addMemoryImport(command: Command, world: World): void {
   takesService(command.command('add'))
     .description("Add a note to an agent's memory")
@@ -59,7 +59,7 @@ export function addMemoryImport(command: Command, world: World): void {
       await withClient(world, options, (client) =>
         progress(world, `Importing ${memories}`, async () => {
           for (const [i, batch] of inBatches(items).entries()) {
-            // The same file within a day is the same request, so that a retry after a failure repeats nothing.
+            // The same file within a day is the same request, so a retry after a failure repeats nothing.
             const idempotencyKey = createHash('sha256')
               .update(JSON.stringify([agent, i, batch, again]))
               .digest('hex')

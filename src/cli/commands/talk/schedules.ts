@@ -9,7 +9,7 @@ import type { World } from '../../world.ts'
 import { attachables, attachOption } from './files.ts'
 import { bodyOf, type TalkOptions, takesTalk } from './invoke.ts'
 
-/** Fields whose options are those of `invoke`, and one that `pause` and `resume` set. */
+/** Fields whose options are those of `invoke`, and one field that `pause` and `resume` set. */
 const FIELDS = {
   context: false,
   environment: false,
@@ -97,13 +97,13 @@ function whenOf({ cron, timezone, every, at }: Schedule): string {
   return cron === null ? (every === null ? `at ${at}` : `every ${every}`) : `${cron} (${timezone})`
 }
 
-/** When the next run starts, or why none does. */
+/** When the next run starts, or why none will. */
 function nextOf({ next_at, enabled, disabled_reason }: Schedule): string | null {
   if (next_at !== null || enabled) return next_at
   return disabled_reason === 'requested' ? 'paused' : disabled_reason
 }
 
-/** Reads the options that are those of `invoke`. */
+/** Reads the options that are the same as for `invoke`. */
 async function readTalk({ body, options }: CommandInput, world: World): Promise<void> {
   const { user, session, environment, context, attach } = options as TalkOptions & { attach?: string[] }
   const isAbout = [user, session, context].some((given) => given !== undefined)
@@ -112,7 +112,10 @@ async function readTalk({ body, options }: CommandInput, world: World): Promise<
   if (attach) body['attachments'] = await attachables(world, attach)
 }
 
-/** The service replaces the context as a whole. A one-time code is for the change alone. */
+/**
+ * Sends the stored context again, because the service replaces it as a whole. The one-time code is kept for the change
+ * itself.
+ */
 async function keepContext({ params, body, options }: CommandInput, client: Client): Promise<void> {
   if (body['context'] === undefined || options['context'] !== undefined) return
   const { agent_id = '', schedule_id = '' } = params

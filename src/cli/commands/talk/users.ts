@@ -42,8 +42,8 @@ export function users(command: Command, world: World): void {
 }
 
 /**
- * With `cancel`, runs that have not ended are cancelled and the user is erased again, while that leaves fewer of them. The
- * client brings a one-time code of its own for each time.
+ * Erases a user. With `cancel`, active runs are cancelled and the user is erased again, as long as that reduces the
+ * number of active runs. The client provides a separate one-time code each time.
  */
 async function erase(client: Client, user_id: string, cancel: boolean) {
   const total = await client.users.erase(user_id)

@@ -14,7 +14,7 @@ export function tellWaiting(world: World, waiting: WaitingEvent): void {
   for (const { tool, arguments: given } of waiting.approvals ?? []) note(world, `  ${tool} ${JSON.stringify(given)}`)
 }
 
-/** How a command ends whose run waits: with its own exit code, and with the commands that help. */
+/** Ends a command whose run waits: with its own exit code, and with the commands that help. */
 export async function endWaiting(
   world: World,
   client: Client,
@@ -40,7 +40,7 @@ function decisionOf({ kind, request_id, call_id }: Approval, areMany: boolean): 
   return kind === 'question' ? `approvals answer ${request_id}${call} "…"` : `approvals approve ${request_id}${call}`
 }
 
-/** The same for another person. The environment names the service, because a login would bring its own key. */
+/** The same command for another person. The environment names the service, because a login would use its own key. */
 function withOtherKey(world: World, options: Common, words: string): string {
   const project = options.project ? ` --project ${options.project}` : ''
   return `MOORAGE_URL=${addressOf(world, options).url} MOORAGE_API_KEY='another key' moorage ${words}${project}`

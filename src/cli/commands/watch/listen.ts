@@ -22,7 +22,7 @@ type ForwardResult = {
 }
 
 const WAIT_MS = 5_000
-/** The same time limit that the service gives a receiver. */
+/** The time limit that the service also uses for receivers. */
 const FORWARD_TIMEOUT_MS = 15_000
 
 export function listen(command: Command, world: World): void {
@@ -37,7 +37,7 @@ export function listen(command: Command, world: World): void {
       const secret = world.env.WEBHOOK_SECRET || newWebhookSecret(randomBytes)
       await withClient(world, options, async (client) => {
         const body: Body = { events: options.events ?? ['*'], agent_id: options.agent }
-        // A listener may have to be made again: the client brings a one-time code of its own for each time.
+        // The listener may have to be created again. The client provides a separate one-time code each time.
         const first = await client.listeners.create(body)
         success(world, `Forwarding ${body.events.join(', ')} to ${target.href}; press Ctrl-C to stop`)
         if (!world.env.WEBHOOK_SECRET)
@@ -56,8 +56,8 @@ function targetOf(given: string): URL {
 type ForwardOptions = { listener: Listener; body: Body; target: URL; secret: string }
 
 /**
- * An event counts as received only after it was forwarded. If the connection breaks before that, the service sends it
- * again.
+ * An event counts as received only after it was forwarded. If the connection breaks before that, the service sends the
+ * event again.
  */
 async function forwardAll(
   world: World,
@@ -78,7 +78,10 @@ async function forwardAll(
     )
   }
 
-  /** A listener ends when it was not asked for two minutes. Then a new one is made. */
+  /**
+   * Requests the next events. If the listener has ended because nothing was requested for two minutes, creates a new
+   * one.
+   */
   async function askOrRenew(query: Parameters<Client['listeners']['get']>[1]): Promise<Listener> {
     try {
       return await client.listeners.get(id, query, { retries: 0 })

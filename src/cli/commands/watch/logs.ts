@@ -37,7 +37,7 @@ export function logs(command: Command, world: World): void {
     .action(async (agent: string, options: LogOptions) => {
       if (options.limit === 0 && !options.follow) throw usage('--limit must be 1 or more, or 0 with --follow')
       await withClient(world, options, async (client) => {
-        // It is read before the latest entries, so that none is missed that arrives between the two.
+        // Read before the latest entries, so no entry that arrives in between is missed.
         const end = options.follow ? await findEnd(client, agent) : ''
         const entries = await latest(world, client, agent, options)
         if (options.json && !options.follow) return printJson(world, entries)
@@ -48,7 +48,7 @@ export function logs(command: Command, world: World): void {
     })
 }
 
-/** The latest entries that match, oldest first. */
+/** The latest matching entries, oldest first. */
 async function latest(world: World, client: Client, agent: string, options: LogOptions): Promise<LogEntry[]> {
   if (options.limit === 0) return []
   const query = {
@@ -65,13 +65,13 @@ async function latest(world: World, client: Client, agent: string, options: LogO
 
 type FollowOptions = Pick<LogOptions, 'level' | 'request' | 'search' | 'json'>
 
-/** Where the log ends now: what is stored later comes after it. */
+/** The current end of the log. Entries that are stored later come after it. */
 export async function findEnd(client: Client, agent: string): Promise<string> {
   const { pagination } = await client.logs.list(agent, { after: 'latest' })
   return pagination.next_after ?? ''
 }
 
-/** Prints the entries that are stored after `end`, each once, until Ctrl-C. Those in `printed` are left out. */
+/** Prints each entry that is stored after `end`, until Ctrl-C. Those in `printed` are left out. */
 export async function followLogs(
   world: World,
   client: Client,
@@ -84,7 +84,7 @@ export async function followLogs(
   let after = end
   for (;;) {
     const query = { level, request_id, search, after, limit: PAGE_LIMIT }
-    // It continues from the last look, however long the service was away.
+    // Continues from the last request, no matter how long the service was unavailable.
     const { data, pagination } = await patiently(world, async () => client.logs.list(agent, query, { retries: 0 }))
     for (const entry of data) if (!known.has(entry.id)) printEntry(world, entry, { json })
     after = pagination.next_after ?? after
@@ -101,7 +101,7 @@ function printEntry(world: World, entry: LogEntry, { json }: { json?: boolean | 
   const details = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ''
   const head = paint(world, 'stdout', 'dim', timestamp)
   const tail = paint(world, 'stdout', 'dim', visibleLine(`${details} ${request_id}`))
-  // Further lines of a message are indented, so that none can be taken for an entry.
+  // Further lines of a message are indented, so none can be mistaken for an entry.
   const said = visible(message).replaceAll('\n', '\n  ')
   printPainted(world, `${head} ${paint(world, 'stdout', COLORS[level], level.padEnd(5))} ${said}${tail}`)
 }

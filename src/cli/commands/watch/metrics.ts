@@ -20,7 +20,7 @@ type MetricOptions = Common & {
 }
 
 const METRICS: MetricSeries['metric'][] = ['throughput', 'response_time', 'error_rate', 'tokens', 'cost', 'feedback']
-/** Others have no aggregation. */
+/** Only these metrics have an aggregation. */
 const AGGREGATED = new Set<MetricSeries['metric']>(['response_time', 'tokens', 'cost'])
 const WIDTH = 60
 

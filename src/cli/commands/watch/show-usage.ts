@@ -75,7 +75,7 @@ export function usage(command: Command, world: World): void {
   addOperations(command, world, 'usage', SPECS, { local: true })
 }
 
-/** Costs are exact to a billionth. Zeros at the end are left out, from the sixth digit on. */
+/** Costs are exact to a billionth of a dollar. Zeros at the end are removed from the sixth digit on. */
 const usd = (cost: number | null) => (cost === null ? 'unknown' : cost.toFixed(9).replace(/0{1,3}$/, ''))
 
 const SUMS: Column<UsageRow>[] = [

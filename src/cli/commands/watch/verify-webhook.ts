@@ -10,7 +10,7 @@ import type { World } from '../../world.ts'
 
 type VerifyOptions = { body: string; header?: string[]; secretFile?: string; tolerance: number }
 
-/** Checks a saved delivery in the way a receiver should. */
+/** Checks a saved delivery as a receiver should. */
 export function verify(command: Command, world: World): void {
   command
     .description('Check the signature of a saved delivery. Needs no service')

@@ -35,8 +35,8 @@ import { TaskQuestions } from './task-questions.ts'
 import { STATE_OF, type TaskReceipt, TaskTeller } from './tasks.ts'
 
 /**
- * One of our agents, in the form that the official SDK needs. A task continues when its client disconnects: clients can
- * resume it.
+ * One of our agents, in the form that the official SDK needs. A task continues when its client disconnects, because
+ * clients can resume it.
  */
 export class A2aAgent implements A2ARequestHandler {
   readonly #calls: OperationCalls
@@ -105,7 +105,7 @@ export class A2aAgent implements A2ARequestHandler {
     return TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength, asked)
   }
 
-  /** The task that this request has started, or answered: then it is queued again. */
+  /** The task that this request has started or answered. A task that was just answered is queued again. */
   #taskOf(teller: TaskTeller, historyLength: number | undefined): Promise<Task> {
     const asked = this.getTask({ tenant: '', id: teller.taskId, historyLength })
     return unlessLimited(asked, () => teller.task(STATE_OF.queued))
@@ -183,7 +183,7 @@ export class A2aAgent implements A2ARequestHandler {
     if (message && filesIn(message).length > 0) throw new ContentTypeNotSupportedError('Answer the question with text.')
     const push = configuration?.taskPushNotificationConfig
     const question = await this.#questions.first(taskId)
-    // It is created before the answer, so that a wrong URL is refused while the task still waits.
+    // Created before the answer is stored, so a wrong URL is refused while the task still waits.
     const made = push && (await this.#pushes.create({ ...push, taskId }, 'push'))
     try {
       await this.#questions.answer(taskId, question, textIn(message))
@@ -206,7 +206,7 @@ export class A2aAgent implements A2ARequestHandler {
       ...(attachments.length > 0 && { attachments }),
       ...(push && { callback: callbackBody(push) }),
     }
-    // A repeated message gets the task of the first one, and with it the context that the first one started.
+    // A repeated message gets the first message's task, and so the context that the first message started.
     const tellerOf = (task: string) => new TaskTeller(task, message.contextId || task, this.#calls.runner)
     return { body, tellerOf }
   }
@@ -247,7 +247,7 @@ function textIn(message: SendMessageRequest['message']): string {
 
 type SentFile = { url: string } | { data: string; media_type?: string; name?: string }
 
-/** The files of a message, in the form of our own API. */
+/** A message's files, in the form of our own API. */
 function filesIn({ parts }: NonNullable<SendMessageRequest['message']>): SentFile[] {
   return parts.flatMap(({ content, filename, mediaType }): SentFile[] => {
     if (content?.$case === 'text') return []

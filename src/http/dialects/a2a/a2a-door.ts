@@ -13,7 +13,7 @@ import { A2aAgent } from './a2a-agent.ts'
 import { toA2a } from './a2a-errors.ts'
 import { agentCard } from './agent-card.ts'
 
-/** How long a public card can be cached. After that time everyone sees a change of the agent. */
+/** How long a public card can be cached. Clients see a change of the agent after at most this time. */
 const CARD_SECONDS = 60
 const UNREADABLE = "The params don't match what the method requires."
 
@@ -38,8 +38,8 @@ export async function serveA2a(
     failure = error
   })
   const agent = new A2aAgent(calls)
-  // The SDK doesn't know our errors and reports an internal error, with the runtime's message. If it wasn't a call of
-  // ours, the SDK couldn't read the request.
+  // The SDK doesn't know our errors, and reports an internal error with the runtime's message. If no call of ours has
+  // failed, the SDK couldn't read the request.
   const known = (error: unknown) =>
     (error as { code?: number }).code === INTERNAL_ERROR ? ofCall(failure ?? badRequest(UNREADABLE), request_id) : error
   const errorOf = (error: unknown) =>
@@ -56,12 +56,12 @@ export async function serveA2a(
   }
 }
 
-/** Any proxy can also cache a public card for a while. */
+/** A public card. Proxies can cache it for a while too. */
 export function renderCard({ message }: ReceivedRequest, runner: CallRunner): RenderedReply {
   const body = JSON.stringify(AgentCard.toJSON(agentCard(runner)))
   if (!runner.agent?.isCardPublic) return { status: 200, headers: {}, body }
   const ETag = `"${sha256(body)}"`
-  // With a key, the same URL may mean the agent of another project.
+  // With a key, the same URL may mean another project's agent.
   const { authorization, cookie } = message.headers
   const who = authorization === undefined && cookie === undefined ? 'public' : 'private'
   const Vary = 'Authorization, Cookie, Moorage-Project, Origin'
@@ -71,7 +71,7 @@ export function renderCard({ message }: ReceivedRequest, runner: CallRunner): Re
     : { status: 200, headers, body }
 }
 
-/** The client has called a method, so an error in its request is an error in the params. */
+/** The error of a call. The client has called a method, so an error in its request is an error in the params. */
 function ofCall(error: ApiError, request_id: string) {
   const rpc = toA2a(error, request_id)
   return error.code === 'invalid_request' ? { ...rpc, code: INVALID_PARAMS } : rpc

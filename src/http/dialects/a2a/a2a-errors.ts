@@ -13,7 +13,7 @@ export function renderA2aError(error: ApiError, request_id: string): RenderedRep
   return { status: error.status, headers: error.headers, body }
 }
 
-/** Our error in the protocol's form. What our own dialect says about it becomes the metadata of its detail. */
+/** Our error in the protocol's form. What our own dialect says about it becomes the metadata of the error's detail. */
 export function toA2a(error: ApiError, request_id: string) {
   const { code, data } = rpcError(error, request_id)
   const named = namedBy(error)
@@ -26,7 +26,9 @@ export function toA2a(error: ApiError, request_id: string) {
   return { code: named?.code ?? code, message: wordsOf(error), data: [detail] }
 }
 
-/** The protocol's own name for the error, if it has one. Anything missing below an agent is a task or a part of one. */
+/**
+ * The protocol's own name for the error, if it has one. Anything missing below an agent is a task or part of a task.
+ */
 function namedBy({ code, missing }: ApiError): A2aErrorName | undefined {
   if (code === 'unsupported_media_type') return CONTENT_TYPE_NOT_SUPPORTED
   return code === 'not_found' && missing !== undefined && missing !== 'Agent' ? TASK_NOT_FOUND : undefined

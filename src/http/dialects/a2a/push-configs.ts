@@ -11,7 +11,10 @@ import { readPage } from './task-pages.ts'
 
 type ShownCallback = { id: string; request_id: string; name: string | null; url: string }
 
-/** Where a client wants to be notified about a task: callbacks of the run. Their credentials are never shown. */
+/**
+ * The URLs at which a client wants to be notified about a task. They are stored as callbacks of the run. Their
+ * credentials are never shown.
+ */
 export class PushConfigs {
   readonly #calls: OperationCalls
 
@@ -19,7 +22,7 @@ export class PushConfigs {
     this.#calls = calls
   }
 
-  /** `beside`: the request also does something else, which its Idempotency-Key is for. */
+  /** `beside` is set if the request's Idempotency-Key belongs to something else that the request does. */
   async create(config: TaskPushNotificationConfig, beside?: string): Promise<TaskPushNotificationConfig> {
     const input = {
       params: this.#run(config),
@@ -42,7 +45,7 @@ export class PushConfigs {
     return { configs: data.map(shown), nextPageToken: pagination.has_more ? String(offset + limit) : '' }
   }
 
-  /** Deleting one twice is fine, so only the task must exist. */
+  /** Deleting a configuration twice is fine, so only the task must exist. */
   async remove(asked: DeleteTaskPushNotificationConfigRequest): Promise<void> {
     const params = this.#run(asked)
     try {

@@ -19,7 +19,7 @@ export type InvokeReply = {
   reason?: string
 }
 
-/** The state of a task whose run ended with such an error. Any other error says nothing about the run. */
+/** The state of a task whose run ended with this error. Other errors say nothing about the run. */
 const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
   server_error: 'TASK_STATE_FAILED',
   output_invalid: 'TASK_STATE_FAILED',
@@ -45,7 +45,7 @@ export class TaskFollower {
         emit: ({ event }) => event === 'waiting' && resolve(),
         onHangUp: (listener) => gone.signal.addEventListener('abort', listener),
       })
-      // A failed run is a failed task, as its receipt says.
+      // A failed run becomes a failed task, as its receipt says.
       ended.then(
         () => resolve(),
         () => resolve(),
@@ -56,7 +56,7 @@ export class TaskFollower {
 
   followTask(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
     const input = this.#stream(teller.taskId)
-    // The task goes on without its client. Following it does not: it may take days.
+    // The task continues when its client disconnects, but following it must end, because the task may take days.
     const { onHangUp } = this.#calls.runner
     return this.follow(
       () => teller,
@@ -64,7 +64,7 @@ export class TaskFollower {
     )
   }
 
-  /** The same for a task that this request has started. The client gets its ID, even if it can't follow it now. */
+  /** Follows a task that this request has started. The client gets the task's ID even if it can't be followed now. */
   async *followBegun(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
     let isTold = false
     try {
@@ -79,8 +79,8 @@ export class TaskFollower {
   }
 
   /**
-   * An error before the run starts is thrown. A repeated request follows the run of the first one, so the start of the
-   * run, or its answer, says which task it is.
+   * Follows a run. An error before the run starts is thrown. A repeated request follows the first request's run, so the
+   * ID of the task comes from the run's start or its answer.
    */
   async *follow(
     tellerOf: (request_id: string) => TaskTeller,
@@ -88,7 +88,7 @@ export class TaskFollower {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const events = new PassThrough({ objectMode: true })
     const running = run((event) => events.write(event)).finally(() => events.end())
-    // The error is thrown again below, for a client that is still connected. Without this it would be an unhandled
+    // The error is thrown again below for a client that is still connected. Without this, it would be an unhandled
     // rejection.
     running.catch(() => {})
     let known: TaskTeller | undefined

@@ -10,10 +10,13 @@ export type OpenQuestion = {
   created_at: string
 }
 
-/** The client must make sure that a person decides. */
+/** Shown to the client, which must make sure that a person decides. */
 const WAITS = 'Waiting for a person to decide'
 
-/** Questions of a task. A message answers one; tool calls are approved with the API, where people see them. */
+/**
+ * A task's questions. A message answers a question. Tool calls are approved with the API, where people see the
+ * arguments.
+ */
 export class TaskQuestions {
   readonly #calls: OperationCalls
 
@@ -21,13 +24,13 @@ export class TaskQuestions {
     this.#calls = calls
   }
 
-  /** What the task waits for, in the order of asking. */
+  /** What the task waits for, oldest first. */
   async list(request_id: string): Promise<readonly OpenQuestion[]> {
     const query = { agent_id: this.#agent_id, request_id, status: 'pending', sort: 'created_at', limit: 100 }
     return (await this.#calls.run<OpenQuestion[]>('listApprovals', { query })).data
   }
 
-  /** The first question, which a message answers. */
+  /** The first question, which is the one that a message answers. */
   async first(request_id: string): Promise<OpenQuestion> {
     const question = (await this.list(request_id)).find(({ kind }) => kind === 'question')
     if (!question) {
@@ -39,8 +42,8 @@ export class TaskQuestions {
   }
 
   /**
-   * Whether the latest question was answered by this same request: its reply was lost, and the client repeats it with
-   * its key.
+   * Whether this same request has already answered the latest question. Its reply was lost, so the client repeats it
+   * with the same key.
    */
   async isAnsweredBy(request_id: string, answer: string): Promise<boolean> {
     if (!this.#calls.isKeyed) return false
@@ -57,7 +60,7 @@ export class TaskQuestions {
     )
   }
 
-  /** The client needs the same permissions as to answer it with the API. */
+  /** Answers a question. The client needs the same permissions as for answering with the API. */
   async answer(request_id: string, { call_id }: OpenQuestion, answer: string): Promise<void> {
     const params = { agent_id: this.#agent_id, request_id, call_id }
     await this.#calls.run('decideApproval', { params, body: { decision: 'approve', answer } })

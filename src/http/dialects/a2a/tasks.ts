@@ -9,7 +9,7 @@ import { type OpenQuestion, questionsIn } from './task-questions.ts'
 export type TaskReceipt = {
   request_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
-  /** Present while it waits. */
+  /** Present while the run waits. */
   asks_people?: boolean
   message: string
   context: { session_id?: string }
@@ -64,7 +64,7 @@ export class TaskTeller {
     const { status, asks_people, message, response, output, error, steps, created_at, started_at, finished_at } =
       receipt
     const at = finished_at ?? started_at ?? created_at
-    // A run that waits for anything other than people is shown as working: the client has nothing to do.
+    // A run that waits for anything other than people is shown as working, because the client has nothing to do.
     const state = status === 'waiting' && !asks_people ? STATE_OF.running : STATE_OF[status]
     return {
       ...(state === STATE_OF.waiting
@@ -96,8 +96,8 @@ export class TaskTeller {
   }
 
   /**
-   * The task while it waits, always with the time at which the wait began. If it waits for a `reason` of the service,
-   * it asks nothing of the client.
+   * The task while it waits. The timestamp is always the time at which the wait began. If the service causes the wait,
+   * `reason` says why, and the client is asked nothing.
    */
   waiting(asked: readonly OpenQuestion[], reason?: string): Task {
     if (reason !== undefined) return this.task('TASK_STATE_WORKING', { words: reason })
@@ -113,7 +113,7 @@ export class TaskTeller {
     return { payload: { $case: 'task', value: this.task('TASK_STATE_WORKING', { at }) } }
   }
 
-  /** The next piece of the answer. The first one replaces the text of an earlier attempt. */
+  /** The next piece of the answer. The first piece replaces any text of an earlier attempt. */
   piece(text: string): StreamResponse {
     return this.#extend([partOf(text)], false)
   }
@@ -131,7 +131,7 @@ export class TaskTeller {
     return { payload: { $case: 'artifactUpdate', value } }
   }
 
-  /** The client downloads them with its own key. */
+  /** An artifact with links. The client downloads the files with its own key. */
   #artifactOf(made: readonly MadeFile[]): Artifact {
     const parts = made.map(({ file_id, name: filename, media_type: mediaType }): Part => {
       const content = { $case: 'url' as const, value: contentAddress(file_id, this.#at) }
@@ -170,7 +170,7 @@ export class TaskTeller {
     return { state: TaskState[state], message, timestamp: at }
   }
 
-  /** The messages to the task: the one that started it, and the answers to its questions. */
+  /** The messages to the task: the message that started it, and the answers to its questions. */
   #heard(message: string, steps: TaskReceipt['steps']): Message[] {
     const answers = steps.flatMap(({ call_id, answer }) =>
       answer === undefined ? [] : [this.#said('ROLE_USER', answer, call_id)],

@@ -4,14 +4,14 @@ import { IMAGES, readFirst } from '../../../runtime/attachments/attachment.ts'
 import { contentAddress, type MadeFile } from '../made-files.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 
-/** How much of an answer its files can take. Many clients, including ours, read at most 1 MiB of an answer. */
+/** The room for files in one answer. Many clients, including ours, read at most 1 MiB of an answer. */
 const MOST_BYTES = 640 * 1024
 
 const AUDIO = /^audio\//
 
 /**
  * The files of an answer in the protocol's form: images and audio as such, texts as embedded resources. Other files,
- * and files without room, become links that the client reads with its own key.
+ * and files that don't fit, become links that the client reads with its own key.
  */
 export async function contentOfFiles(files: readonly MadeFile[], calls: OperationCalls): Promise<ContentBlock[]> {
   const content: ContentBlock[] = []
@@ -37,12 +37,12 @@ async function wholeOf(file: MadeFile, uri: string, calls: OperationCalls): Prom
     const text = textIn(bytes)
     return text === undefined ? undefined : { type: 'resource', resource: { uri, mimeType, text } }
   }
-  // These have no name and no URL in the protocol.
+  // In the protocol, these parts have no name and no URL.
   const meta = { 'moorage/file': { file_id: file.file_id, name, uri } }
   return { type: isAudio ? 'audio' : 'image', data: bytes.toString('base64'), mimeType, _meta: meta }
 }
 
-/** Undefined if it can't be read now: the run has ended well, and its answer is worth more than this file. */
+/** Undefined if the file can't be read now. The run has succeeded, so its answer is returned without this file. */
 async function bytesOf({ file_id }: MadeFile, calls: OperationCalls): Promise<Buffer | undefined> {
   try {
     const content = await calls.content('getFileContent', { params: { file_id } })

@@ -21,13 +21,16 @@ const SESSION = 'mcp-session-id'
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * Serves MCP. The official SDK implements the protocol: revisions, handshakes, checks of headers, streams. It gets one
- * request at a time and a server that lives as long as that request. A client's requests become calls, which take the
- * same steps as every other request.
+ * Serves MCP. The official SDK implements the protocol: revisions, handshakes, header checks and streams. It gets one
+ * request at a time, and a server object that exists only for that request. A client's requests become calls, which
+ * take the same steps as every other request.
  */
 export class McpDoor {
   readonly #operations: readonly Operation[]
-  /** Active calls of clients of 2025-11-25, which cancel with a separate request; later clients close the stream. */
+  /**
+   * Active calls of clients of revision 2025-11-25. They cancel with a separate request; later clients close the
+   * stream.
+   */
   readonly #running = new Map<string, AbortController>()
 
   constructor(operations: readonly Operation[]) {
@@ -51,7 +54,7 @@ export class McpDoor {
     if (isEndless) calls.stopping.addEventListener('abort', () => void handler.close(), { signal: gone.signal })
     const response = await handler.fetch(requestOf('POST', received, gone.signal), { parsedBody: message })
     const rendered = await render(response)
-    // The session has no state. Its name distinguishes the requests of clients that use the same key.
+    // The session has no state. Its ID tells apart the requests of clients that use the same key.
     if (message.method === 'initialize' && response.ok) rendered.headers['Mcp-Session-Id'] = received.request_id
     return rendered
   }
@@ -106,7 +109,7 @@ export class McpDoor {
     if (key !== undefined) this.#running.get(key)?.abort()
   }
 
-  /** The stream that notifies a client of 2025-11-25 of changes to the list of tools. */
+  /** Opens the stream that notifies a client of revision 2025-11-25 of changes to the list of tools. */
   async #listen(received: ReceivedRequest, calls: CallRunner, gone: AbortSignal): Promise<RenderedReply> {
     const server = this.#server('legacy', received, calls)
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE_MS })
@@ -178,7 +181,7 @@ function busOf(calls: CallRunner): sdk.ServerEventBus {
   }
 }
 
-/** Undefined without a session: then nothing says whose request the ID means. */
+/** Undefined without a session, because then it's unknown whose request the ID means. */
 function runKey(id: unknown, { message: { headers } }: ReceivedRequest, { actor }: CallRunner): string | undefined {
   const session = headers[SESSION]
   return session === undefined ? undefined : JSON.stringify([actor.id, actor.scope.user_id, session, id])

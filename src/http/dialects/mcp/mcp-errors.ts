@@ -22,7 +22,7 @@ export function failedResult(error: ApiError, request_id: string): CallToolResul
 export function protocolError(error: unknown, request_id: string): unknown {
   if (!(error instanceof ApiError)) return error
   const { code, message, data } = rpcError(error, request_id)
-  // The protocol has one code for a wrong parameter and for an unknown tool.
+  // The protocol has the same code for a wrong parameter and for an unknown tool.
   const isParameter = error.code === 'not_found' || error.code === 'invalid_request'
   return new ProtocolError(isParameter ? INVALID_PARAMS : code, message, data)
 }

@@ -15,7 +15,7 @@ type TaskReceipt = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
-  /** Present while it waits. */
+  /** Present while the run waits. */
   asks_people?: boolean
   error: { message: string } | null
   created_at: string
@@ -37,7 +37,7 @@ const STATUS_OF = {
 } as const
 
 /**
- * Runs that outlive their request, as the tasks of revision 2025-11-25. A task is a background run. The SDK knows the
+ * Runs that outlive their request, as tasks of revision 2025-11-25. A task is a background run. The SDK only knows the
  * form of its messages and leaves the rest to us.
  */
 export class McpTasks {
@@ -47,7 +47,7 @@ export class McpTasks {
     this.#calls = calls
   }
 
-  /** A key that can only invoke must not see the tasks of all agents. */
+  /** Whether tasks are listed. A key that can only invoke must not see the tasks of all agents. */
   get areListed(): boolean {
     return this.#calls.runner.agent !== undefined
   }
@@ -66,7 +66,7 @@ export class McpTasks {
     return taskOf(await this.#receipt(this.#idsOf(taskId)))
   }
 
-  /** The result of the tool, when the run has ended. */
+  /** Returns the tool's result when the run has ended. */
   async result(taskId: string, signal: AbortSignal): Promise<CallToolResult> {
     const params = this.#idsOf(taskId)
     const related = { [RELATED]: { taskId } }
@@ -108,7 +108,7 @@ export class McpTasks {
     return (await this.#calls.run<TaskReceipt>('getInvocation', { params })).data
   }
 
-  /** A task's ID contains the agent, because the path may not name it. */
+  /** Splits a task's ID, which contains the agent because the path may not name it. */
   #idsOf(taskId: string): { agent_id: string; request_id: string } {
     const end = taskId.lastIndexOf('.')
     const [agent_id, request_id] = [taskId.slice(0, end), taskId.slice(end + 1)]
@@ -124,13 +124,13 @@ function justQueued(ids: { agent_id: string; request_id: string }): TaskReceipt 
 }
 
 function taskOf({ agent_id, request_id, status, asks_people, error, ...times }: TaskReceipt): Task {
-  // A run that waits for anything other than people is shown as working: the client has nothing to do.
+  // A run that waits for anything other than people is shown as working, because the client has nothing to do.
   const isWorking = status === 'waiting' && !asks_people
   const words = status === 'waiting' ? 'Waiting for a person to decide' : error?.message
   return {
     taskId: `${agent_id}.${request_id}`,
     status: isWorking ? 'working' : STATUS_OF[status],
-    // It is kept as long as its receipt.
+    // A task is kept as long as its receipt.
     ttl: null,
     createdAt: times.created_at,
     lastUpdatedAt: times.finished_at ?? times.started_at ?? times.created_at,

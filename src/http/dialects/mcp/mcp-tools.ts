@@ -18,13 +18,13 @@ import { contentOfFiles } from './answer-files.ts'
 
 /** What the protocol says about one tool call. */
 export type ToolRequest = {
-  /** Aborted when the client doesn't need the answer any more. */
+  /** Aborted when the client no longer needs the answer. */
   signal: AbortSignal
   progressToken: ProgressToken | undefined
   notify(notification: Notification): Promise<void>
 }
 
-/** No agent has this name: their names have no underscore. */
+/** No agent can have this name, because agents' names have no underscore. */
 const SEARCH_MEMORY = 'search_memory'
 const PAGE = 100
 /** Progress with text is sent at most this often. */
@@ -50,7 +50,7 @@ const SearchMemory = z.strictObject({
   limit: z.int().optional().describe('How many memories to return. Default: 10'),
 })
 
-/** The agents that the client may invoke. On the path of an agent: that agent, and its memory. */
+/** The agents that the client may invoke. On an agent's path, only that agent and its memory. */
 export async function listTools(calls: OperationCalls, cursor = '0'): Promise<{ tools: Tool[]; nextCursor?: string }> {
   const { agent, actor } = calls.runner
   if (agent) {
@@ -91,7 +91,7 @@ export async function callTool(
   // The run continues without this client.
   const why = data['reason'] ?? 'A person must decide before the agent can answer.'
   const content = [textOf(`Receipt ${data['request_id']}: ${why}`)]
-  // A tool with an output schema can answer nothing else, except an error.
+  // A tool with an output schema can only answer with such an object or an error.
   const schema = await outputSchemaOf(calls, invocation.params.agent_id)
   return isObjectSchema(schema) ? { content, isError: true } : { content, structuredContent: data }
 }
@@ -103,7 +103,7 @@ async function outputSchemaOf(calls: OperationCalls, agent_id: string): Promise<
   return data[0]?.output_schema ?? null
 }
 
-/** In the protocol, tools answer with objects. */
+/** The protocol requires structured answers to be objects. */
 function isObjectSchema(schema: AgentTool['output_schema']): schema is NonNullable<Tool['outputSchema']> {
   return schema?.['type'] === 'object'
 }
@@ -111,7 +111,7 @@ function isObjectSchema(schema: AgentTool['output_schema']): schema is NonNullab
 /** The invocation that a tool runs. Undefined for the tool that searches memory. */
 export function invocationOf({ runner: { agent } }: OperationCalls, name: string, args: unknown) {
   if (agent && name === SEARCH_MEMORY) return undefined
-  // Only the agent in the path has passed the guards.
+  // Only the agent in the path has passed the checks.
   if (agent && name !== agent.name) throw notFound('Tool', name)
   const { message, session_id, attachments } = validate(AskAgent, args)
   const context = session_id === undefined ? {} : { session_id }
@@ -123,7 +123,7 @@ export function invocationOf({ runner: { agent } }: OperationCalls, name: string
 
 type Answer = Record<string, unknown> & { files?: MadeFile[] }
 
-/** The agent's answer. An object is the structured content by itself, as the tool's output schema says. */
+/** The agent's answer. An object is returned as the structured content itself, as the tool's output schema says. */
 export async function answerOf(data: Answer, calls: OperationCalls): Promise<CallToolResult> {
   const content = [textOf(String(data['response'])), ...(await contentOfFiles(data.files ?? [], calls))]
   const { output, response: _response, ...invocation } = data
@@ -149,7 +149,7 @@ function toolOf({ name, description, output_schema }: AgentTool): Tool {
     inputSchema: schemaOf(AskAgent),
     ...(isObjectSchema(output_schema) && { outputSchema: output_schema }),
     annotations: { openWorldHint: true },
-    // The SDK leaves this out if the revision has no tasks.
+    // The SDK leaves this field out if the revision has no tasks.
     execution: { taskSupport: 'optional' },
   }
 }
@@ -169,7 +169,7 @@ function textOf(text: string) {
   return { type: 'text' as const, text }
 }
 
-/** Reports the progress of a call to its client: what the agent says, and which tools it calls. */
+/** Reports the progress of a call to its client: the agent's text, and the tools that it calls. */
 function progressReporter(
   progressToken: ProgressToken,
   notify: (notification: Notification) => Promise<void>,
@@ -180,7 +180,7 @@ function progressReporter(
   const tell = (message: string) => {
     told_at = performance.now()
     progress += 1
-    // A disconnected client can't be notified. The run is cancelled in another way.
+    // A client that has disconnected can't be notified. Its run is cancelled separately.
     notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => {})
   }
   return ({ event, data }) => {

@@ -9,12 +9,12 @@ import type { McpDoor } from './mcp-door.ts'
 const server = lazilyInTurn(...PARTS_OF_MCP, '@modelcontextprotocol/server')
 
 const PATHS = ['/v1/mcp', '/v1/agents/{agent_id}/mcp']
-/** Clients of revision 2025-11-25 are notified of changes on a stream that they GET. */
+/** `GET` is for clients of revision 2025-11-25: it opens the stream on which they are notified of changes. */
 const METHODS = ['POST', 'GET'] as const
 
 const OWN_PATH = /^\/v1\/(?:agents\/[^/]+\/)?mcp$/
 
-/** The dialect of MCP over streamable HTTP. Agents are tools, and a call of a tool is an invocation. */
+/** The dialect of MCP over streamable HTTP. Agents are tools, and calling a tool is an invocation. */
 export const mcp: Dialect = {
   ...moorage,
   name: 'mcp',

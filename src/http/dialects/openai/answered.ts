@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Given } from '../../../runtime/given.ts'
 import type { Usage } from '../../../runtime/models/usage.ts'
 
-/** What operations return about an invocation, as far as this dialect shows it. */
+/** What operations return about an invocation, limited to what this dialect shows. */
 export type AnsweredRun = {
   request_id: string
   agent_id: string
@@ -25,13 +25,13 @@ export type AnsweredRun = {
 /** A call that the caller has to make, and its position among the answer's calls. */
 export type CallerCall = { name: string; arguments: unknown; index: number }
 
-/** An invocation that was waited for, or one that was read. */
+/** An invocation that the client waited for, or one that was read. */
 export function answeredOf(result: unknown): AnsweredRun {
   const { receipt } = result as { receipt?: () => AnsweredRun }
   return receipt ? receipt() : (result as AnsweredRun)
 }
 
-/** The same, if no client has deleted it. */
+/** The same, but refuses a response that a client has deleted. */
 export function keptOf(result: unknown): AnsweredRun {
   const answered = answeredOf(result)
   if (answered.erased_at !== null) throw new ApiError('not_found', 'This response has been deleted.')
@@ -50,7 +50,7 @@ export function earlyFinish({ steps }: Pick<AnsweredRun, 'steps'>): 'length' | '
   return steps.findLast(({ kind }) => kind === 'model')?.finish
 }
 
-/** The arguments as JSON, as the model wrote them. */
+/** The arguments as JSON, in the model's own words if they were invalid. */
 export function argumentsText({ arguments: given }: Pick<CallerCall, 'arguments'>): string {
   return typeof given === 'string' ? given : JSON.stringify(given)
 }
@@ -59,7 +59,7 @@ export function seconds(ms: number): number {
   return Math.floor(ms / 1000)
 }
 
-/** An event of a stored answer, which is sent again. */
+/** An event of a stored answer that is sent again. */
 export function stored(event: string, data: unknown): StreamEvent {
   return { id: '', event, data }
 }

@@ -66,7 +66,7 @@ const ChatBody = z.looseObject({
 
 export type ChatBody = z.output<typeof ChatBody>
 
-/** Parameters that would change the answer and aren't supported, with their values that have no effect. */
+/** Unsupported parameters that would change the answer, with the values that have no effect. */
 const UNSUPPORTED = {
   n: ONLY(1),
   audio: NEVER,
@@ -79,7 +79,7 @@ const UNSUPPORTED = {
   web_search_options: NEVER,
 }
 
-/** A chat completion as a call of our own. */
+/** Converts a chat completion into a call of our own. */
 export function readChat(sent: unknown) {
   const chat = validateChat(sent)
   const { message, attachments, rename, ...told } = readConversation(chat.messages.map(itemOf), 'messages', false)

@@ -27,14 +27,14 @@ type Completion = {
   usage: unknown
 }
 
-/** Writes one chat completion: whole, or chunk by chunk. */
+/** Writes one chat completion, as a whole or chunk by chunk. */
 export class ChatWriter implements Writer {
   readonly #model: string
   readonly #includeUsage: boolean
   #request_id: string
   #created: number
   #calls = 0
-  /** How many characters the client has, and how many of them the run repeats. */
+  /** How many characters the client has received, and how many of them the run repeats. */
   #told = 0
   #repeated = 0
 
@@ -74,13 +74,16 @@ export class ChatWriter implements Writer {
     return event === 'error' ? `data: ${data}\n\n` : ''
   }
 
-  /** A repeated request may follow the run that it started before, which has the ID of that request. */
+  /**
+   * The ID with which the completion starts. A repeated request may follow the run that it started before, whose ID is
+   * the one of that first request.
+   */
   #start({ request_id = this.#request_id }: { request_id?: string }): string {
     this.#request_id = request_id
     return this.#chunk({ role: 'assistant', content: '', refusal: null })
   }
 
-  /** What was written can't be taken back. If a run starts over, its text is sent from there on. */
+  /** Text that was written can't be taken back. If a run starts over, only the text after that point is sent. */
   #delta(text: string): string {
     const content = text.slice(this.#repeated)
     this.#repeated -= text.length - content.length
@@ -88,9 +91,9 @@ export class ChatWriter implements Writer {
     return content === '' ? '' : this.#chunk({ content })
   }
 
-  /** The chunks of a stored completion. They have its id. */
+  /** The chunks of a stored completion, with its ID. */
   replay(_operation: Operation, { status, body }: RenderedReply): StreamEvent[] {
-    // The run waits for a person, and `done` says so.
+    // The run waits for a person, and the `done` event says so.
     if (status !== 200) return []
     const { id, created, choices } = JSON.parse(body) as Completion
     this.#request_id = `req_${id.slice(id.indexOf('-') + 1)}`
@@ -105,7 +108,7 @@ export class ChatWriter implements Writer {
     ]
   }
 
-  /** The agent's own tools are called here. The client is only told about its own. */
+  /** The agent's own tools are called on the server, so the client is only told about calls to its own tools. */
   #call({ name, arguments: args, handed }: { name: string; arguments: unknown; handed?: number }): string {
     if (handed === undefined) return ''
     const index = this.#calls++

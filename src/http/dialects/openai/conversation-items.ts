@@ -7,7 +7,7 @@ import type { PlacedAttachment } from './parameters.ts'
 
 const MAX_MESSAGE = 100_000
 
-/** What one side said or did, in the order of the conversation. */
+/** What one side has said or done. Items are in the order of the conversation. */
 export type Item =
   | { kind: 'system'; text: string }
   | { kind: 'user'; text: string; attachments?: PlacedAttachment[] }
@@ -26,8 +26,8 @@ type PlacedTurn = GivenTurn<PlacedAttachment>
 const SAME_MESSAGE = '(the message of the previous response)'
 
 /**
- * The user's last message is the message of the run. What comes before it is the history, and what comes after it is
- * what the model has already answered. `field` names the list in errors.
+ * The user's last message becomes the run's message. Items before it are the history, and items after it are what the
+ * model has already answered. `field` names the list in errors.
  */
 export function readConversation(items: readonly Item[], field: string, hasPrevious: boolean): ParsedItems {
   const instructions = items.flatMap((item) => (item.kind === 'system' ? [item.text] : [])).join('\n\n')
@@ -77,10 +77,10 @@ function askedIn(attachments: readonly PlacedAttachment[] | undefined): { attach
   return attachments ? { attachments: attachments.map(({ asked }) => asked) } : {}
 }
 
-/** The list of attachments or one attachment, of the message or of an earlier turn; what follows is a part of that. */
+/** Matches an attachment, or the whole list, of the message or of an earlier turn. What follows is a part of it. */
 const ATTACHED = /^((?:history\.\d+\.)?attachments(?:\.\d+)?)(?:\.|$)/
 
-/** Says where in the list the client sent an attachment. The last turn may be the run's message. */
+/** Returns where in the client's list an attachment was sent. The last turn may be the run's message. */
 function renaming(turns: readonly PlacedTurn[], list: string): ParsedItems['rename'] {
   const places = new Map([['attachments', list]])
   const put = ({ attachments = [] }: PlacedTurn, before: string) => {
@@ -96,14 +96,16 @@ function renaming(turns: readonly PlacedTurn[], list: string): ParsedItems['rena
 type OpenRound = {
   round: Omit<GivenRound, 'calls' | 'results'> & { calls: GivenCall[]; results: ({ result: string } | null)[] }
   hasResults: boolean
-  /** Only an earlier response knows the names of its calls. */
+  /** Set if a call has no name, because only an earlier response knows it. */
   isNameless: boolean
 }
 
-/** A turn of the assistant that has called tools and isn't complete. */
+/** An assistant's turn that has called tools and isn't complete yet. */
 class OpenTurn {
   readonly #rounds: OpenRound[] = []
-  /** Where the results of a call belong: the latest round that has a call with this ID, and its positions there. */
+  /**
+   * Where the results of a call belong: the latest round with a call of this ID, and the positions of the call there.
+   */
   readonly #calls = new Map<string, { open: OpenRound; at: number[] }>()
 
   get rounds(): GivenRound[] {
@@ -124,14 +126,14 @@ class OpenTurn {
     return undefined
   }
 
-  /** The calls of one answer may be sent one by one. */
+  /** Adds calls. The client may send the calls of one answer one by one. */
   call(calls: readonly GivenCall[], text: string): void {
     const last = this.#rounds.at(-1)
     const open = last && !last.hasResults ? last : this.#begin({ calls: [], results: [], finish: 'stop', text })
     for (const call of calls) this.#add(open, call, null)
   }
 
-  /** False if there is no such call. */
+  /** Takes a result. Returns false if there is no such call. */
   take({ call, text }: Extract<Item, { kind: 'result' }>): boolean {
     const known = this.#calls.get(call.id)
     if (known) {
@@ -139,7 +141,7 @@ class OpenTurn {
       for (const at of known.at) known.open.round.results[at] = { result: text }
       return true
     }
-    // Otherwise the call is in an earlier response, which knows its name.
+    // If the call has an origin, it is in an earlier response, which knows its name.
     if (!call.of) return false
     const last = this.#rounds.at(-1)
     const open = last?.isNameless ? last : this.#begin({ calls: [], results: [], finish: 'stop' })

@@ -12,7 +12,7 @@ const PAGE = z.object({
   after: z.string().max(256).optional(),
 })
 
-/** Writes the input of a response as a list of items: latest first, unless the client requests the oldest first. */
+/** Writes the input of a response as a list of items, latest first unless the client requests the oldest first. */
 export function inputItems(query: string): Writer {
   const { limit, order, after } = validate(PAGE, Object.fromEntries(new URLSearchParams(query)))
   return {
@@ -50,7 +50,7 @@ function itemsOf({ given, message, request_id }: AnsweredRun): ({ id: string } &
   return bare.map((item, i) => ({ id: `${PREFIX[item.type]}_${bareId(request_id)}_in${i}`, ...item }))
 }
 
-/** The text of the system's items. The request's `instructions` aren't an item, and come first. */
+/** The texts of the system items. The request's `instructions` come first, but aren't an item. */
 function systemItems(given: Given | null): InputItem[] {
   const instructions = given?.noted?.['instructions']
   const asked = typeof instructions === 'string' ? instructions : ''
@@ -71,7 +71,7 @@ function roundItems({ calls, results }: GivenRound): InputItem[] {
   return calls.flatMap(({ id: call_id, name, arguments: args }, i) => {
     const result = results[i]
     const output = result && ('result' in result ? result.result : result.error)
-    // The call itself is in the output of an earlier response.
+    // The call itself is part of an earlier response's output.
     const called: InputItem[] =
       name === '' || readCallId(call_id) ? [] : [{ type: 'function_call', call_id, name, arguments: args, status }]
     if (output === null || output === undefined) return called

@@ -8,7 +8,7 @@ const MAX_LISTED_AGENTS = 1000
 
 type ListedModel = { id: string; name: string; created_at: string }
 
-/** The agents that the key may invoke. OpenAI's list has no pages, so it ends with the thousandth and says so. */
+/** The agents that the key may invoke. OpenAI's list has no pages, so it ends after a thousand agents and says so. */
 export async function listModels(calls: OperationCalls): Promise<RenderedReply> {
   const models: ReturnType<typeof modelOf>[] = []
   let has_more = true
@@ -23,7 +23,7 @@ export async function listModels(calls: OperationCalls): Promise<RenderedReply> 
   return { status: 200, headers: {}, body: JSON.stringify(body) }
 }
 
-/** A model that the key may not use is reported as missing, whether or not it exists. */
+/** A model that the key may not use is reported as missing, whether it exists or not. */
 export async function getModel(calls: OperationCalls): Promise<RenderedReply> {
   const { model = '' } = calls.received.params
   const { agent: agent_id } = readModel(model)

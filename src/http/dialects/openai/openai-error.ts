@@ -1,7 +1,7 @@
 import type { ApiError, ErrorCode } from '../../../errors.ts'
 import type { RenderedReply } from '../dialect.ts'
 
-/** OpenAI's names for some of our codes. The others stay ours. */
+/** OpenAI's names for some of our error codes. The other codes stay the same. */
 const CODES: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'invalid_api_key',
   rate_limited: 'rate_limit_exceeded',
@@ -36,20 +36,23 @@ function typeOf(status: number): string {
   return status === 403 ? 'permission_error' : 'invalid_request_error'
 }
 
-/** The names of missing fields in a message are written like `param`. */
+/** Names the missing fields in a message the way `param` does. */
 function missing(message: string): string {
   const [, words, fields] = /^(Missing required parameters?: )(.*)$/s.exec(message) ?? []
   return words === undefined ? message : words + (fields ?? '').split(', ').map(bracketed).join(', ')
 }
 
-/** `messages.0.content` is written as `messages[0].content`. */
+/** Converts `messages.0.content` to `messages[0].content`. */
 function bracketed(field: string): string {
   return field.replace(/^output\.schema/, 'schema').replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]')
 }
 
 const RUN_WAITS = 'run_waits'
 
-/** The run continues later, which a chat completion can't express. No client retries such an error by itself. */
+/**
+ * The error for a run that continues later, which a chat completion can't express. Clients don't retry this error by
+ * themselves.
+ */
 export function waitsError(request_id: string, reason?: string): RenderedReply {
   const waits = reason === undefined ? 'is waiting for a person' : 'is waiting'
   const why = reason === undefined ? '' : ` Reason: ${reason}`
@@ -58,7 +61,7 @@ export function waitsError(request_id: string, reason?: string): RenderedReply {
   return { status: 400, headers: {}, body: JSON.stringify({ error }) }
 }
 
-/** The run that such an error is about. Undefined for every other reply. */
+/** The run that such an error is about. Undefined for any other reply. */
 export function waitingRun(body: string): string | undefined {
   const { error } = JSON.parse(body) as { error?: { code: string; message: string } }
   return error?.code === RUN_WAITS ? /req_\w+/.exec(error.message)?.[0] : undefined

@@ -22,8 +22,8 @@ const OWN_PATHS =
   /^\/v1\/(?:chat|models|responses|completions|embeddings|conversations|audio|images|moderations|batches)(?:\/|$)/
 
 /**
- * The dialect of OpenAI's clients: an agent is a model. Chat completions and responses are invocations, and a response
- * is read back from its receipt.
+ * The dialect of OpenAI's clients, in which an agent is a model. Chat completions and responses are invocations, and a
+ * response is read back from its receipt.
  */
 export const openai: Dialect = {
   name: 'openai',
@@ -82,12 +82,12 @@ function modelIn({ bytes }: Pick<ReceivedRequest, 'bytes'>): string | undefined 
   return typeof model === 'string' ? readModel(model).agent : undefined
 }
 
-/** The agent of a response, which is in its ID. */
+/** The agent of a response. The response's ID contains it. */
 function responseAgent({ params }: Pick<ReceivedRequest, 'params'>): string | undefined {
   return readResponseId(params['response_id'] ?? '')?.agent_id
 }
 
-/** A call whose input is in the body. */
+/** Reads a request whose input is in the body as a call. */
 function named(
   operation: Operation,
   { message }: ReceivedRequest,
@@ -109,7 +109,7 @@ function chatCall(invokeAgent: Operation, getInvocation: Operation, received: Re
   return { ...call, present: (reply) => presentCall(getInvocation, call, reply) }
 }
 
-/** A run that was waiting when it was requested may have continued since. */
+/** Shows the current state of a run, because a run that was waiting at the time of the request may have continued. */
 function presentCall(getInvocation: Operation, call: NamedCall, { body }: RenderedReply): NamedCall | undefined {
   const request_id = waitingRun(body)
   if (request_id === undefined) return undefined
@@ -129,7 +129,7 @@ function responsesCall(invokeAgent: Operation, streamInvocation: Operation, rece
   return { ...call, next: (reply) => followCall(streamInvocation, received, reply, -1) }
 }
 
-/** The response as it is now, or its events after a number. */
+/** Reads a response as it is now, or its events after a certain number. */
 function readCall(getInvocation: Operation, streamInvocation: Operation, received: ReceivedRequest): NamedCall {
   const query = new URLSearchParams(received.query)
   const call = stored(getInvocation, received, wholeResponse)
@@ -139,7 +139,7 @@ function readCall(getInvocation: Operation, streamInvocation: Operation, receive
   return { ...call, next: (reply) => followCall(streamInvocation, received, reply, Number(after)) }
 }
 
-/** `reply` is the response before its events, with which the stream starts. */
+/** `reply` is the response before its events. The stream starts with it. */
 function followCall(
   streamInvocation: Operation,
   received: ReceivedRequest,
@@ -173,7 +173,7 @@ function cancelCall(cancelInvocation: Operation, received: ReceivedRequest): Nam
   return { ...stored(cancelInvocation, received, wholeResponse), idempotencyKey: readIdempotencyKey(received.message) }
 }
 
-/** A call about a stored response. */
+/** Reads a request about a stored response as a call. */
 function stored(operation: Operation, received: ReceivedRequest, writer: Writer): NamedCall {
   const params = idsOf(received.params['response_id'] ?? '')
   return {

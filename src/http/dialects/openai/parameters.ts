@@ -15,7 +15,7 @@ export function readModel(model: string): { agent: string; environment?: string 
   return at < 0 ? { agent: model } : { agent: model.slice(0, at), environment: model.slice(at + 1) }
 }
 
-/** What both kinds of requests have. Other parameters change nothing about the answer, and are ignored. */
+/** The parameters that both kinds of requests have. Other parameters don't change the answer and are ignored. */
 export const COMMON = {
   model: ModelName,
   stream: z.boolean().nullish(),
@@ -29,19 +29,19 @@ export const COMMON = {
 
 type Common = z.output<z.ZodObject<typeof COMMON>>
 
-/** The agent of a request, and the body of our own call. */
+/** Returns the agent of a request and the body of our own call. */
 export function callOf(
   request: Common,
   asked: { message: string; output?: object },
   session_id = request.metadata?.['session_id'],
 ) {
   const { agent, environment } = readModel(request.model)
-  // Clients without a user send an empty one.
+  // Clients that have no user send an empty one.
   const context = present({ user_id: request.user || request.safety_identifier || undefined, session_id })
   return { agent, body: { ...asked, context, ...(environment !== undefined && { environment }) } }
 }
 
-/** A parameter that would change the answer and isn't supported. Ignoring it would lead to a wrong answer. */
+/** Refuses unsupported parameters that would change the answer. Ignoring them would lead to a wrong answer. */
 export function refuseUnsupported(body: Record<string, unknown>, unsupported: Record<string, Harmless>): void {
   for (const [field, isHarmless] of Object.entries(unsupported)) {
     const value = body[field]
@@ -51,7 +51,8 @@ export function refuseUnsupported(body: Record<string, unknown>, unsupported: Re
 }
 
 /**
- * Only functions can be handed to the caller. A tool of another type has other fields, so its type is checked first.
+ * Refuses tools other than functions, because only functions can be handed to the caller. Tools of other types have
+ * other fields, so their type is checked first.
  */
 export function refuseOtherTools(sent: unknown): void {
   const { tools } = Object(sent) as { tools?: unknown }
@@ -71,13 +72,13 @@ export const ONLY = (...values: unknown[]): Harmless => {
   return (value) => values.some((one) => JSON.stringify(one) === JSON.stringify(value))
 }
 
-/** Values that are set. OpenAI's clients send null for anything that isn't. */
+/** Removes null values. OpenAI's clients send null for anything that isn't set. */
 export function present<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null)
   return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> }
 }
 
-/** Undefined if the caller sends nothing but its message. */
+/** Undefined if the caller sends only its message. */
 export function givenOf(values: { [K in keyof GivenInput]?: GivenInput[K] | undefined }): GivenInput | undefined {
   const given = present(values)
   return Object.keys(given).length === 0 ? undefined : (given as GivenInput)
@@ -97,8 +98,7 @@ export const JsonSchemaFormat = z.looseObject({
 type AnswerFormat = { type: 'text' | 'json_object' } | ({ type: 'json_schema' } & z.output<typeof JsonSchemaFormat>)
 
 /**
- * The form of the answer, as our own call has it. For text there is nothing to say: the agent may answer with JSON
- * anyway.
+ * The form of the answer as our own call has it. Text needs no setting, because the agent may answer with JSON anyway.
  */
 export function outputOf(format: AnswerFormat | null | undefined): { output?: { schema: Record<string, unknown> } } {
   if (format?.type === 'json_object') return { output: { schema: ANY_OBJECT } }
@@ -129,14 +129,14 @@ export function checkTools(tools: readonly ToolDefinition[]): ToolDefinition[] |
   return [...tools]
 }
 
-/** `auto` is the default anyway. */
+/** The tool choice, left out for the default `auto`. */
 export function choiceOf(
   choice: 'auto' | 'none' | 'required' | { name: string } | null | undefined,
 ): ToolChoice | undefined {
   return choice === 'auto' || choice === null ? undefined : choice
 }
 
-/** The texts of a message. Other kinds of content are refused by name. */
+/** The texts of a message. Any other kind of content is refused by its name. */
 export function textOfParts(content: unknown, field: string): string {
   if (typeof content === 'string') return content
   if (content === null || content === undefined) return ''
@@ -167,7 +167,7 @@ function isAttached(part: { type?: unknown } | null): part is AttachedPart {
   return ATTACHED_PARTS.has(part?.type)
 }
 
-/** A file of a message, and its position in the client's request. */
+/** A message's file, and its position in the client's request. */
 export type PlacedAttachment = { asked: AttachmentInput; field: string }
 
 /** The images and files of a message. */
@@ -204,7 +204,7 @@ function askedOf(
   return isData ? { data: source, ...named } : { url: source }
 }
 
-/** `data:image/png;base64,…` */
+/** Reads a data URL such as `data:image/png;base64,…`. */
 function dataIn(url: string, field: string): { data: string; media_type?: string } {
   const comma = url.indexOf(',')
   const [media_type = '', ...options] = url.slice('data:'.length, Math.max(0, comma)).split(';')

@@ -2,10 +2,10 @@ import type { Given } from '../../../runtime/given.ts'
 import { type AnsweredRun, argumentsText, type CallerCall, earlyFinish, seconds } from './answered.ts'
 import { callId, itemIdOfCall, messageId, responseId } from './ids.ts'
 
-/** A response as its client reads it. */
+/** A response as the client sees it. */
 export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: unknown[] }
 
-/** A response doesn't repeat the conversation that was sent with it. */
+/** What a response shows when it starts. It doesn't repeat the conversation that was sent with the request. */
 type ResponseStart = Pick<AnsweredRun, 'request_id' | 'agent_id' | 'background' | 'created_at'> & {
   given: Omit<Given, 'history'> | null
 }
@@ -77,13 +77,13 @@ export function begunResponse({ request_id, agent_id, background, given, created
   }
 }
 
-/** The same response as it was when it had just started. */
+/** The same response as it was when it started. */
 export function unansweredResponse(response: ResponseObject): ResponseObject {
   const unanswered = { output: [], output_text: '', usage: null, completed_at: null, error: null }
   return { ...response, ...unanswered, status: 'in_progress', incomplete_details: null }
 }
 
-/** Clients read whether a tool is strict, even if they didn't say it. */
+/** The response's tools. Clients read whether a tool is strict even if they didn't set it. */
 function toolsOf(given: ResponseStart['given']): unknown[] {
   return (given?.tools ?? []).map(({ name, description, input_schema: parameters }) => {
     return { type: 'function', name, description, parameters, strict: false }
@@ -102,7 +102,7 @@ function usageOf({ usage }: AnsweredRun) {
   }
 }
 
-/** What the model said, then the calls that it leaves to the caller. */
+/** The model's text, followed by the calls that it leaves to the caller. */
 function outputOf({ request_id, response, calls }: AnsweredRun, status: string): unknown[] {
   const text = response ?? ''
   const said = text !== '' || calls.length === 0 ? [messageItem(request_id, text, status)] : []

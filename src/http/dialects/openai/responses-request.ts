@@ -67,7 +67,7 @@ export type ResponsesBody = z.output<typeof ResponsesBody>
 
 const UNSUPPORTED = { prompt: NEVER, top_logprobs: ONLY(0), max_tool_calls: NEVER, context_management: ONLY([]) }
 
-/** A response as a call of our own. */
+/** Converts a request for a response into a call of our own. */
 export function readResponses(sent: unknown) {
   refuseOtherTools(sent)
   const asked = validate(ResponsesBody, sent)
@@ -106,7 +106,7 @@ function itemOf(item: z.output<typeof InputItem>, field: string): Item[] {
     if (role === 'user') return [{ kind: 'user', text, ...attachedIn(content, `${field}.content`) }]
     return [role === 'assistant' ? { kind: 'assistant', text, calls: [] } : { kind: 'system', text }]
   }
-  // A model's thoughts are only for that model. Ours are stored with its own answer.
+  // A model's thoughts are only for that model. Ours are stored with its own answers.
   if (type === 'reasoning') return []
   if (type === 'item_reference') return [referenceOf(item.id ?? '', field)]
   const id = item.call_id ?? ''
@@ -152,9 +152,9 @@ function samplingIn({ text, reasoning, ...asked }: ResponsesBody) {
 }
 
 /**
- * What the response repeats. It is stored with the run, so that the response stays the same later. Settings that a
- * provider may not know (`strict`, `reasoning`, `verbosity`) and settings without effect here (`truncation`) aren't
- * repeated.
+ * What the response repeats from the request. It is stored with the run, so the response doesn't change later. Settings
+ * that a provider may not support (`strict`, `reasoning`, `verbosity`) and settings without effect here (`truncation`)
+ * aren't repeated.
  */
 function notedOf(asked: ResponsesBody): Record<string, unknown> {
   const { model, instructions, metadata, previous_response_id, tools, tool_choice, text } = asked

@@ -24,9 +24,9 @@ type ResponseFacts = {
 }
 
 /**
- * Writes one response: as a whole, or as events numbered from 0. OpenAI's clients require the numbers and resume a
- * background response with `starting_after`. A resumed stream is written from its beginning and cut into the same
- * pieces, so its events have the same numbers. Events up to `startingAfter` are left out.
+ * Writes one response as a whole, or as events that are numbered from 0. OpenAI's clients require the numbers, and
+ * resume a background response with `starting_after`. A resumed stream is written again from its beginning and cut into
+ * the same pieces, so its events have the same numbers. Events up to `startingAfter` are left out.
  */
 export class ResponsesWriter implements Writer {
   readonly #begun: ResponseFacts
@@ -103,7 +103,10 @@ export class ResponsesWriter implements Writer {
     return events
   }
 
-  /** A repeated request may follow the run that it started before, which has the ID of that request. */
+  /**
+   * The ID with which the response starts. A repeated request may follow the run that it started before, whose ID is
+   * the one of that first request.
+   */
   #start({ request_id = this.#request_id }: OpeningEvent): string {
     this.#request_id = request_id
     const response = this.#beginning()
@@ -111,8 +114,8 @@ export class ResponsesWriter implements Writer {
   }
 
   /**
-   * The run starts over after its node died. What was written can't be taken back, so the stream continues after it,
-   * like a resumed stream.
+   * Handles a run that starts over after its node died. Text that was written can't be taken back, so the stream
+   * continues after it, like a resumed stream.
    */
   #startAgain(opening: OpeningEvent): string {
     this.#startingAfter = Math.max(this.#startingAfter, this.#last)
@@ -160,7 +163,7 @@ export class ResponsesWriter implements Writer {
     )
   }
 
-  /** The agent's own tools are called here. The client is only told about its own. */
+  /** The agent's own tools are called on the server, so the client is only told about calls to its own tools. */
   #call(call: CallerCall): string {
     const closing = this.#closeMessage('completed')
     const output_index = this.#items++
@@ -192,7 +195,7 @@ export class ResponsesWriter implements Writer {
     return this.#finish('response.failed', { ...this.#beginning(), status: 'failed', error: failure })
   }
 
-  /** A run that starts over may send less than was sent before. Its end is sent anyway. */
+  /** Sends the end even if a run that started over says less than was already sent. */
   #finish(type: string, response: ResponseObject): string {
     if (this.#last >= this.#next) this.#next = this.#last + 1
     return this.#write(type, { response })

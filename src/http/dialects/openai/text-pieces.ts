@@ -2,8 +2,8 @@ const MOST_CHARACTERS = 16
 const PUNCTUATION = new Set('.,:;!?')
 
 /**
- * Cuts a growing text into pieces of about a word. Where it cuts depends only on the text, not on how it arrived, so
- * everyone who reads the same text gets the same pieces.
+ * Cuts a growing text into pieces of about a word. The cuts depend only on the text, not on how it arrived, so every
+ * reader of the same text gets the same pieces.
  */
 export class TextPieces {
   #rest = ''
@@ -21,7 +21,7 @@ export class TextPieces {
     return pieces
   }
 
-  /** The rest, when no more text comes. */
+  /** The remaining text, when no more follows. */
   end(): string[] {
     const rest = this.#rest
     this.#rest = ''
@@ -37,7 +37,7 @@ function endOfPiece(text: string, from: number): number | undefined {
     const isSpace = character.trim() === ''
     if (PUNCTUATION.has(character) || (isSpace && hasWord)) return at + 1
     hasWord ||= !isSpace
-    // The halves of a character stay together.
+    // Doesn't cut a character in half.
     if (at - from + 1 >= MOST_CHARACTERS && !/[\ud800-\udbff]/.test(character)) return at + 1
   }
   return undefined

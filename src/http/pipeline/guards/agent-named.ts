@@ -2,10 +2,10 @@ import { unavailable } from '../../../errors.ts'
 import { type BodyLimits, readBytes, UNREAD } from '../../input/body.ts'
 import type { ArrivedRequest } from '../request.ts'
 
-/** No client has shown a valid token for these bodies yet, so only a few are in memory at the same time. */
+/** How many bodies are read at once before their clients have shown a valid token. */
 const MOST_AT_ONCE = 32
 
-/** Finds the agent that a request means if its path doesn't name it. */
+/** Finds the agent that a request means when its path doesn't name one. */
 export class AgentFinder {
   readonly #bodyLimits: BodyLimits
   #reading = 0
@@ -15,7 +15,7 @@ export class AgentFinder {
   }
 
   /**
-   * This reads the body, which is kept for later. Undefined if it names none or can't be read: then the request is
+   * Reads the body, which is kept for later. Undefined if it names no agent or can't be read; the request is then
    * refused as if the agent didn't exist.
    */
   async find(arrived: ArrivedRequest): Promise<string | undefined> {

@@ -21,7 +21,7 @@ import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
 export type KeyCheck = {
-  /** Undefined for the hash of anything but a valid key. */
+  /** Undefined unless this is the hash of a valid key. */
   verify(hash: string): Promise<VerifiedKey | undefined>
 }
 
@@ -31,17 +31,17 @@ export type Credentials = {
   verifyToken: VerifyToken | undefined
   findAgent(project_id: string, ref: string): Promise<AgentAccess | undefined>
   findProject: FindProject
-  /** Whether some agent accepts tokens of this form. */
+  /** Whether some agent accepts tokens that look like this one. */
   mayBeOfAgent(token: string): Promise<boolean>
   failures: FailureLimit
-  /** Works in the project that the request names. */
+  /** Moves the request's actor to the project that the request names. */
   inNamedProject(known: IdentifiedRequest): Promise<IdentifiedRequest>
   readRunToken(token: string): TokenRun | undefined
-  /** Undefined when the console is switched off. */
+  /** Undefined if the console is switched off. */
   console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
   /** The rate-limit tier of actors that use a token. */
   tier: string
-  /** The most bytes that a body has. */
+  /** How large a body can be, and how long it can take. */
   bodyLimits: BodyLimits
   log: Logger
 }
@@ -54,7 +54,7 @@ export function authenticator(credentials: Credentials) {
   const { keys, failures, console, bodyLimits } = credentials
   const named = new AgentFinder(bodyLimits)
 
-  // A client sends the same key with every request of a connection, so its hash is computed once.
+  // A client sends the same key with every request of a connection, so its hash is computed only once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
 
   const hashOf = (authorization: string, socket: Socket) => {
@@ -68,14 +68,14 @@ export function authenticator(credentials: Credentials) {
   const actorWithoutKey = async (arrived: ArrivedRequest, authorization: string) => {
     const bearer = BEARER.exec(authorization)?.[1]
     if (bearer === undefined) {
-      // A key takes precedence over a cookie, even if it is wrong: the client means the key.
+      // A key takes precedence over a cookie even if it is wrong, because the client chose to use the key.
       return console && authorization === '' ? actorOfCookie(arrived, console) : undefined
     }
     if (bearer.startsWith(KEY_PREFIX)) return undefined
     const run = bearer.startsWith(RUN_TOKEN_PREFIX) ? credentials.readRunToken(bearer) : undefined
     if (run) return actorOfRun(run, credentials.tier)
-    // To check a token, its provider may have to be asked. This keeps an attacker from flooding the provider through
-    // us.
+    // Checking a token may require a request to its provider. This stops an attacker from flooding the provider through
+    // this service.
     failures.refuseBlocked(addressBucket(arrived.address))
     return actorOfToken(bearer, arrived, credentials, named)
   }
@@ -97,7 +97,9 @@ export function authenticator(credentials: Credentials) {
   }
 }
 
-/** A remote agent may request steps of its run and read its files, whatever its user. */
+/**
+ * The actor of a remote agent, which may request steps of its run and read its files no matter who the run's user is.
+ */
 function actorOfRun(run: TokenRun, tier: string): Actor {
   const { project_id, agent_id, request_id } = run
   const scope = { project_id, agent_id, user_id: null }
@@ -113,22 +115,25 @@ function actorOfRun(run: TokenRun, tier: string): Actor {
   }
 }
 
-/** When the right that admitted a request ends: 0 if it has ended, infinity if it has no end. */
+/** When the permission for a request ends. 0 means that it has already ended, infinity that it never ends. */
 export async function validUntil(
   { keys, console }: Pick<Credentials, 'keys' | 'console'>,
   { arrived, actor }: IdentifiedRequest,
 ): Promise<number> {
-  // A console session gets another secret from time to time, so it is looked up by its ID.
+  // A console session's secret changes from time to time, so the session is found by its ID.
   if (actor.console_session !== undefined) return console?.sessions.validUntil(actor) ?? 0
-  // New requests with a token are accepted for that long, so its streams also continue for that long.
+  // New requests with a token are accepted until this time, so its streams continue until then too.
   if (actor.kind === 'token') return (actor.expires_at ?? Number.POSITIVE_INFINITY) + CLOCK_SKEW_SECONDS * 1000
   const present = arrived.key && (await keys.verify(arrived.key.hash))?.actor
-  // A person's key can do less if their role now allows less.
+  // If a person's role allows less than before, so does their key.
   if (!present || !coversAll(present.permissions, actor.permissions)) return 0
   return endOfRight(present)
 }
 
-/** Asks the service's own provider first. If it does not know the token, the agent that is meant may accept it. */
+/**
+ * Asks the service's own provider first. If the provider doesn't know the token, the agent that the request means may
+ * accept it.
+ */
 async function actorOfToken(
   token: string,
   arrived: ArrivedRequest,
@@ -140,7 +145,7 @@ async function actorOfToken(
   if (judged.ok) return tokenActor(judged, { project_id: DEFAULT_PROJECT, agent_id: null }, tier)
   throwWhatMayBeHeard(judged, arrived, credentials)
 
-  // A stranger must not make us read and buffer a body when no agent would accept the token anyway.
+  // If no agent would accept the token, the body isn't read, because strangers must not make us buffer it.
   if (!(await mayBeOfAgent(token))) return undefined
   const ref = arrived.params['agent_id'] ?? (await named.find(arrived))
   if (ref === undefined) return undefined
@@ -165,8 +170,8 @@ function throwWhatMayBeHeard(
 }
 
 /**
- * An agent's issuer can choose any names for its users. The agent's ID is part of the actor's ID, so these names can't
- * collide with others.
+ * The actor of a token. An agent's issuer can choose any names for its users, so the actor's ID contains the agent's ID
+ * to keep these names apart from others.
  */
 function tokenActor(
   grant: TokenGrant,
@@ -177,13 +182,13 @@ function tokenActor(
   const ofAgent = agent_id === null ? '' : `${agent_id}:`
   const id = `token:${ofAgent}${plainIssuer(issuer)}#${subject}`
   const scope = { project_id, agent_id, user_id }
-  // The operator has chosen the service's provider: a person to whom it gives `manage` can manage every project.
+  // The operator has chosen the service's provider, so a person to whom it grants `manage` can manage every project.
   const isOperator = agent_id === null && user_id === null && covers(permissions, 'manage')
   const reach = isOperator ? 'service' : 'project'
   return { kind: 'token', id, scope, reach, permissions, tier, expires_at }
 }
 
-/** Escapes `#`, and a beginning that looks like an agent's ID, so that two different actors never get the same ID. */
+/** Escapes `#`, and a beginning that looks like an agent's ID, so two different actors never get the same ID. */
 function plainIssuer(issuer: string): string {
   return issuer.replaceAll(/[%#]/g, encodeURIComponent).replace(/^agt_/, '%61gt_')
 }

@@ -6,19 +6,19 @@ import { takeFromTier } from '../pipeline.ts'
 import type { ArrivedRequest, AuthorizedCall, GuardedAgent } from '../request.ts'
 import { passesGate, promiseHttps } from './pass-gate.ts'
 
-/** The tier that has least, whatever keys have. */
+/** The tier with the lowest limits, no matter which tiers keys have. */
 const STRANGERS_TIER = 'free'
 
 /**
- * Authorises a request without a key if an agent has made itself public: an agent of the default project by its name,
- * and any agent by its ID. The request can't call anything. Otherwise undefined: then the request needs a key, so a
- * stranger doesn't learn whether the agent exists.
+ * Authorises a request without a key if an agent has made itself public. An agent of the default project is found by
+ * its name, and any agent by its ID. Such a request can't call anything. Otherwise, returns undefined, and the request
+ * needs a key, so a stranger doesn't learn whether the agent exists.
  */
 export async function authorisePublic(edge: Edge, arrived: ArrivedRequest): Promise<AuthorizedCall | undefined> {
   const { route, params, message } = arrived
   const { agent_id: ref } = params
   if (!route || ref === undefined || message.headers.authorization !== undefined) return undefined
-  // Answered from memory, because a client without a key must not cause a query for every name that it tries.
+  // Found in memory, because a client without a key must not cause a query for every name that it tries.
   const guarded = await edge.guardedAgents()
   const known = guarded.find((each) => each.id === ref || (each.name === ref && each.project_id === DEFAULT_PROJECT))
   const agent = known && (await edge.findAgent(known.project_id, ref))

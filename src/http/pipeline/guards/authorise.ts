@@ -11,7 +11,9 @@ import type { ArrivedRequest, AuthorizedCall, IdentifiedRequest, PathParams } fr
 import { settleOrigin } from './cors.ts'
 import { passesGate, passGate, promiseHttps } from './pass-gate.ts'
 
-/** Decides whether the actor can use an operation on an agent: its permission, its scope, the agent's own gate. */
+/**
+ * Decides whether the actor can use an operation on an agent, by its permissions, its scope and the agent's own gate.
+ */
 export async function authorise(
   edge: Edge,
   { arrived, actor, agent: named }: IdentifiedRequest,
@@ -25,19 +27,19 @@ export async function authorise(
     return { arrived, actor, operation, params, agent: undefined }
   }
   const agent = ref === arrived.params['agent_id'] && named ? named : await edge.findAgent(actor.scope.project_id, ref)
-  // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
+  // The scope is checked first, because an actor must not learn whether an agent outside its scope exists.
   if (actor.scope.agent_id !== null) requireScope(actor, agent?.id ?? null)
   if (!agent) throw notFound('Agent', ref)
   arrived.trace.agent_id = agent.id
   if (agent.gate) await enterGate(arrived, agent.gate, agent.id, edge)
-  // Agents of other projects may have the same name, and other pages. Only browsers send this header.
+  // An agent of another project may have the same name but list other origins. Only browsers send this header.
   if (arrived.message.headers.origin !== undefined) settleOrigin(arrived, [agent.gate?.cors ?? edge.service.gate.cors])
   return { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
 /**
- * If the body names the agent, pages that any agent lists can send the request. Those of another project can't read the
- * reply.
+ * If only the body names the agent, pages that any agent lists can send the request, but pages of another project's
+ * agents can't read the reply.
  */
 async function settleWithoutAgent(
   { service, guardedIn, parts }: Edge,
@@ -54,8 +56,8 @@ async function settleWithoutAgent(
 }
 
 /**
- * Decides about a call in an authorised request. If the path names the call's agent, that agent's gate was already
- * checked.
+ * Authorises one call of a request that is already authorised. If the path names the call's agent, the agent's gate was
+ * already checked.
  */
 export async function authoriseNamed(
   edge: Edge,

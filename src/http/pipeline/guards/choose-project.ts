@@ -7,13 +7,13 @@ import type { ArrivedRequest } from '../request.ts'
 export const PROJECT_HEADER = 'moorage-project'
 
 /**
- * The actor in the project that the request names. A key of one project works in that one, so it needn't name it. Its
- * reply is the same whether or not another project exists.
+ * Returns the actor in the project that the request names. A key of one project works in that project, so it needn't
+ * name it. The reply doesn't reveal whether another project exists.
  */
 export async function inProject({ message }: ArrivedRequest, actor: Actor, findProject: FindProject): Promise<Actor> {
   const ref = message.headers[PROJECT_HEADER]
   if (ref === undefined) return actor
-  // A person gets the same reply for an unknown project and for one in which they have no role.
+  // A person gets the same reply for an unknown project as for one in which they have no role.
   if (actor.roles) return workingIn(actor, (await findProject(String(ref)))?.id ?? '')
   if (actor.reach === 'project') {
     const own = await findProject(actor.scope.project_id)
@@ -35,7 +35,7 @@ export async function hasMoved(
   return ((await projectOf(agent_id)) ?? scope.project_id) !== scope.project_id
 }
 
-/** The project that a request means, before its actor is known. */
+/** The project that a request names, before its actor is known. */
 export async function projectMeant({ message }: ArrivedRequest, findProject: FindProject): Promise<string | undefined> {
   const ref = message.headers[PROJECT_HEADER]
   return ref === undefined ? DEFAULT_PROJECT : (await findProject(String(ref)))?.id

@@ -4,7 +4,7 @@ import { clientAddress, type IpList } from '../../../security/ip-list.ts'
 import type { ArrivedRequest } from '../request.ts'
 
 /**
- * Whether a trusted proxy reports that the client uses TLS. If one hop was plain, the whole route is treated as plain.
+ * Whether a trusted proxy reports that the client uses TLS. If any hop was plain HTTP, the whole route counts as plain.
  */
 export function isForwardedSecure(message: IncomingMessage, trusted: IpList): boolean {
   const told = headerText(message, 'x-forwarded-proto')
@@ -12,7 +12,7 @@ export function isForwardedSecure(message: IncomingMessage, trusted: IpList): bo
   return told.split(',').every((hop) => hop.trim().toLowerCase() === 'https')
 }
 
-/** The request's address behind the trusted proxies. */
+/** The client's address, found behind the trusted proxies. */
 export function findAddress({ address, message }: ArrivedRequest, trusted: IpList): string {
   const found = clientAddress(address, headerText(message, 'x-forwarded-for'), trusted)
   if (found === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed.')

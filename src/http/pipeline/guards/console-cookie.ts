@@ -4,9 +4,9 @@ import type { OidcIssuer, VerifiedIdentity } from '../../../security/oidc/oidc-i
 import type { ArrivedRequest } from '../request.ts'
 import type { ConsoleDoor } from './console-door.ts'
 
-/** Who is signed in to the console. */
+/** The sessions of people who are signed in to the console. */
 export type ConsoleSessions = {
-  /** Undefined if the key or the link isn't valid. */
+  /** Signs in with a key or a link. Undefined if it isn't valid. */
   signIn(
     credential: { key: string } | { link_token: string },
     from: { request_id: string; address: string; browser: string; secure: boolean },
@@ -23,19 +23,22 @@ export type ConsoleSessions = {
     expires_at: number
     idle_seconds: number
     has_factor: boolean
-    /** What there is to choose from, for keys of all projects and for people. */
+    /** The projects to choose from, for keys of all projects and for people. */
     projects: { id: string; name: string }[]
   }>
-  /** When the actor's session ends if it is not used again. 0 if it has been ended. */
+  /** When the actor's session ends if it isn't used again. 0 if it has ended. */
   validUntil(actor: Actor): Promise<number>
-  /** Returns the URL at which the browser also signs out of the identity provider. `back` is where it returns. */
+  /**
+   * Ends the session. Returns the URL at which the browser also signs out of the identity provider; `back` is where the
+   * browser then returns.
+   */
   signOut(actor: Actor, from: { request_id: string; address: string }, back: string): Promise<string | undefined>
-  /** Ends the session that a browser had when it went to a provider, by whom it came back as. */
+  /** Ends the session that a browser had before it went to the provider. `by` is the actor who came back. */
   endEarlier(secret: string, by: Actor, from: { request_id: string; address: string }): Promise<void>
   /** The identity providers that the sign-in page offers. */
   issuers(): { name: string; label: string }[]
   findIssuer(name: string): OidcIssuer | undefined
-  /** Returns the reason if the person has no permissions here. */
+  /** Signs a person in. Returns the reason if the person has no permissions here. */
   signInPerson(
     vouched: VerifiedIdentity,
     issuer: OidcIssuer,
@@ -43,14 +46,15 @@ export type ConsoleSessions = {
     invitation?: string,
   ): Promise<{ actor: Actor; secret: string } | string>
   /**
-   * Makes a key for a device whose person has signed in elsewhere. Returns the reason if they have no permissions here.
+   * Creates a key for a device whose person has signed in elsewhere. Returns the reason if the person has no
+   * permissions here.
    */
   signInDevice(
     vouched: VerifiedIdentity,
     issuer: OidcIssuer,
     from: { request_id: string; address: string; name: string; project: string | undefined },
   ): Promise<{ actor: Actor; id: string; secret: string } | string>
-  /** Ends a person's sessions that an identity provider opened. */
+  /** Ends a person's sessions that an identity provider has opened. */
   endOfIssuer(issuer: string, whose: EndedThere, from: { request_id: string; address: string }): Promise<void>
 }
 
@@ -58,7 +62,7 @@ const SECRET = /^[\w-]{43}$/
 
 /**
  * The actor of the cookie in a request. The cookie is accepted only if our own page sent it, under one of our names,
- * and no other machine could read it on its way. Undefined for every other request.
+ * and no other machine could read it on the way. Otherwise undefined.
  */
 export async function actorOfCookie(
   arrived: ArrivedRequest,
@@ -74,7 +78,10 @@ export async function actorOfCookie(
   return used?.actor
 }
 
-/** If a cookie is sent twice, another site has set it, from another path or a sibling domain. */
+/**
+ * Reads the cookie. If it was sent twice, another site has set one of them, from another path or a sibling domain, so
+ * neither is used.
+ */
 export function readCookie(arrived: ArrivedRequest): string | undefined {
   const { cookie } = arrived.message.headers
   if (cookie === undefined) return undefined
@@ -84,7 +91,7 @@ export function readCookie(arrived: ArrivedRequest): string | undefined {
   return found.length === 1 && secret !== undefined && SECRET.test(secret) ? secret : undefined
 }
 
-/** It ends with the browser, and the service ends it earlier. */
+/** Sets a cookie that ends with the browser, unless the service ends the session earlier. */
 export function setCookie(arrived: ArrivedRequest, secret: string): void {
   arrived.headers['Set-Cookie'] = sessionCookie(arrived, secret)
 }
@@ -102,8 +109,9 @@ function attributesOf({ secure }: ArrivedRequest): string {
 }
 
 /**
- * Over TLS the name has a prefix with which browsers take the cookie from this very host only. Browsers send cookies to
- * every port of a host, so without TLS the port is part of the name: two services on one machine have two cookies.
+ * The cookie's name. Over TLS, it has a prefix that makes browsers accept the cookie only from this exact host.
+ * Browsers send cookies to every port of a host, so without TLS the name contains the port, and two services on one
+ * machine have different cookies.
  */
 function nameOf({ secure, message }: ArrivedRequest): string {
   return secure ? '__Host-moorage' : `moorage-${/:(\d+)$/.exec(message.headers.host ?? '')?.[1] ?? 80}`

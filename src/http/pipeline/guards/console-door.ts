@@ -3,7 +3,7 @@ import type { Config } from '../../../config.ts'
 import { ApiError, forbidden } from '../../../errors.ts'
 import type { ArrivedRequest } from '../request.ts'
 
-/** A header that a page of another origin can't send: the browser would ask us first, and we would refuse. */
+/** A header that a page of another origin can't send, because the browser would ask us first and we would refuse. */
 const HEADER = 'x-moorage-console'
 const HOST = /^[\w.[\]:-]+$/
 const IP_ADDRESS = /^(?:\[.*\]|\d+\.\d+\.\d+\.\d+)$/
@@ -13,9 +13,9 @@ const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 export type ConsoleDoor = {
   /** Throws for a host name that isn't ours. */
   checkHost(arrived: ArrivedRequest): void
-  /** Throws if a sign-in, or a cookie, could be read on its way. */
+  /** Throws if a sign-in or a cookie could be read on the way. */
   checkSecrecy(arrived: ArrivedRequest): void
-  /** Whether a page from this service, under the same host name, sent the request. */
+  /** Whether a page that this service serves under the same host name has sent the request. */
   isOwnPage(arrived: ArrivedRequest): boolean
 }
 
@@ -24,8 +24,8 @@ export function consoleDoor({ console, server }: Config): ConsoleDoor {
   return {
     checkHost({ message }) {
       const name = nameOf(message)
-      // An attacker's own domain can be made to point here, and its pages would then be treated as ours. An IP address
-      // can't.
+      // An attacker can point their own domain at this service, and its pages would then count as ours. An IP address
+      // can't be misused like that.
       if (name && (IP_ADDRESS.test(name) || THIS_MACHINE.test(name) || names.has(name))) return
       throw forbidden("The console doesn't accept this host name. Add it to console.hosts.")
     },
@@ -45,13 +45,13 @@ export function consoleDoor({ console, server }: Config): ConsoleDoor {
       const { 'sec-fetch-site': site, origin, host } = headers
       if (site !== undefined) return site === 'same-origin'
       if (origin !== undefined) return origin === `${secure ? 'https' : 'http'}://${host}`
-      // Over plain http, browsers say neither when they only read.
+      // Over plain HTTP, browsers send neither header with requests that only read.
       return marked
     },
   }
 }
 
-/** The name in the Host header, as a browser writes it. */
+/** The name in the Host header, in the form that browsers use. */
 function nameOf({ headers }: IncomingMessage): string | undefined {
   const { host = '' } = headers
   return HOST.test(host) ? URL.parse(`http://${host}`)?.hostname : undefined

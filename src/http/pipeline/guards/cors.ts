@@ -13,7 +13,7 @@ const EXPOSED = [
   'Location',
   'ETag',
   'Preference-Applied',
-  // OpenAI's clients use it to decide whether to retry.
+  // OpenAI's clients use this header to decide whether to retry.
   'X-Should-Retry',
   'Deprecation',
   'Sunset',
@@ -27,7 +27,7 @@ const TAKEN = [
   'Last-Event-ID',
   'Moorage-Project',
   'Prefer',
-  // OpenAI's clients set it. Firefox and Safari first ask whether a page may.
+  // OpenAI's clients set this header. Firefox and Safari first ask whether a page may send it.
   'User-Agent',
   'X-Service-OTP',
   'Mcp-Protocol-Version',
@@ -36,7 +36,7 @@ const TAKEN = [
   'Mcp-Name',
   'A2A-Version',
   'A2A-Extensions',
-  // What OpenAI's client says about itself.
+  // The headers with which OpenAI's client describes itself.
   'X-Stainless-Arch',
   'X-Stainless-Async',
   'X-Stainless-Helper-Method',
@@ -54,30 +54,30 @@ const BELOW_AGENT = /^\/v1\/agents\/([^/]+)/
 type Policies = {
   service: { readonly gate: Gate }
   /**
-   * The own gate of the agent with this id or, in the default project, this name; and those of agents with this name in
-   * other projects.
+   * Finds the agent's own gate by its ID or, in the default project, its name; and the gates of agents with this name
+   * in other projects.
    */
   findGates(ref: string): Promise<{ own: Gate | undefined; namesakes: readonly Gate[] }>
-  /** The gates of all agents that have one of their own. */
+  /** The gates of all agents that have their own. */
   agentGates(): Promise<readonly Gate[]>
   now(): number
 }
 
 /**
- * Lets pages of a listed origin read the reply. Only browsers send an origin. This is decided before the key is checked, because a page must be able
- * to read a refusal too. On the routes of an agent that has its own list, that list is used instead of the service's.
- * Credentials are never allowed.
+ * Lets pages of a listed origin read the reply. Only browsers send an origin. This is decided before the key is
+ * checked, because a page must also be able to read a refusal. On the routes of an agent that has its own list, that
+ * list replaces the service's. Credentials are never allowed.
  */
 export function allowOrigin({ service, findGates, agentGates, now }: Policies) {
   const grantBelow = async (arrived: ArrivedRequest, ref: string) => {
     const { own, namesakes } = await findGates(ref)
     if (!own?.cors) grant(arrived, service.gate.cors)
-    // The client's project isn't known yet, and no project can shut out the pages of another.
+    // The client's project isn't known yet, and one project must not shut out the pages of another.
     for (const each of own ? [own, ...namesakes] : namesakes) {
       if (!arrived.cors && passesGate(arrived, each, now())) grant(arrived, each.cors)
     }
   }
-  // The agent is not known yet. A page that any of them lists may ask, and read a refusal; see `settleOrigin`.
+  // The agent isn't known yet. A page that any agent lists may send the request and read a refusal. See `settleOrigin`.
   const grantAny = async (arrived: ArrivedRequest) => {
     grant(arrived, service.gate.cors)
     for (const own of arrived.cors ? [] : await agentGates()) {
@@ -101,7 +101,7 @@ function grant(arrived: ArrivedRequest, cors: Cors | undefined): void {
   arrived.headers['Vary'] = 'Origin'
 }
 
-/** Decides again which pages may read the reply, once the project or the agent of the request is known. */
+/** Decides again which pages may read the reply, once the request's project or agent is known. */
 export function settleOrigin(arrived: ArrivedRequest, policies: readonly (Cors | undefined)[]): void {
   arrived.cors = undefined
   delete arrived.headers['Access-Control-Allow-Origin']
@@ -109,7 +109,7 @@ export function settleOrigin(arrived: ArrivedRequest, policies: readonly (Cors |
   for (const cors of policies) if (!arrived.cors) grant(arrived, cors)
 }
 
-/** Decodes the name as the router does: an escaped name means the same agent. */
+/** The agent's name, decoded as the router does it, because an escaped name means the same agent. */
 function agentIn(path: string): string | undefined {
   const ref = BELOW_AGENT.exec(path)?.[1]
   try {
@@ -122,8 +122,8 @@ function agentIn(path: string): string | undefined {
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Whether a page in a browser sent the request, and its origin is not listed. A page of our own on this machine is not
- * foreign. Under any other name it would be: an attacker can let his name lead to our address.
+ * Whether a page in a browser sent the request and its origin isn't listed. Our own page on this machine isn't foreign.
+ * Under any other name it would be, because an attacker can point a name of theirs at our address.
  */
 export function isFromForeignPage({ cors, message: { headers } }: ArrivedRequest): boolean {
   if (headers.origin === undefined || cors) return false

@@ -4,7 +4,7 @@ import type { RateLimiter } from '../../../security/limits/rate-limiter.ts'
 
 /** Limits how often one IP address can fail to authenticate. */
 export type FailureLimit = {
-  /** Counts a failure. Throws when the address has failed too often. */
+  /** Counts a failure. Throws if the address has failed too often. */
   count(bucket: string): Promise<void>
   /** Throws while the address is blocked because it has failed too often. */
   refuseBlocked(bucket: string): void
@@ -26,7 +26,7 @@ export function failureLimit(limiter: RateLimiter, perMinute: number, now: () =>
     },
     refuseBlocked(bucket) {
       const wait = (blockedUntil.get(bucket) ?? 0) - now()
-      // The clock may have been set back. No wait is longer than a minute, so a longer one is ignored.
+      // The clock may have been set back. No wait is longer than a minute, so longer ones are ignored.
       if (wait > 0 && wait <= 60_000) throw tooManyFailures(wait)
     },
   }

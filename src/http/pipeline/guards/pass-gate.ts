@@ -31,7 +31,7 @@ function refusalOf(arrived: ArrivedRequest, { connection }: Gate, time: number):
   return certificate(peer, time) ? undefined : forbidden('This client certificate is not accepted.')
 }
 
-/** Browsers remember one promise for the whole host, so the longer of the agent's and the service's is sent. */
+/** Browsers remember one HSTS duration for the whole host, so the longer of the agent's and the service's is sent. */
 export function promiseHttps({ secure, headers }: ArrivedRequest, hsts: number): void {
   if (!secure) return
   const name = 'Strict-Transport-Security'
@@ -42,8 +42,8 @@ export function promiseHttps({ secure, headers }: ArrivedRequest, hsts: number):
 const certificates = new WeakMap<Socket, X509Certificate>()
 
 /**
- * The certificate whose key the client proved to have on this very connection. Sessions are never resumed. A resumed
- * one would prove nothing, so it is treated as having no certificate.
+ * The certificate whose key the client proved to have on this connection. A resumed session proves nothing, so it
+ * counts as having no certificate. The server never resumes sessions.
  */
 function peerCertificate(socket: Socket): X509Certificate | undefined {
   const known = certificates.get(socket)

@@ -4,7 +4,7 @@ import type { Gate } from '../../../security/gate.ts'
 import type { AttemptResult } from '../../../security/one-time-code.ts'
 import type { AuthorizedCall } from '../request.ts'
 
-/** Tries and uses up a key's one-time code. Returns undefined for a key without a second factor. */
+/** Checks a key's one-time code and uses it up. Returns undefined for a key without a second factor. */
 export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>
 
 const HEADER = 'x-service-otp'
@@ -12,8 +12,8 @@ const CODE = /^\d{6}$/
 
 /**
  * The request's one-time code, if the service or the agent requires one for this operation. People whose identity
- * provider has required a second factor need none. `called` finds the gates of the agents that the input lets another
- * agent call.
+ * provider has required a second factor don't need one. `called` finds the gates of the agents that the input lets
+ * another agent call.
  */
 export async function readCode(
   { arrived, actor, operation }: AuthorizedCall,
@@ -22,8 +22,8 @@ export async function readCode(
 ): Promise<string | undefined> {
   const { kind, is_strong } = actor
   if (is_strong) return undefined
-  // Finding the called agents requires reading what the request is about. A request without its code receives none of
-  // that.
+  // Finding the called agents requires reading what the request is about, and a request without its code must learn
+  // nothing about that.
   const isInvoking = async () => (await called()).some(({ mfa }) => mfa?.has('invoke'))
   if (!needsCode(operation, body, gates) && !(await isInvoking())) return undefined
   const code = arrived.message.headers[HEADER]
@@ -36,7 +36,7 @@ export async function readCode(
   return code
 }
 
-/** Refuses an invalid code. `result` is the result of checking it. */
+/** Refuses an invalid code. `result` is the outcome of checking it. */
 export function requireRight(result: AttemptResult | undefined): void {
   if (result === undefined) throw codeRequired('A one-time code is required, but this key has no second factor yet.')
   if (result.ok) return
@@ -49,7 +49,7 @@ export function requireRight(result: AttemptResult | undefined): void {
       },
     )
   }
-  // The reply is the same for a used code and a wrong code, so that someone who saw a code learns nothing.
+  // The reply is the same for a used code and a wrong code, so someone who has seen a code learns nothing.
   throw codeRequired('This one-time code is wrong or was already used.')
 }
 
@@ -57,14 +57,14 @@ function needsCode(operation: Operation, body: unknown, gates: Gate[]): boolean 
   if (operation.mfa?.policy === 'always') return true
   const policies = gates.flatMap(({ mfa }) => mfa ?? [])
   if (policies.length === 0) return false
-  // Changing the policy requires a code under every policy. Otherwise an actor could first switch the policy off.
+  // Changing the policy always requires a code. Otherwise, an actor could first switch the policy off.
   const fields = Object.keys(Object(body))
   if (operation.mfa?.accessFields?.some((field) => fields.includes(field))) return true
   const names = [...protectedNames(operation), ...fields.flatMap((field) => operation.mfa?.fields?.[field] ?? [])]
   return names.some((name) => policies.some((policy) => policy.has(name)))
 }
 
-/** RFC 9470 defines `insufficient_user_authentication` for a missing step of authentication. */
+/** RFC 9470 defines `insufficient_user_authentication` for a missing authentication step. */
 function codeRequired(message: string): ApiError {
   return new ApiError('mfa_required', message, {
     headers: { 'WWW-Authenticate': 'Bearer realm="moorage", error="insufficient_user_authentication"' },

@@ -18,7 +18,9 @@ type Options = Pick<Parts, 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'sto
   waitMs?: number
 }
 
-/** Runs a request with an Idempotency-Key once, however often it is sent: its key is claimed first. */
+/**
+ * Runs a request with an Idempotency-Key only once, no matter how often it is sent. The request claims its key first.
+ */
 export class Idempotency {
   readonly #parts: Required<Options>
   readonly #requests = new RunningRequests()
@@ -27,8 +29,8 @@ export class Idempotency {
 
   constructor({ leaseMs = LEASE_MS, waitMs = WAIT_MS, ...parts }: Options) {
     this.#parts = { ...parts, leaseMs, waitMs }
-    // A long run keeps its claim, and a dead process loses it. Nothing happens when a claim is lost: the run notices
-    // when it writes its results.
+    // A long run keeps its claim, and a dead process loses it. Losing a claim has no immediate effect, because the run
+    // notices it when it writes its results.
     this.#stopRenewing = keepLeases(claims.CLAIMS, {
       db: parts.storage.db,
       now: parts.now,
@@ -39,7 +41,7 @@ export class Idempotency {
     })
   }
 
-  /** For a request that is one transaction: its claim, its work and its reply commit together. */
+  /** Runs a request that is a single transaction: its claim, its work and its reply commit together. */
   onceWithin(request: Repeatable, run: RunWithin): Promise<RenderedReply> {
     const { storage, keyring } = this.#parts
     return this.#untilAnswered(request, async (lease) => {
@@ -59,7 +61,7 @@ export class Idempotency {
     })
   }
 
-  /** For a request whose work may take long: its claim is leased while it runs, and ends with its effects. */
+  /** Runs a request whose work may take long. Its claim is leased while it runs, and ends with its effects. */
   once(request: Repeatable, run: RunWithClaim): Promise<RenderedReply> {
     const { storage, now, stopping } = this.#parts
     return this.#untilAnswered(request, async (lease, waited) => {
@@ -71,7 +73,9 @@ export class Idempotency {
     })
   }
 
-  /** The answer to the same request with its key. If it is still running, here or on another node, waits for it. */
+  /**
+   * The answer to the same request with this key. Waits for it if the request is still running here or on another node.
+   */
   async findAnswer(request: Repeatable): Promise<RenderedReply | undefined> {
     const { storage, now, waitMs } = this.#parts
     const { scope, key, fingerprint } = request
@@ -87,13 +91,16 @@ export class Idempotency {
     }
   }
 
-  /** Resolves when no run has a key any more. */
+  /** Resolves when no running request has a key. */
   async close(): Promise<void> {
     this.#stopRenewing()
     await this.#requests.allEnded()
   }
 
-  /** Tries, and waits while another request with the key runs: `attempt` then returns undefined. */
+  /**
+   * Calls `attempt` until it returns a reply. It returns undefined while another request with the key runs, so this
+   * waits.
+   */
   async #untilAnswered(
     request: Repeatable,
     attempt: (lease: Lease, waited: boolean) => Promise<RenderedReply | undefined>,
@@ -103,7 +110,7 @@ export class Idempotency {
     const id = JSON.stringify([scope, key])
     const deadline = performance.now() + waitMs
     for (let waited = false; ; waited = true) {
-      // A run on this node is found here, without the store: after a clock jump its lease may seem to have ended there.
+      // A run on this node is found in memory, because after a clock jump its stored lease may seem to have ended.
       const here = this.#requests.find(id)
       if (here && here.fingerprint !== fingerprint) throw keyReused()
       if (!here) {
@@ -119,7 +126,7 @@ export class Idempotency {
     return claims.claim(db, lease, request, this.#parts.now())
   }
 
-  /** The stored reply. Undefined when the request runs elsewhere. */
+  /** The stored reply. Undefined while the request runs elsewhere. */
   #answerOf(
     found: Exclude<claims.ClaimResult, { state: 'claimed' }>,
     { secret }: Repeatable,
@@ -142,7 +149,7 @@ export class Idempotency {
         earlier,
         beginAnew: () => claims.nameRequest(db, lease, request_id),
         withReply(entry, reply) {
-          // If another run has the key by now, no client gets this failure.
+          // If another run has the key by now, this failure isn't returned to any client.
           const ending = reply ? claims.ending(lease, storedReply(reply, secret, keyring)) : claims.freeing(lease)
           return { ...entry, endings: [...(entry.endings ?? []), ending] }
         },
@@ -158,7 +165,7 @@ export class Idempotency {
     }
   }
 
-  /** Waits for the end of a run on this node. For a run on another node, checks the store repeatedly. */
+  /** Waits until a run on this node ends. For a run on another node, checks the store repeatedly. */
   async #waitForEnd(id: string, deadline: number): Promise<void> {
     const { stopping } = this.#parts
     const left = deadline - performance.now()
@@ -171,8 +178,8 @@ export class Idempotency {
 }
 
 /**
- * After an answer the request is over, and the next one with its key runs again. After any other error its work may
- * continue without it, and then the next one must find that work.
+ * Whether the error is the final answer. If so, the next request with this key runs again. After any other error, the
+ * work may continue on its own, and the next request must find it.
  */
 function isAnswer(error: unknown): boolean {
   return error instanceof ApiError && !(error instanceof StillRunning)

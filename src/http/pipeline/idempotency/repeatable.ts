@@ -5,34 +5,36 @@ import type { Database } from '../../../storage/database.ts'
 import type { JournalEntry } from '../../../storage/journal/entry.ts'
 import type { RenderedReply } from '../../dialects/dialect.ts'
 
-/** A request that can be repeated. */
+/** A request that has an Idempotency-Key. */
 export type Repeatable = {
-  /** Its own ID, or that of the run that it is about. */
+  /** The request's own ID, or the ID of the run that it is about. */
   request_id: string
   scope: string
   project_id: string
   key: string
   fingerprint: string
-  /** Its reply is stored encrypted. */
+  /** Whether its reply is stored encrypted. */
   secret: boolean
 }
 
-/** Two requests are the same when their fingerprints are. The order of the fields in a body does not matter. */
+/** Two requests are the same if their fingerprints are equal. The order of fields in the body doesn't matter. */
 export function fingerprint(method: string, path: string, query: string, body: unknown): string {
   return sha256(`${method} ${path}?${query}\n${canonicalJson(body ?? null)}`)
 }
 
-/** The leased right to run a request. Its reply is stored together with its effects, or neither is. */
+/** The leased right to run a request. Either both its reply and its effects are stored, or neither. */
 export type HeldClaim = RepeatableRequest & {
-  /** Adds the reply, for repeated requests, to the entry. A run without a reply failed: then the key becomes free. */
+  /**
+   * Adds the reply for repeated requests to the entry. Without a reply, the run has failed, and the key becomes free.
+   */
   withReply(entry: JournalEntry, reply: RenderedReply | undefined): JournalEntry
-  /** Stores the reply of a request without an entry. Returns false if another run has taken over. */
+  /** Stores the reply of a request that has no entry. Returns false if another run has taken over. */
   complete(reply: RenderedReply): Promise<boolean>
   isOurs(): Promise<boolean>
 }
 
-/** Does what the request requires, with the right to do it. */
+/** Runs the request with the right to do so. */
 export type RunWithClaim = (held: HeldClaim) => Promise<RenderedReply>
 
-/** Does what the request requires in the transaction that claims its key. */
+/** Runs the request in the transaction that claims its key. */
 export type RunWithin = (db: Database, repeated: RepeatableRequest) => Promise<RenderedReply>

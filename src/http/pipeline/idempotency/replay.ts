@@ -38,7 +38,7 @@ export function keyInUse(): ApiError {
   })
 }
 
-/** The stop ended the run that a retry waited for, and would end another run too. */
+/** The error for a retry whose run ended because the service stops. Starting another run would be pointless. */
 export function serviceStops(): ApiError {
   return unavailable('The service is shutting down. Try again shortly.')
 }

@@ -9,7 +9,7 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', "The request didn't arrive in time."],
 }
 
-/** The reply to a request that Node couldn't read. */
+/** The reply to a request that Node couldn't parse. */
 export function parserError({ code: parserCode = '' }: Error & { code?: string }): ApiError {
   const [code, message] = PARSER_ERRORS[parserCode] ?? ['invalid_request', 'The request is not valid HTTP.']
   return new ApiError(code, message)
@@ -20,12 +20,12 @@ export function connectRefusal(): ApiError {
   return new ApiError('method_not_allowed', 'CONNECT is not supported.', { headers })
 }
 
-/** How long a client has to read such a reply and to close the connection. */
+/** How long a client has to read such a reply and close the connection. */
 const CLOSES_WITHIN_MS = 2_000
 
 /**
- * The router never saw this request, so there is only a socket to write to. The client gets our envelope all the same,
- * and the socket ends, also if the client never closes its side or has not even finished the TLS handshake.
+ * Answers a request that the router never saw, so there is only a socket to write to. The client still gets our
+ * envelope. The socket is then closed, even if the client never closes its side or hasn't finished the TLS handshake.
  */
 export function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
   const [dialect] = dialects

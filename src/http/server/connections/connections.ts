@@ -5,41 +5,42 @@ import { TLSSocket, Server as TlsServer } from 'node:tls'
 import { waitAtMost } from '../../../lib/work/wait-at-most.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 
-// An import would read everything that the module can do, and so load Node's web client, which takes long.
+// An import would read everything that the module exports, which loads Node's web client and takes long.
 const { IncomingMessage: NodeRequest } = process.getBuiltinModule('node:http')
 
-/** How many requests can wait on one connection behind the one being answered. */
+/** How many requests can wait on one connection behind the one in progress. */
 const MAX_WAITING = 32
 
 const IDLE_SWEEP_MS = 20
 
 const SMALL_BYTES = 1_024
-/** A body with more small chunks than this takes turns. An ordinary body has fewer. */
+/** A body with more small chunks than this takes turns with other work. Ordinary bodies have fewer. */
 const SMALL_CHUNKS = 1_000
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * The open connections of a server. Each connection handles one request at a time: the next one starts when the reply
- * before it has been sent. So a client that sends many requests and reads nothing has one reply waiting, not many.
+ * The open connections of a server. Each connection handles one request at a time, and the next request starts when the
+ * reply to the previous one has been sent. So a client that sends many requests but reads nothing has only one reply
+ * waiting.
  */
 export class Connections {
   readonly #open = new Set<Socket>()
-  /** The sockets from which requests are read, by the client's IP address. */
+  /** The sockets from which requests are read, by the client's address. */
   readonly #byAddress = new Map<string, Set<Socket>>()
   /**
-   * The replies of requests that wait behind another one, by connection. Only connections with waiting requests have an
+   * The replies to requests that wait behind another one, by connection. Connections without waiting requests have no
    * entry.
    */
   readonly #waiting = new WeakMap<Socket, ServerResponse[]>()
   /**
-   * Connections whose client hasn't read everything: how many bytes are left, and since when that number hasn't
-   * changed.
+   * Connections whose client hasn't read everything, with the number of unread bytes and the time since which that
+   * number hasn't changed.
    */
   readonly #stalls = new WeakMap<Socket, { unread: number; since: number }>()
   #stallCheck: NodeJS.Timeout | undefined
   readonly #ending = new WeakSet<Socket>()
-  /** Called with a connection that is dropped because too many requests wait on it. */
+  /** Called with a connection that is closed because too many requests wait on it. */
   onFlood: (socket: Socket) => void = () => {}
   #closing = false
 
@@ -48,13 +49,13 @@ export class Connections {
     return this.#closing
   }
 
-  /** Follows the server's connections, and drops those whose client has read nothing for `stallMs`. */
+  /** Tracks the server's connections, and closes those whose client has read nothing for `stallMs`. */
   watch(server: HttpServer, stallMs: number): void {
     const add = (socket: Socket) => {
       this.#open.add(socket)
       socket.once('close', () => this.#open.delete(socket))
     }
-    // Over TLS each connection has two sockets. Requests are read from the second one.
+    // A TLS connection has two sockets. Requests are read from the second one.
     server.on('connection', add)
     server.on('secureConnection', add)
     server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket) => this.#count(socket))
@@ -86,8 +87,9 @@ export class Connections {
   oneAtATime(handle: Handle): Handle {
     return (request, response) => {
       if (this.#closing) response.shouldKeepAlive = false
-      // Node gives a reply its socket when the replies before it have left.
-      // Node hands a request over while it still reads: if what follows in the same bytes is broken, the client hears that.
+      // Node gives a reply its socket when the earlier replies on the connection have been sent. Node emits a request
+      // while it is still parsing. With setImmediate, bytes after the request that turn out to be broken are noticed
+      // before it is handled.
       if (response.socket) setImmediate(handle, request, response)
       else this.#wait(request, response, handle)
     }
@@ -110,8 +112,8 @@ export class Connections {
   }
 
   /**
-   * Makes room for a new connection when there are too many: of the address that has most, one on which no request is
-   * in progress is closed. Returns false if no address has more than the one of the newcomer, or if all are busy.
+   * Makes room for a new connection when there are too many: closes an idle connection of the address that has the
+   * most. Returns false if no address has more connections than the newcomer's, or if all of them are busy.
    */
   makeRoom(newcomer: Socket): boolean {
     const own = this.#byAddress.get(bucketOf(newcomer))?.size ?? 0
@@ -123,8 +125,8 @@ export class Connections {
   }
 
   /**
-   * Calls `answer` to end a connection whose next request cannot be read. It is called when every whole request before
-   * that one is answered. Only the first call for a connection counts.
+   * Ends a connection whose next request can't be read. Calls `answer` when all complete requests before that one have
+   * been answered. Only the first call for a connection has an effect.
    */
   endWith(socket: Socket, answer: () => void): void {
     if (this.#ending.has(socket)) return
@@ -132,11 +134,11 @@ export class Connections {
     const end = () => (socket.writable ? answer() : socket.destroy())
     const last = this.#lastReply(socket)
     if (!last) end()
-    // The reply was sent before its request was read to the end. A second one would answer no request.
+    // The reply was sent before its request was read completely. A second reply would belong to no request.
     else if (last.headersSent && !last.req.complete) socket.destroy()
     else if (last.req.complete) last.once('finish', end)
-    // It is the body of the last request that cannot be read. Its handler waits for that body, or is not called any
-    // more.
+    // The unreadable part is the body of the last request. Its handler either waits for that body, or will no longer be
+    // called.
     else if (last.socket) end()
     else last.removeAllListeners('socket').once('socket', end)
   }
@@ -145,7 +147,7 @@ export class Connections {
     return this.#waiting.get(socket)?.at(-1) ?? currentReply(socket)
   }
 
-  /** Tells clients with their next reply that it is the last on its connection. New connections are still accepted. */
+  /** Tells clients in their next reply that the connection will close. New connections are still accepted. */
   beginClosing(): void {
     this.#closing = true
     for (const socket of this.#open) {
@@ -155,16 +157,16 @@ export class Connections {
   }
 
   /**
-   * Accepts no new connections. A connection on which nothing arrives for `lingerMs` is closed then, and not earlier,
-   * because a request may be arriving. After `drainMs` every connection is closed.
+   * Accepts no new connections. An open connection is closed once nothing has arrived for `lingerMs`, but not earlier,
+   * because a request may be on its way. After `drainMs`, every connection is closed.
    */
   async close(server: HttpServer, { lingerMs, drainMs }: { lingerMs: number; drainMs: number }): Promise<void> {
     this.beginClosing()
-    // Node's own close() would cut idle connections immediately.
+    // Node's own close() would close idle connections immediately.
     const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()))
     const force = setTimeout(() => this.#closeAll(), drainMs)
     await waitAtMost(closed, lingerMs)
-    // Requests that have already arrived are read at the end of this pass. Then their connections are not idle.
+    // Requests that have already arrived are read by the end of this pass, so their connections aren't idle any more.
     await nextPass()
     server.close()
     const sweep = setInterval(() => setImmediate(() => this.#closeIdle(server)), IDLE_SWEEP_MS)
@@ -177,7 +179,7 @@ export class Connections {
 
   #closeIdle(server: HttpServer): void {
     server.closeIdleConnections()
-    // Node treats a connection that hasn't sent anything yet as busy.
+    // Node treats a connection on which nothing has arrived yet as busy.
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy()
   }
 
@@ -186,7 +188,7 @@ export class Connections {
   }
 }
 
-/** Closes the connection immediately: an orderly end would wait for a client that doesn't read. */
+/** Closes the connection immediately, because an orderly end would wait for a client that doesn't read. */
 function drop(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.destroy()
   else socket.resetAndDestroy()
@@ -196,15 +198,15 @@ function bucketOf({ remoteAddress = '' }: Socket): string {
   return addressBucket(remoteAddress)
 }
 
-/** Node keeps the reply that a connection is sending under this name. There is no public property for it. */
+/** The reply that a connection is currently sending. Node keeps it under this name, and there is no public property. */
 function currentReply(socket: Socket): ServerResponse | undefined {
   // oxlint-disable-next-line no-underscore-dangle
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 
 /**
- * How many written bytes the system has not taken yet because the client does not read. Node's own timeouts use this
- * number: no public counter changes before a write is complete.
+ * How many written bytes the system hasn't accepted yet because the client doesn't read. Node's own timeouts use this
+ * number. Public counters change only when a write is complete.
  */
 function unreadBytes(socket: Socket): number {
   // oxlint-disable-next-line no-underscore-dangle
@@ -212,15 +214,15 @@ function unreadBytes(socket: Socket): number {
 }
 
 /**
- * A request whose body takes turns with others' requests also if its client makes a chunk of each byte: Node counts only
- * bytes, and would read two megabytes of chunks in one pass of the event loop. Here the socket is read once in a pass, and
- * what it brought is handed on as one piece.
+ * A request whose body takes turns with other requests even if every chunk is a single byte. Node counts only bytes, so
+ * it would read two megabytes of such chunks in one pass of the event loop. This class reads the socket once per pass
+ * and passes on the data as one piece.
  */
 export class FairBody extends NodeRequest {
   #smallChunks = 0
   #waiting: Buffer[] = []
 
-  /** Node calls this with each chunk that it has read, and reads no more if the answer is no. */
+  /** Node calls this with each chunk that it has read, and stops reading if this returns false. */
   override push(chunk: Buffer | null): boolean {
     if (chunk !== null && chunk.length < SMALL_BYTES) this.#smallChunks += 1
     if (chunk === null || this.#smallChunks <= SMALL_CHUNKS) {
@@ -232,7 +234,7 @@ export class FairBody extends NodeRequest {
     return false
   }
 
-  /** Node calls this when the body is wanted, to read on. */
+  /** Node calls this to continue reading when the body is consumed. */
   override _read(size: number): void {
     // oxlint-disable-next-line no-underscore-dangle
     if (this.#waiting.length === 0) super._read(size)

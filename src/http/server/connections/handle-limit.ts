@@ -10,20 +10,20 @@ import type { Telemetry } from '../../../telemetry/telemetry.ts'
 import { answerRaw } from './broken-request.ts'
 import type { Connections } from './connections.ts'
 
-/** Handles that connections of clients leave to files, the database and calls to other services. */
+/** File handles that are reserved for files, the database and calls to other services. */
 const RESERVED = 64
-/** Those of them that may be used to tell clients that they are refused. */
+/** How many of the reserved handles may be used to tell clients that they are refused. */
 const FOR_REFUSALS = 32
-/** After CALM_MS without a refusal there are handles again. */
+/** After this time without a refusal, handles are considered available again. */
 const CALM_MS = 5_000
 const RETRY_AFTER_MS = 5_000
 
 type Options = { log: Logger; telemetry: Telemetry; newId: NewId; now(): number }
 
 /**
- * Refuses connections when the process is about to run out of file handles, unless another address has more of them and
- * does not need one now. Otherwise the system would cut them without a word, and files and the database could not be
- * opened either.
+ * Refuses connections when the process is about to run out of file handles, unless it can close an idle connection of
+ * an address that has more of them. Otherwise, the system would drop connections silently, and files and the database
+ * couldn't be opened.
  */
 export function limitHandles(
   server: HttpServer,
@@ -47,7 +47,7 @@ export function limitHandles(
     socket.on('error', () => {})
     if (server instanceof TlsServer || handle >= most - RESERVED + FOR_REFUSALS) return socket.resetAndDestroy()
     const error = unavailable('The service has too many open connections. Try again shortly.', RETRY_AFTER_MS)
-    // The request is read and dropped: to close the socket with unread bytes would cost the client its answer.
+    // The request is read and dropped, because closing the socket with unread bytes would lose the client's answer.
     socket.resume()
     answerRaw(socket, error, newId('req', now()))
   }
@@ -58,7 +58,7 @@ export function limitHandles(
   })
 }
 
-/** The system gives each socket the lowest number that is free. There is no public property for it. */
+/** The socket's file handle. The system assigns the lowest free number. There is no public property for it. */
 function handleOf(socket: Socket): number {
   // oxlint-disable-next-line no-underscore-dangle
   return (socket as { _handle?: { fd?: number } | null })._handle?.fd ?? 0

@@ -7,12 +7,12 @@ import { FairBody } from './connections.ts'
 import { tlsOptions } from './tls.ts'
 
 const KEEP_ALIVE_MS = 72_000
-/** The longest time for a TLS handshake, if a request may take longer than that to arrive. */
+/** The longest time for a TLS handshake, if requests may take longer than that to arrive. */
 const HANDSHAKE_MS = 10_000
-/** An upload may take this time. Other bodies have `server.requestTimeout`, which is checked where they are read. */
+/** The longest time for an upload. Other bodies have `server.requestTimeout`, which is checked where they are read. */
 const LONGEST_REQUEST_MS = 3_600_000
 
-// An import would read everything that these modules can do, and so load Node's web client, which takes long.
+// An import would read everything that these modules export, which loads Node's web client and takes long.
 const http = process.getBuiltinModule('node:http')
 const https = process.getBuiltinModule('node:https')
 
@@ -24,7 +24,7 @@ export function createHttpServer({ requestTimeout, tls }: Config['server'], hand
     headersTimeout: requestTimeout,
     requestTimeout: LONGEST_REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Node would answer in its own format; checkTransport answers in ours.
+    // Node would answer in its own format. `checkTransport` answers in ours.
     requireHostHeader: false,
     IncomingMessage: FairBody,
   }
@@ -34,13 +34,13 @@ export function createHttpServer({ requestTimeout, tls }: Config['server'], hand
         handle,
       )
     : http.createServer(options, handle)
-  // Node would drop headers beyond its limit; checkTransport counts them and refuses the request.
+  // Node would drop headers beyond its limit. `checkTransport` counts them and refuses the request.
   server.maxHeadersCount = 0
   server.on('checkExpectation', handle)
   return server
 }
 
-/** Resolves with the address that people can open. */
+/** Resolves with the URL that people can open. */
 export async function listen(server: HttpServer, { host, port, tls }: Config['server']): Promise<string> {
   server.listen({ host, port })
   await once(server, 'listening')
@@ -48,7 +48,7 @@ export async function listen(server: HttpServer, { host, port, tls }: Config['se
   return `${tls ? 'https' : 'http'}://${reachable(bound)}:${bound.port}`
 }
 
-/** A server that listens on every address can be reached at this one. */
+/** The address at which people can reach a server that listens on all addresses. */
 function reachable({ address }: AddressInfo): string {
   if (address === '0.0.0.0') return '127.0.0.1'
   if (address === '::') return '[::1]'

@@ -7,9 +7,9 @@ import { watchFiles } from '../../../lib/watch-files.ts'
 type TlsSettings = { cert: string; key: string; reload: boolean }
 
 /**
- * Asks every client for a certificate. The gates decide whether one is needed, because that differs from agent to
- * agent. Session tickets and renegotiation are off, so that a client proves its certificate on every connection and
- * cannot change it.
+ * The TLS settings. Every client is asked for a certificate, and the gates decide whether one is required, because that
+ * depends on the agent. Session tickets and renegotiation are off, so a client must prove its certificate on every
+ * connection and can't change it.
  */
 export function tlsOptions({ cert, key }: TlsSettings): ServerOptions {
   return {
@@ -23,8 +23,8 @@ export function tlsOptions({ cert, key }: TlsSettings): ServerOptions {
 }
 
 /**
- * New connections get the new certificate, open ones keep theirs. While the files do not fit together, the old
- * certificate stays.
+ * Loads changed certificate files. New connections get the new certificate, and open ones keep theirs. While the files
+ * don't match, the old certificate stays in use.
  */
 export function reloadTls(server: HttpsServer, settings: TlsSettings, log: Logger): () => void {
   if (!settings.reload) return () => {}

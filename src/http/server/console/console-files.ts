@@ -5,13 +5,13 @@ import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import type { ServedPage } from '../replies/send-page.ts'
 
-/** No script but ours runs, nothing is loaded from elsewhere, and no other page may show the console in a frame. */
+/** Only our own scripts run, nothing is loaded from elsewhere, and no other page may show the console in a frame. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  // Our script loads pictures, detects their type, and shows them from there.
+  // Our script loads images, detects their type and shows them from these URLs.
   "img-src 'self' data: blob:",
   "font-src 'self'",
   "base-uri 'none'",
@@ -41,7 +41,7 @@ const PACKED = new Set(['js', 'css', 'svg'])
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
 
-/** Where the build puts the console: beside the built service. */
+/** Where the build puts the console: next to the built service. */
 export const CONSOLE_FOLDER = fileURLToPath(
   new URL(import.meta.filename.endsWith('.ts') ? '../../../../dist/console/' : '../console/', import.meta.url),
 )
@@ -51,7 +51,7 @@ type Packings = { plain: Buffer; br?: Buffer; gzip?: Buffer }
 /** The files of the built console. */
 export class ConsoleFiles {
   readonly #folder: string
-  /** The name of an asset changes with its content, so each is read and compressed once. */
+  /** An asset's name changes with its content, so each asset is read and compressed only once. */
   readonly #assets = new Map<string, Promise<Packings | undefined>>()
 
   constructor(folder: string) {
@@ -59,7 +59,7 @@ export class ConsoleFiles {
   }
 
   /**
-   * The console's page, which is the same for every path. Its links are relative to the depth of the path, so it works
+   * The console's page, which is the same for every path. Its links are relative to the depth of the path, so they work
    * behind any prefix that a proxy removes. Undefined if the console isn't built.
    */
   async page(path: string): Promise<ServedPage | undefined> {
@@ -92,7 +92,7 @@ export class ConsoleFiles {
     const loading = this.#read(name, isPacked)
     this.#assets.set(name, loading)
     const forget = () => this.#assets.delete(name)
-    // A missing file may be built later, and must not take space in the cache until then.
+    // A missing file may be built later, so it must not stay in the cache.
     loading.then((found) => found ?? forget(), forget)
     return loading
   }

@@ -9,7 +9,7 @@ import { sessionPages } from './console-session-pages.ts'
 import { devicePages } from './device-pages.ts'
 import { issuerPages } from './issuer-pages.ts'
 
-/** The first words of the console's paths. Each may be followed by up to `DEPTH` more. */
+/** The first segments of the console's paths. Up to `DEPTH` more may follow. */
 const PAGES = [
   'agents',
   'activity',
@@ -35,7 +35,7 @@ const NOT_BUILT = `The console is not built yet. Build it with:
 The API reference is at /docs
 `
 
-/** Adds the console: its page on all its paths, its files, and the sign-in. */
+/** Adds the console: its page on all its paths, its files, and signing in. */
 export function addConsoleRoutes(endpoints: Router<Endpoint>, front: Front, console: SignedIn): void {
   const { door, folder } = console
   const files = new ConsoleFiles(folder)

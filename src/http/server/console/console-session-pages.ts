@@ -69,7 +69,7 @@ class SessionPages {
     door.checkHost(arrived)
     if (!door.isOwnPage(arrived)) throw notOurPage()
     const found = await this.#findActor(arrived)
-    // Every page that is opened asks this first. Being signed out is not an error here.
+    // Every page of the console requests this first, so being signed out isn't an error here.
     if (!found) return this.#reply(arrived, response, 200, this.#signedOut())
     const actor = await this.#inChosenProject(arrived, found)
     arrived.trace.actor = actor
@@ -93,7 +93,8 @@ class SessionPages {
   }
 
   /**
-   * A page may name a project that was deleted, or in which the person no longer has a role. Then it gets another one.
+   * Moves the actor to the project that the page names. If the project was deleted, or the person no longer has a role
+   * in it, the actor gets another project.
    */
   async #inChosenProject(arrived: ArrivedRequest, actor: Actor): Promise<Actor> {
     try {
@@ -104,7 +105,7 @@ class SessionPages {
     }
   }
 
-  /** A key that has reached its rate limit can't open sessions either. */
+  /** Counts the key's requests, so a key that has reached its rate limit can't open sessions either. */
   async #countKey(arrived: ArrivedRequest, key: string): Promise<void> {
     const { edge } = this.#front
     const actor = isWellFormedKey(key) ? (await edge.keys.verify(sha256(key)))?.actor : undefined
@@ -125,7 +126,7 @@ class SessionPages {
     return actor
   }
 
-  /** Replies with the console's own session, and what the console may show. */
+  /** Replies with the session and with what the console may show. */
   async #describe(arrived: ArrivedRequest, response: ServerResponse, status: number, actor: Actor): Promise<void> {
     const { expires_at, has_factor, ...described } = await this.#console.sessions.describe(actor)
     this.#reply(arrived, response, status, {

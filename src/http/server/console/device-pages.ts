@@ -23,7 +23,10 @@ const Finish = z.strictObject({
 })
 const Device = z.object({ issuer: z.string(), device_code: z.string() })
 
-/** Signing in a command line: its person signs in with a browser, anywhere, and it gets a key of theirs. */
+/**
+ * Signs in a command line: its person signs in with a browser on any device, and the command line gets a key for that
+ * person.
+ */
 export function devicePages(front: Front, console: SignedIn): { method: string; path: string; endpoint: Endpoint }[] {
   const pages = new DevicePages(front, console)
   return [
@@ -47,7 +50,7 @@ class DevicePages {
 
   async begin(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { keyring } = this.#front.edge.parts
-    // A stranger must not make us ask the provider without end.
+    // Limits how often a stranger can make us call the provider.
     await this.#front.steps.countFailure(addressBucket(arrived.address))
     const { issuer: name } = await this.#read(arrived, Begin)
     const issuer = this.#choose(name)
@@ -62,7 +65,10 @@ class DevicePages {
     this.#reply(arrived, response, 200, { device, issuer: issuer.settings.name, ...shown })
   }
 
-  /** 202 while no person has signed in; 201 with the key, once. Every question counts: it continues to the provider. */
+  /**
+   * Replies 202 until a person has signed in, then 201 with the key, once. Every request counts, because it is passed
+   * on to the provider.
+   */
   async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     arrived.trace.action = 'signInDevice'
     await this.#front.steps.countFailure(addressBucket(arrived.address))
@@ -70,7 +76,7 @@ class DevicePages {
     const { issuer, device_code } = this.#open(device)
     const vouched = await this.#asked(arrived, issuer, () => issuer.finishDevice(device_code))
     if (typeof vouched === 'string') return this.#reply(arrived, response, 202, { status: vouched })
-    // To make a key may need a second factor, and a device has none but that of the provider.
+    // Creating a key may require a second factor, and a device can only use the provider's.
     if (this.#front.edge.service.gate.mfa?.has('keys') && !vouched.identity.is_strong) {
       throw new ApiError(
         'mfa_required',
@@ -118,7 +124,7 @@ class DevicePages {
       const issuer = this.#console.sessions.findIssuer(name)
       if (issuer) return { issuer, device_code }
     } catch {
-      // It was not sealed here.
+      // The value wasn't sealed by this service.
     }
     throw invalid({ field: 'device', error: 'is not valid; start the sign-in again' })
   }

@@ -27,12 +27,14 @@ const Begin = z.strictObject({
   invitation: z.string().max(200).optional(),
 })
 
-/** Not a refusal: the provider was unavailable. */
+/** Reasons that aren't refusals: the provider was unavailable. */
 const UNANSWERED = new Set(['issuer_unavailable'])
-/** The person is unknown, or not proven. For any other reason the person is known, but may not sign in. */
+/**
+ * Reasons for which the person isn't known or proven. For any other reason, the person is known but may not sign in.
+ */
 const UNPROVEN = new Set(['expired', 'denied', 'refused'])
 
-/** A token has a few kilobytes. Parsing a form of a megabyte of small fields would block other requests. */
+/** A token has a few kilobytes. Parsing a megabyte of small form fields would block other requests. */
 const MAX_FORM_BYTES = 64 * 1024
 
 function logoutTokenIn(form: Buffer | undefined): string {
@@ -41,8 +43,8 @@ function logoutTokenIn(form: Buffer | undefined): string {
 }
 
 /**
- * Signing in with an identity provider: sending the browser there, receiving it back, and the provider's notice of a
- * sign-out.
+ * Signing in with an identity provider: sends the browser there, receives it back, and accepts the provider's sign-out
+ * notices.
  */
 export function issuerPages(front: Front, console: SignedIn): { method: string; path: string; endpoint: Endpoint }[] {
   const pages = new IssuerPages(front, console)
@@ -70,7 +72,7 @@ class IssuerPages {
     const bytes = await readBytes(arrived.message, parts.config)
     const { to, invitation } = validate(Begin, readBody({ input: { body: Begin } }, bytes))
     const issuer = this.#issuerOf(arrived)
-    // A stranger must not make us call the provider endlessly.
+    // Limits how often a stranger can make us call the provider.
     await this.#front.steps.countFailure(addressBucket(arrived.address))
     const { url, checks } = await issuer.begin(this.#callback(arrived, issuer)).catch((error) => {
       if (!(error instanceof IssuerUnavailable)) throw error
@@ -88,14 +90,14 @@ class IssuerPages {
     })
   }
 
-  /** The browser comes back from the provider. The console shows any error, because there is no separate page here. */
+  /** The browser comes back from the provider. There is no page here, so the console shows any error. */
   async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { parts } = this.#front.edge
     arrived.trace.action = 'signIn'
     this.#console.door.checkHost(arrived)
     this.#console.door.checkSecrecy(arrived)
     const issuer = this.#issuerOf(arrived)
-    // Only the provider knows whether a code is made up, so the number of calls to it must be limited.
+    // Only the provider can tell whether a code is valid, so the number of calls to it must be limited.
     await this.#front.steps.countFailure(addressBucket(arrived.address))
     const state = new URLSearchParams(arrived.query).get('state') ?? ''
     const attempt = readAttempt(arrived, state, parts)
@@ -111,7 +113,7 @@ class IssuerPages {
     this.#redirect(arrived, response, attempt?.to ?? '/', cookies)
   }
 
-  /** Returns the reason if the person isn't signed in. The browser's previous session ends. */
+  /** Signs the person in, and ends the browser's previous session. Returns the reason if the person isn't signed in. */
   async #signIn(
     arrived: ArrivedRequest,
     issuer: OidcIssuer,

@@ -10,20 +10,20 @@ const STATE = /^[\w-]{16,200}$/
 const Attempt = z.object({
   issuer: z.string(),
   checks: z.object({ state: z.string(), nonce: z.string(), verifier: z.string() }),
-  /** Where in the console the browser goes afterwards. */
+  /** The console page to which the browser goes afterwards. */
   to: z.string(),
   invitation: z.string().optional(),
-  /** The secret of the session that the browser had. */
+  /** The secret of the session that the browser had before. */
   earlier: z.string().optional(),
   expires_at: z.number(),
 })
 
-/** A sign-in that has started. Its browser has it in an encrypted cookie, so that no other browser can finish it. */
+/** A sign-in that has started. Its browser keeps it in an encrypted cookie, so no other browser can finish it. */
 export type SignInAttempt = z.output<typeof Attempt>
 
 type SealNeeds = { keyring: Keyring; now(): number }
 
-/** The cookie of a sign-in that begins. `Lax`, because the browser brings it when the provider sends it back. */
+/** The cookie for a sign-in that begins. It is `Lax`, so the browser sends it when the provider redirects back. */
 export function attemptCookie(
   arrived: ArrivedRequest,
   attempt: Omit<SignInAttempt, 'expires_at'>,
@@ -37,7 +37,7 @@ export function forgetAttempt(arrived: ArrivedRequest, state: string): string {
   return `${nameOf(arrived, state)}=${attributesOf(arrived)}; Max-Age=0`
 }
 
-/** The sign-in that this browser began with the state that the provider has sent back. */
+/** The sign-in that this browser began, found by the state that the provider has sent back. */
 export function readAttempt(
   arrived: ArrivedRequest,
   state: string,
@@ -60,7 +60,7 @@ function attributesOf({ secure }: ArrivedRequest): string {
   return `; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
 }
 
-/** Several tabs may sign in at the same time, so the name has a part of the state. */
+/** The cookie's name. It contains part of the state, because several tabs may sign in at the same time. */
 function nameOf({ secure }: ArrivedRequest, state: string): string {
   return `${secure ? '__Host-' : ''}moorage-sign-in-${state.slice(0, 12)}`
 }

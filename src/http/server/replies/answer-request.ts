@@ -31,7 +31,7 @@ export async function answerRequest(
   return answerNamed(front, await authoriseNamed(front.edge, authorised, call), call, response)
 }
 
-/** Answers a call that the request has named, or the call that comes after it. */
+/** Answers a call that the request has named, or the call that follows it. */
 async function answerNamed(
   front: Front,
   authorised: AuthorizedCall,
@@ -45,7 +45,7 @@ async function answerNamed(
   return answerNamed(front, await authoriseNamed(front.edge, authorised, next), next, response)
 }
 
-/** Sends the answer of one call: as one reply or as a stream of events. */
+/** Answers one call, as one reply or as a stream of events. */
 async function answerCall(
   front: Front,
   authorised: AuthorizedCall,
@@ -67,7 +67,7 @@ async function answerCall(
   send(response, arrived.headers, rendered)
 }
 
-/** Stores the body first, as it comes. What the operation does not keep of it is removed again. */
+/** Stores the body first, while it arrives. If the operation doesn't keep it, it is removed again. */
 export async function answerUpload(front: Front, authorised: AuthorizedCall, response: ServerResponse): Promise<void> {
   const { message, params, query, request_id, route } = authorised.arrived
   const { parts } = front.edge
@@ -111,9 +111,9 @@ async function answerAsStream(
       send(response, headers, rendered)
       return
     }
-    // What the work waits for was told as an event.
+    // An event has already said what the work waits for.
     if (status === 202) return stream.end()
-    // A repeated answer comes without events, so they are made from the stored reply.
+    // A repeated answer has no events, so they are made from the stored reply.
     if (isReplay(sent)) {
       Object.assign(headers, sent)
       for (const event of writer.replay(operation, rendered)) stream.send(event)
@@ -124,14 +124,16 @@ async function answerAsStream(
     const apiError = toApiError(error, edge.parts.log, request_id)
     const { status, body } = dialect.error(apiError, request_id)
     requests.count(arrived, status)
-    // The client follows again from where it was.
+    // The client resumes from its last event, so its ID must not change.
     const id = apiError.code === 'unavailable' ? null : 'done'
     stream.send({ id, event: 'error', data: body })
   }
   stream.end()
 }
 
-/** A stored reply to work that has gone on since is not given: the client gets the present state of the work. */
+/**
+ * If the work of a stored reply has continued since, returns the current state of the work instead of the stored reply.
+ */
 async function atPresent(
   { edge }: Front,
   authorised: AuthorizedCall,
@@ -147,7 +149,7 @@ async function atPresent(
 function replyChannel({ replies }: Front, authorised: AuthorizedCall, response: ServerResponse): ReplyChannel {
   return {
     ...PLAIN_REPLY,
-    // An answer to HEAD ends before the stream that GET would follow, so a listener ends that stream as well.
+    // The reply to HEAD ends before the stream that GET would send, so this must end that stream too.
     onHangUp(listener) {
       if (response.destroyed) listener()
       else response.once('close', () => (response.writableFinished && response.req.method !== 'HEAD') || listener())
@@ -188,7 +190,9 @@ function answerLines(
   return sendLines(response, authorised.arrived.headers, rendered, replyWatch(front, authorised))
 }
 
-/** The client of a reply that is cut sees only that it breaks off. The operator reads why. */
+/**
+ * Reports when a reply starts and when it is cut off. The client only sees that it ends early, so the reason is logged.
+ */
 function replyWatch({ edge, requests }: Front, { arrived }: AuthorizedCall): ReplyWatch {
   return {
     begun: (status) => requests.count(arrived, status),
@@ -196,7 +200,7 @@ function replyWatch({ edge, requests }: Front, { arrived }: AuthorizedCall): Rep
   }
 }
 
-/** The dialect runs the calls of the request and writes the answer itself. */
+/** Lets the dialect run the calls of the request and write the answer itself. */
 async function serve(
   front: Front,
   authorised: AuthorizedCall,
@@ -205,7 +209,7 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   const { arrived } = authorised
-  // The path may have the agent's name; from here on it is the id.
+  // The path may contain the agent's name. From here on, the ID is used.
   const rendered = await answer(
     { ...received, params: authorised.params },
     callRunner(front, authorised, replyChannel(front, authorised, response)),

@@ -10,7 +10,7 @@ import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { publicUrl } from '../protected-resource.ts'
 
-/** Takes each call of a request through the same steps as a request of its own. */
+/** Takes each call of a request through the same steps as a separate request. */
 export function callRunner(
   { edge, agentChanges }: Front,
   authorised: AuthorizedCall,
@@ -21,7 +21,7 @@ export function callRunner(
   let isFirst = true
   return {
     async run(call, channel = {}) {
-      // The request itself was counted, and that pays for its first call.
+      // The first call is covered by the request itself, which was already counted.
       const paid = isFirst
       isFirst = false
       if (!paid) await countRequest(edge, authorised)

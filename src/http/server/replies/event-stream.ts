@@ -3,17 +3,16 @@ import type { SentEvent, Writer } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
 /**
- * Events of this time are sent in one write. No reader notices, and a streamed answer under load takes a sixth less CPU
- * time than with one write for each pass of the event loop.
+ * Events that arrive within this time are sent in one write. Readers don't notice, and under load a streamed answer
+ * takes a sixth less CPU time than with one write for each pass of the event loop.
  */
 const GATHERED_MS = 5
-/** How much text one write has. */
+/** The most text in one write. */
 const WRITE_CHARACTERS = 16_384
 
 /**
- * Server-sent events. The head is sent with the first event, so that an error before it is answered with its own
- * status. Events that a slow client has not read yet are kept as the shared objects that everybody who follows the same
- * run gets.
+ * Server-sent events. The head is sent with the first event, so an error before it can have its own status. Events that
+ * a slow client hasn't read yet are shared with all other clients that follow the same run.
  */
 export class EventStream {
   readonly #response: ServerResponse
@@ -31,12 +30,12 @@ export class EventStream {
     this.#writer = writer
   }
 
-  /** Whether the head was sent. Before that, an error is an ordinary reply. */
+  /** Whether the head was sent. Until then, an error is an ordinary reply. */
   get opened(): boolean {
     return this.#opened
   }
 
-  /** Sends the head now rather than with the first event. */
+  /** Sends the head now instead of with the first event. */
   open(): void {
     this.#begin()
     this.#writeWaiting()
@@ -93,7 +92,7 @@ export class EventStream {
       return
     }
     if (written === 0 && !response.writableNeedDrain) response.flushHeaders()
-    // Pings keep a long stream alive.
+    // Pings keep a quiet stream open.
     this.#ping ??= setInterval(() => response.writableNeedDrain || response.write(': ping\n\n'), PING_MS)
   }
 }

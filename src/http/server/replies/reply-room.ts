@@ -6,10 +6,10 @@ import { laneKey } from '../../../lib/work/lane-key.ts'
 import { changes } from '../../../operation.ts'
 import type { AuthorizedCall } from '../../pipeline/request.ts'
 
-/** Smaller replies are not counted. */
+/** Smaller replies aren't counted. */
 export const LARGE_REPLY = 256 * 1024
 
-/** While it is made a reply takes several times its own bytes, and other things need memory too. */
+/** While a reply is made, it takes several times its own size, and other things need memory too. */
 const SHARE_OF_HEAP = 1 / 8
 const MOST_BYTES = 512 * 1024 * 1024
 /** How long a request waits for room before it is refused. */
@@ -19,16 +19,16 @@ const RETRY_AFTER_MS = 2_000
 type Asker = Pick<AuthorizedCall, 'actor' | 'operation'>
 
 /**
- * Room for the bytes of large replies that are made and sent. A short request can ask for megabytes, and a client that does
- * not read keeps them in memory, so without a limit a few hundred requests could fill the memory of this process.
+ * Limits the memory of large replies that are being made and sent. A short request can ask for megabytes, and a client
+ * that doesn't read keeps them in memory, so without a limit a few hundred requests could use up all memory.
  */
 export class ReplyRoom {
   readonly #bytes = new FairRoom(Math.min(MOST_BYTES, getHeapStatistics().heap_size_limit * SHARE_OF_HEAP))
   readonly #counted = new WeakSet<ServerResponse>()
 
   /**
-   * Reserves room for a reply before its content is read. It is given back when the client has read the reply, or has
-   * disconnected. Rejects if no room becomes free in time.
+   * Reserves room for a reply before its content is read. The room is given back when the client has read the reply or
+   * has disconnected. Rejects if no room becomes free in time.
    */
   async reserve(response: ServerResponse, { actor }: Asker, bytes: number): Promise<void> {
     if (bytes < LARGE_REPLY) return
@@ -37,7 +37,7 @@ export class ReplyRoom {
 
   /**
    * Counts a large reply for which nothing was reserved. Rejects if there is no room for it, unless the request has
-   * changed something: then the client must be told.
+   * changed something, because the client must then be told.
    */
   async count(response: ServerResponse, { actor, operation }: Asker, body: string): Promise<void> {
     if (this.#counted.has(response)) return

@@ -5,10 +5,10 @@ import type { Content } from '../../../storage/bytes/content.ts'
 import { isKnown } from '../../input/request-headers.ts'
 import { type ReplyWatch, send, sendLines } from './send.ts'
 
-/** One range. What is written otherwise, or names several ranges, is ignored, as RFC 9110 allows. */
+/** Matches a single range. Anything else, including several ranges, is ignored, as RFC 9110 allows. */
 const RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/
 
-/** Sends the bytes that the client asks for. They are never shown as a page, whatever they are. */
+/** Sends the bytes that the client requests. Browsers never show them as a page, no matter what they contain. */
 export async function sendContent(
   response: ServerResponse,
   headers: Record<string, string>,
@@ -40,9 +40,9 @@ export async function sendContent(
   return sendLines(response, headers, reply, watch)
 }
 
-/** Undefined if the whole is wanted. */
+/** The requested range. Undefined if the client wants everything. */
 function rangeOf({ range, 'if-range': ifRange }: IncomingHttpHeaders, { size }: Content, etag: string) {
-  // The client has a part of what may be something else by now.
+  // The content may have changed since the client received its part.
   if (range === undefined || (ifRange !== undefined && ifRange !== etag)) return undefined
   const [, first, last] = RANGE.exec(range) ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
@@ -57,7 +57,7 @@ function rangeOf({ range, 'if-range': ifRange }: IncomingHttpHeaders, { size }: 
   })
 }
 
-/** RFC 6266: the name as it is, and one that every client can read. */
+/** The content disposition with the file's name as RFC 6266 defines it, and a simplified name for older clients. */
 function dispositionOf(name: string): string {
   const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/gu, '_')
   const exact = encodeURIComponent(name).replaceAll(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
 
-/** The body is made once and shared by all replies. */
+/** A page whose body is made once and shared by all replies. */
 export type ServedPage = { status: number; headers: Record<string, string>; body: Buffer }
 
 const SLICE = 65_536
 
-/** Sends the body slice by slice as the client reads it. A client that doesn't read keeps one slice in memory. */
+/** Sends the body in slices as the client reads it, so a client that doesn't read keeps only one slice in memory. */
 export function sendPage(
   response: ServerResponse,
   standard: Record<string, string>,

@@ -3,24 +3,24 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { RenderedReply } from '../../dialects/dialect.ts'
 
-/** `headers` are the headers that every reply to this request has. */
+/** `headers` are sent with every reply to this request. */
 export function send(
   response: ServerResponse,
   headers: Record<string, string>,
   { status, headers: own, body }: RenderedReply,
 ): void {
-  // 304 stands for a body that the client has, and says nothing of its length.
+  // A 304 stands for a body that the client already has, and doesn't state its length.
   const length = status === 304 ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
   response.writeHead(status, Object.assign(headers, own, length))
   response.end(body)
 }
 
-/** A client that was answered early and sends nothing for this long has noticed, if it may send for longer at all. */
+/** A client that was answered early and then sends nothing for this long has noticed the answer. */
 const SILENT_MS = 5_000
 
 /**
- * Answers a client that still sends its body. Many clients read no answer before they have sent everything, and lose it if
- * the connection is closed meanwhile, so what they send is read and dropped, for `forMs` at most.
+ * Answers a client that is still sending its body. Many clients don't read the answer until they have sent everything,
+ * and lose it if the connection is closed before. So whatever they send is read and dropped, for at most `forMs`.
  */
 export function sendEarly(
   response: ServerResponse,
@@ -42,12 +42,12 @@ export function sendEarly(
   message.on('data', () => silent.refresh())
 }
 
-/** Told when the head of a reply leaves, and of an error of ours after that. */
+/** Notified when the head of a reply is sent, and of an error of ours after that. */
 export type ReplyWatch = { begun(status: number): void; cut(error: unknown): void }
 
 /**
- * Sends lines as they come, no faster than the client reads. An error before the first line is an ordinary reply. After
- * that the connection is cut, so that no client takes a part for the whole.
+ * Sends lines as they are produced, no faster than the client reads them. An error before the first line is an ordinary
+ * reply. After that, an error closes the connection, so no client mistakes a part for the whole.
  */
 export async function sendLines(
   response: ServerResponse,
@@ -68,12 +68,13 @@ export async function sendLines(
     try {
       for (let next = first; !next.done; next = await rest.next()) yield next.value
     } catch (error) {
-      // What fails because the client has gone is no error of ours.
+      // If the client has disconnected, the failure isn't ours.
       if (!response.destroyed) cut(error)
       throw error
     }
   }
   await pipeline(all, response).catch(() => response.destroy())
-  // A client that has gone leaves the lines in the middle, and they may have a file or a connection open.
+  // If the client has disconnected, the lines are abandoned in the middle, and they may hold a file or a connection
+  // open.
   await rest.return?.()
 }

@@ -14,7 +14,7 @@ export type ReportedTokens = {
 
 /**
  * A call, as far as it has arrived. Its arguments arrive in pieces. `extra` belongs to the provider and is sent back to
- * it. A call without an ID gets one from us.
+ * it. If the provider sends no ID, we make one up.
  */
 export type CallSoFar = { id: string; isMadeUp?: boolean; name: string; arguments: string; extra?: unknown }
 
@@ -26,17 +26,17 @@ const MAX_CHARACTERS = 8 * 1024 * 1024
 export class AnswerSoFar {
   readonly calls: CallSoFar[] = []
   finish: ModelAnswer['finish'] | undefined
-  /** The provider said that the answer is complete. */
+  /** Whether the provider said that the answer is complete. */
   isDone = false
   text = ''
-  /** The provider's name for this answer. */
+  /** The provider's ID for this answer. */
   id: string | undefined
   model: string | undefined
   readonly #say: (text: string) => void
   #tokens: ReportedTokens = {}
   #unsaid = ''
   #characters = 0
-  /** How many characters there were when the output was reported. */
+  /** How many characters had arrived when the output tokens were reported. */
   #reportedAt = 0
 
   constructor(say: (text: string) => void) {
@@ -44,7 +44,8 @@ export class AnswerSoFar {
   }
 
   /**
-   * The text is passed on after everything that arrived with it was read, so pieces that arrive together become one.
+   * Adds text. It is passed on only after everything that arrived with it was read, so pieces that arrive together
+   * become one.
    */
   addText(text: string): void {
     this.count(text.length)
@@ -74,7 +75,7 @@ export class AnswerSoFar {
     if (this.#characters > MAX_CHARACTERS) throw new AgentFailure('The answer is too long.')
   }
 
-  /** Reports about one answer grow: the largest number is the last, even if a stray report says 0. */
+  /** Takes the largest numbers: reports about one answer grow, and a stray report may say 0. */
   report(tokens: ReportedTokens): void {
     for (const kind of ['input', 'output', 'cached', 'cacheWritten', 'reasoning'] as const) {
       const reported = tokens[kind]
@@ -97,9 +98,9 @@ export class AnswerSoFar {
   }
 
   /**
-   * The reported tokens, or an estimate. An answer that was interrupted has at least `written` tokens: the provider
-   * charges for what the model wrote and thought, not only for what arrived. A report from before the last piece is too
-   * low. Some endpoints report fractions.
+   * The reported tokens, or an estimate. An interrupted answer has at least `written` tokens, because the provider
+   * charges for what the model wrote and thought, not only for what arrived. A report that came before the last piece
+   * is too low. Some endpoints report fractions.
    */
   usage(promptTokens: number, written = 0) {
     const { input, output, cached, cacheWritten, reasoning } = this.#tokens
@@ -124,8 +125,8 @@ export class AnswerSoFar {
   }
 
   /**
-   * An answer that didn't end by itself may have been cut off within a call, even before the arguments. Servers can
-   * interleave the pieces of several calls, so this doesn't only affect the last one.
+   * The answer's calls. If the answer didn't end by itself, it may have been cut off within a call, even before the
+   * arguments. Servers can interleave the pieces of several calls, so any of them may be cut off, not only the last.
    */
   toolCalls(finish: ModelAnswer['finish']): ToolCall[] {
     return this.calls.map(({ id, name, arguments: written }) => {

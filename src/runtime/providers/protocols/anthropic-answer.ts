@@ -35,7 +35,7 @@ class AnthropicAnswer {
     switch (event['type']) {
       case 'message_start':
         this.#begin(fieldsOf(event['message']))
-        // The output that it reports is that of the beginning.
+        // This event reports only the output tokens of the answer's beginning, so they are ignored.
         this.#takeUsage({ ...fieldsOf(fieldsOf(event['message'])['usage']), output_tokens: undefined })
         break
       case 'content_block_start':
@@ -53,11 +53,11 @@ class AnthropicAnswer {
         break
       case 'error':
         throw new ReportedError(event['error'] ?? event)
-      // `ping`, `content_block_stop`, and anything that later versions add.
+      // Ignores `ping`, `content_block_stop`, and anything that later versions add.
     }
   }
 
-  /** The answer as one JSON object. */
+  /** Takes the answer as one JSON object. */
   takeWhole(message: ReplyFields): void {
     if (message['type'] === 'error') throw new ReportedError(message['error'] ?? message)
     const { content } = message
@@ -119,7 +119,7 @@ class AnthropicAnswer {
     return open
   }
 
-  /** `input_tokens` doesn't include what was read from a cache or written to it. */
+  /** Adds the cached input, because `input_tokens` doesn't include what was read from a cache or written to it. */
   #takeUsage(usage: ReplyFields): void {
     const input = numberOf(usage['input_tokens'])
     const cached = numberOf(usage['cache_read_input_tokens'])

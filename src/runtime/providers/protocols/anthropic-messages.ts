@@ -13,7 +13,7 @@ import { toolChoiceOf } from './tool-choice.ts'
 
 const API_VERSION = '2023-06-01'
 
-/** In base64, an image can have 5 MiB, and a request 32 MiB. */
+/** Anthropic's limits are 5 MiB for an image and 32 MiB for a request, both in base64. */
 const IMAGES = { each: 3_900_000, together: 22_000_000, documents: true as const }
 
 /** Anthropic Messages. */
@@ -39,12 +39,12 @@ export const anthropicMessages: Protocol = {
     }
   },
   instruction: (output) => anthropicFormat(output).instruction,
-  // The protocol demands a number.
+  // The protocol requires a number.
   limit: (max_output_tokens, model) => ({ max_tokens: max_output_tokens ?? mostTokensOf(model) }),
   reader: readAnthropicAnswer,
 }
 
-/** The longest answer of each model family. An unknown model is treated as a current one. */
+/** The longest answer of each model family. Unknown models are treated as current ones. */
 const MOST_TOKENS: [RegExp, number][] = [
   [/claude-(?:instant|v?2|3)(?:$|[-.:])/, 4_096],
   [/claude-opus-4(?:$|-1|-\d{6}|@)/, 32_000],
@@ -58,7 +58,7 @@ function mostTokensOf(model: string): number {
 /** Current models refuse sampling parameters. */
 const UNSTEERABLE = /claude-(?:opus-4-[78]|(?:sonnet|opus|haiku|fable)-(?:[5-9]|\d\d))/
 
-/** The user's, and the answer. */
+/** The user's turn and the answer. */
 const TURNS_OF_A_RUN = 2
 
 type Block = Record<string, unknown>
@@ -79,7 +79,8 @@ function conversationOf({ input, rounds }: ModelPrompt, instruction: string, wri
   let earlier = 0
   for (const message of prompt) {
     const { role, content, rounds: before = [], images = [] } = message
-    // The run's own message is the last one. It starts a message of its own, or is added to the caller's results.
+    // The run's own message is the last one of the prompt. It becomes a new message, or is added to the caller's
+    // results.
     if (message === prompt.at(-1)) earlier = messages.length
     for (const round of before) addRound(messages, round, input, writing)
     const text = content === '' ? [] : [{ type: 'text', text: content }]
@@ -94,26 +95,30 @@ function conversationOf({ input, rounds }: ModelPrompt, instruction: string, wri
 
 /**
  * Marks where the provider can cache the beginning of the prompt: after the tools and instructions, which every run
- * has; after the earlier turns, if the next turn starts with them too; and after the results of the last two rounds of
- * tool calls, which the next round includes. At most four marks are allowed.
+ * has; after the earlier turns, if the next turn's prompt starts with them too; and after the results of the last two
+ * rounds of tool calls, which the next round includes. At most four marks are allowed.
  */
 function markForCache(
   { system, messages, earlier, tools }: Conversation & { tools: Block[] | undefined },
   isBeginning: boolean,
 ): void {
   const last = messages.length - 1
-  // Without tools, this run sends nothing more, and the next turn shows the message without its memories.
+  // Without tools, this run sends no other request, and the next turn shows the message without its memories.
   const rounds = tools ? [last, ...(last - 2 >= earlier ? [last - 2] : [])] : []
   const marked = new Set([...(isBeginning ? [earlier - 1] : []), ...rounds].filter((index) => index >= 0))
   for (const content of [system.length > 0 ? system : (tools ?? []), ...[...marked].map((i) => messages[i]?.content)]) {
     const end = content?.at(-1)
-    // The API refuses the mark on thoughts. An answer's own blocks belong to its step, so they aren't changed.
+    // The API refuses the mark on thoughts. The block is copied, because an answer's own blocks belong to its stored
+    // step.
     if (content && end && !isThought(end))
       content[content.length - 1] = { ...end, cache_control: { type: 'ephemeral' } }
   }
 }
 
-/** Writing to the cache costs more than other input. A full history loses its oldest turns, so it's never read there. */
+/**
+ * Whether the next turn's prompt starts with these turns. Writing to the cache costs more than other input. If the
+ * history is full, the next turn drops the oldest turns, so the cache would never be read.
+ */
 function beginsNextTurn({ agent, history, given }: ModelInput): boolean {
   return given?.history !== undefined || history.length + TURNS_OF_A_RUN <= agent.memory.history
 }
@@ -122,13 +127,13 @@ function isThought({ type }: Block): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 
-/** A PDF whose pages the model sees is a document. */
+/** The block for an image. A PDF whose pages the model sees becomes a document. */
 function imageBlock({ file_id, media_type }: Attachment, slots: ByteSlots): Block {
   const type = media_type.startsWith('image/') ? 'image' : 'document'
   return { type, source: { type: 'base64', media_type, data: slots.add(file_id) } }
 }
 
-/** Consecutive blocks of one side are one message. */
+/** Adds the blocks of one side. Consecutive blocks of the same side become one message. */
 function add(messages: AnthropicMessage[], role: AnthropicMessage['role'], blocks: Block[]): void {
   const last = messages.at(-1)
   if (last?.role === role) last.content.push(...blocks)
@@ -166,7 +171,10 @@ function toolOf({ name, description, input_schema }: ToolDefinition) {
   return { name, description, input_schema }
 }
 
-/** Tools that were called before must be listed, even if none can be called any more. */
+/**
+ * The tools and whether they can be called. Tools that were called earlier must be listed even if none can be called
+ * any more.
+ */
 function choiceOf(prompt: ModelPrompt): Record<string, unknown> {
   const choice = prompt.output ? 'none' : toolChoiceOf(prompt)
   if (choice === 'none') return { type: 'none' }

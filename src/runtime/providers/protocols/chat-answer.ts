@@ -25,7 +25,7 @@ export function readChatAnswer(answer: AnswerSoFar): AnswerReader {
 class ChatAnswer {
   readonly #answer: AnswerSoFar
   readonly #reasoning: Record<string, string | unknown[]> = {}
-  /** The call that each position of the stream currently refers to. */
+  /** For each position of the stream, the call that it currently refers to. */
   readonly #current = new Map<number, CallSoFar>()
 
   constructor(answer: AnswerSoFar) {
@@ -38,14 +38,14 @@ class ChatAnswer {
     else if (data.trim() !== '') this.takeChunk(parseObject(data))
   }
 
-  /** The answer as one JSON object. It is complete, whether it says why it ended or not. */
+  /** Takes the answer as one JSON object. It is complete, even if it doesn't say why it ended. */
   takeWhole(body: ReplyFields): void {
     this.takeChunk(body)
     const { choices } = body
     this.#answer.isDone = Array.isArray(choices) && choices.some((choice) => isObject(fieldsOf(choice)['message']))
   }
 
-  /** A piece of the answer; or the whole answer, which has a `message` instead of a `delta`. */
+  /** Takes a piece of the answer, or the whole answer, which has a `message` instead of a `delta`. */
   takeChunk(chunk: ReplyFields): void {
     const { choices = [], error } = chunk
     if (error !== undefined && error !== null) throw new ReportedError(error)
@@ -59,7 +59,7 @@ class ChatAnswer {
         if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#takeChoice(choice)
       }
     } finally {
-      // What came with it is counted, even if it ends an answer that the server gave up.
+      // Usage is counted even if the same piece ends an answer that the server gave up.
       this.#takeUsage(chunk)
     }
   }
@@ -103,7 +103,7 @@ class ChatAnswer {
     this.#reasoning[field] = `${this.#reasoning[field] ?? ''}${text}`
   }
 
-  /** OpenRouter's list, which includes signatures. */
+  /** Takes OpenRouter's list, which includes signatures. */
   #takeReasoningDetails(details: unknown[]): void {
     this.#answer.count(JSON.stringify(details).length)
     const before = this.#reasoning['reasoning_details']
@@ -112,9 +112,9 @@ class ChatAnswer {
   }
 
   /**
-   * The first piece of a call has its ID and name, later ones only more arguments. Some servers number no calls, or
-   * number all of them 0 and send each whole: another ID, another name, or more arguments after complete ones start
-   * another call. Others repeat the name with every piece, or send the ID late.
+   * The first piece of a call has its ID and name; later pieces only add arguments. Some servers don't number calls, or
+   * number all of them 0 and send each as a whole. So another ID, another name, or more arguments after complete ones
+   * start another call. Other servers repeat the name in every piece, or send the ID late.
    */
   #takeCall(piece: ReplyFields): void {
     const called = fieldsOf(piece['function'])
@@ -134,7 +134,7 @@ class ChatAnswer {
     if (call.name === '') call.name = name
     this.#answer.count(written.length)
     call.arguments += written
-    // Gemini's signature of what it thought before the call: without it, Gemini refuses the next request.
+    // Gemini's signature of its thoughts before the call. Without it, Gemini refuses the next request.
     if (piece['extra_content'] !== undefined) {
       this.#answer.count(JSON.stringify(piece['extra_content']).length)
       call.extra = piece['extra_content']
@@ -142,7 +142,7 @@ class ChatAnswer {
   }
 
   #takeUsage(chunk: ReplyFields): void {
-    // Groq reports in a field of its own.
+    // Groq reports usage in its own field.
     const usage = chunk['usage'] ?? fieldsOf(chunk['x_groq'])['usage']
     if (isObject(usage)) this.#answer.report(tokensOf(usage))
   }
@@ -150,7 +150,7 @@ class ChatAnswer {
 
 type CallPiece = { id: string; name: string; written: string }
 
-/** Whether a piece, whose ID and name may be missing, starts another call than the one before it. */
+/** Whether a piece, whose ID and name may be missing, belongs to another call than the piece before it. */
 function isAnother(call: CallSoFar, { id, name, written }: CallPiece): boolean {
   if (id === call.id) return false
   if (id !== '' && !call.isMadeUp) return true
@@ -158,7 +158,7 @@ function isAnother(call: CallSoFar, { id, name, written }: CallPiece): boolean {
   return name !== call.name || (written !== '' && isWhole(call.arguments))
 }
 
-/** Some include the reasoning in `completion_tokens`, others only in the total. */
+/** Some servers include the reasoning in `completion_tokens`, others only in the total. */
 function tokensOf(usage: ReplyFields): ReportedTokens {
   const input = numberOf(usage['prompt_tokens'])
   const written = numberOf(usage['completion_tokens'])
@@ -167,7 +167,7 @@ function tokensOf(usage: ReplyFields): ReportedTokens {
     numberOf(fieldsOf(usage['prompt_tokens_details'])['cached_tokens']) ?? numberOf(usage['prompt_cache_hit_tokens'])
   const reasoning = numberOf(fieldsOf(usage['completion_tokens_details'])['reasoning_tokens'])
   const rest = total !== undefined && input !== undefined ? total - input : 0
-  // The difference of two fractions is not exact.
+  // A difference of less than 1 is a rounding error, because some counts are fractions.
   const output = rest >= (written ?? 0) + 1 ? rest : (written ?? reasoning)
   return {
     ...(input !== undefined && { input }),
@@ -186,7 +186,8 @@ const FINISHES: Record<string, ModelAnswer['finish']> = {
 }
 
 /**
- * `error` and `insufficient_system_resource` mean that the server gave up in the middle, whatever it sends afterwards.
+ * `error` and `insufficient_system_resource` mean that the server gave up in the middle, no matter what it sends
+ * afterwards.
  */
 function finishOf(reason: string, before: ModelAnswer['finish'] | undefined): ModelAnswer['finish'] {
   if (reason === 'error' || reason === 'insufficient_system_resource')

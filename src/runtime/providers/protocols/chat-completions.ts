@@ -12,7 +12,7 @@ import { chatFormat } from './output-format.ts'
 import { type ModelTarget, NO_WORDS, ownParts, type Protocol } from './protocol.ts'
 import { toolChoiceOf } from './tool-choice.ts'
 
-/** `OpenAI` itself has special rules for reasoning models. */
+/** `openai` has special rules for reasoning models. */
 export type ChatVendor = 'openai' | 'openai-compatible'
 
 /**
@@ -49,7 +49,10 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
   }
 }
 
-/** The o series, and since GPT-5 all but the chat models: they refuse most sampling parameters. */
+/**
+ * Whether OpenAI treats the model as a reasoning model: the o series, and since GPT-5 all models except the chat
+ * models. They refuse most sampling parameters.
+ */
 function isReasoningModel(model: string): boolean {
   return /^(?:o\d|gpt-(?:[5-9]|\d\d))/.test(model) && !/^gpt-\d+-chat/.test(model)
 }
@@ -104,7 +107,7 @@ function addRound(messages: ChatMessage[], round: Round, input: ModelInput, { as
   for (const [index, { id }] of calls.entries()) {
     messages.push({ role: 'tool', tool_call_id: id, content: shownResult(results[index], input).text })
   }
-  // A tool's result is text here, so its images come after it.
+  // In this protocol, a tool's result can only be text, so its images follow it.
   const images = results.flatMap((result) => shownResult(result, input).images)
   if (images.length > 0) messages.push({ role: 'user', content: withImages('Images of the results:', images, slots) })
   if (told !== undefined) messages.push({ role: 'user', content: told })
@@ -125,13 +128,13 @@ function functionTool({ name, description, input_schema, strict }: ToolDefinitio
   return { type: 'function', function: described }
 }
 
-/** Models that don't reason refuse this. */
+/** The caller's settings for reasoning. Models that don't reason refuse them. */
 function thinkingOf({ input: { given } }: ModelPrompt): Record<string, unknown> {
   const { reasoning_effort, verbosity } = given?.sampling ?? {}
   return withoutUndefined({ reasoning_effort, verbosity })
 }
 
-/** The agent's settings, and the caller's. */
+/** The sampling parameters of the agent and of the caller. */
 function samplingOf({ input: { agent, given } }: ModelPrompt): Record<string, unknown> {
   const { temperature = agent.temperature, top_p, stop, seed, ...asked } = given?.sampling ?? {}
   return {

@@ -8,20 +8,23 @@ export type OutputFormat = { fields: Record<string, unknown>; instruction: strin
 
 const NOTHING: OutputFormat = { fields: {}, instruction: '' }
 
-/** Compatible servers enforce a schema that the model isn't shown, or ignore the field. So the model is told too. */
+/**
+ * Asks for JSON. Some compatible servers enforce a schema without showing it to the model, others ignore the field, so
+ * the model is told as well.
+ */
 export function chatFormat(output: OutputRequest | undefined, vendor: 'openai' | 'openai-compatible'): OutputFormat {
   if (!output) return NOTHING
   const { schema, inWords } = output
   const instruction = outputInstruction(output)
   if (inWords) return { fields: {}, instruction }
-  // OpenAI refuses this unless the prompt contains the word JSON.
+  // OpenAI refuses this type unless the prompt contains the word JSON.
   if (isAnyObject(schema)) return { fields: { response_format: { type: 'json_object' } }, instruction }
   const json_schema = { name: nameOf(schema), schema, strict: allowsStrict(schema) }
   const fields = { response_format: { type: 'json_schema', json_schema } }
   return { fields, instruction: vendor === 'openai' ? '' : instruction }
 }
 
-/** Anthropic accepts schemas whose objects are closed. */
+/** Asks Anthropic for JSON. It accepts only schemas whose objects are closed. */
 export function anthropicFormat(output: OutputRequest | undefined): OutputFormat {
   if (!output) return NOTHING
   const { schema, inWords } = output
@@ -30,7 +33,7 @@ export function anthropicFormat(output: OutputRequest | undefined): OutputFormat
   return { fields: { output_config: { format } }, instruction: '' }
 }
 
-/** OpenAI requires a name. */
+/** OpenAI requires a name for the schema. */
 function nameOf({ title }: OutputRequest['schema']): string {
   return typeof title === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(title) ? title : 'response'
 }

@@ -4,7 +4,7 @@ import type { ByteSlots } from '../byte-slots.ts'
 import type { AnswerSoFar } from './answer-so-far.ts'
 import { fieldsOf, type ReplyReader } from './read-events.ts'
 
-/** How requests to one kind of provider are written, and its answers read. */
+/** How requests to one kind of provider are written, and how its answers are read. */
 export type Protocol = {
   /** The path after the base URL. */
   path: string
@@ -12,7 +12,7 @@ export type Protocol = {
   /** Its limits for images. */
   images: ImageLimits
   /**
-   * What is sent, except for `limit`. Bytes of files go where `slots` says. It depends on nothing else, so it can be
+   * The request without `limit`. Bytes of files go where `slots` says. The body depends on nothing else, so it can be
    * measured before it is sent.
    */
   body(prompt: ModelPrompt, asked: ModelTarget, slots: ByteSlots): Record<string, unknown>
@@ -31,12 +31,15 @@ export type ModelTarget = {
   caches: boolean
 }
 
-/** An earlier answer in the format of the provider that is asked. Another provider is shown its text and its calls. */
+/**
+ * An earlier answer in the provider's own format, if this provider gave it. Another provider is shown the text and
+ * calls.
+ */
 export function ownParts({ native }: Round, { provider }: ModelTarget): unknown {
   return native?.provider === provider ? native.parts : undefined
 }
 
-/** Replaces an empty answer: providers refuse a message without content. */
+/** Stands for an empty answer, because providers refuse a message without content. */
 export const NO_WORDS = '(no answer)'
 
 export type AnswerReader = {
@@ -45,11 +48,11 @@ export type AnswerReader = {
   native(): object | undefined
 }
 
-/** The provider reported an error inside a reply that started well. */
+/** An error inside a reply that started well. */
 export class ReportedError extends Error {
-  /** The body of an error, as if the request had been refused. */
+  /** The body of the error, as if the request had been refused. */
   readonly body: string
-  /** The status that the same error has without a stream, if its code or type is known. */
+  /** The status that the same error has outside a stream, if its code or type is known. */
   readonly status: number | undefined
 
   constructor(error: unknown) {
@@ -80,7 +83,7 @@ const STATUSES: Record<string, number> = {
   overloaded_error: 529,
 }
 
-/** A number, also as text, or a name. */
+/** Reads a status from a number, a number in a string, or a name. */
 function statusOf(named: unknown): number | undefined {
   const status = typeof named === 'string' ? (STATUSES[named] ?? Number(named)) : named
   const isStatus = typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599

@@ -7,19 +7,22 @@ const parsers = lazily<typeof import('eventsource-parser')>('eventsource-parser'
 /** Receives each event: its name, if it has one, and its data. */
 export type TakeEvent = (event: { event?: string | undefined; data: string }) => void
 
-/** The provider's reply can't be read as an answer. */
+/** The provider's reply isn't an answer that can be read. */
 export class NotAnAnswer extends Error {}
 
 /** A page for people, such as the sign-in page of a proxy. */
 export class HtmlPage extends NotAnAnswer {}
 
-/** More than any answer needs: a stream adds some 200 bytes around each word. */
+/** More than any answer needs, even though a stream adds about 200 bytes around each word. */
 const MAX_REPLY_BYTES = 32 * 1024 * 1024
 /** The limit of one event, or of an answer as one JSON object. */
 const MAX_TEXT = 2 * 1024 * 1024
-/** Shorter texts are parsed quickly, whatever they contain. */
+/** Shorter texts are parsed quickly no matter what they contain. */
 const SHORT_TEXT = 64 * 1024
-/** In JSON, each value has a comma or a bracket before it. A longer text with more of them takes too long to parse. */
+/**
+ * In JSON, each value has a comma or a bracket before it. A longer text with more of these marks takes too long to
+ * parse.
+ */
 const MAX_MARKS = 100_000
 
 /**
@@ -35,7 +38,7 @@ export class ReplyReader {
   #bytes = 0
   #events = 0
 
-  /** `fatal`: bytes that aren't UTF-8 are refused. */
+  /** If `fatal`, bytes that aren't UTF-8 are refused. */
   constructor(
     takeEvent: TakeEvent,
     takeWhole: (body: string) => void,
@@ -65,7 +68,7 @@ export class ReplyReader {
   end(): void {
     this.#take(this.#decoder.decode())
     if (this.#kind === 'json') this.#takeWhole(this.#body)
-    // When the reply is complete, so is its last event, even without an empty line.
+    // The end of the reply completes the last event, even without an empty line.
     else this.#parser.feed('\n\n')
   }
 
@@ -102,7 +105,10 @@ export function isMark(code: number): boolean {
   return code === COMMA || code === BRACKET || code === BRACE
 }
 
-/** `indexOf` takes some milliseconds for 2 MB; a loop over the letters takes 55, and blocks everything else. */
+/**
+ * Counts with `indexOf`, which takes some milliseconds for 2 MB. A loop over the characters takes 55 ms and blocks
+ * everything else.
+ */
 export function hasMoreMarks(json: string, most: number): boolean {
   let marks = 0
   for (const mark of [',', '[', '{'])

@@ -20,9 +20,9 @@ type A2aCall = {
   remote: A2aRemote
   run: RunInProgress
   way: PeerWay
-  /** The agent's conversation for the run's session. Empty: starts one. */
+  /** The agent's conversation for the run's session. If empty, the agent starts one. */
   contextId: string
-  /** Stores what must not be done twice. */
+  /** Stores steps that must not be done twice. */
   take(steps: AskedStep[]): Promise<StepsReply>
 }
 
@@ -34,21 +34,21 @@ const MAX_LOST = 5
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5_000
 const CANCEL_WITHIN_MS = 5_000
-/** How long an ended run waits for the task that its message started, to cancel it. */
+/** How long an ended run waits to learn which task its message started, so it can cancel the task. */
 const BEGIN_WITHIN_MS = 2_000
 const MAX_QUESTION_CHARACTERS = 10_000
-/** The text of a question that has none. */
+/** The text for a question that has none. */
 const WANTS_WORDS = 'The agent needs an answer before it can continue.'
 
-/** The run has left this call: it waits for a person, or has ended. The next call continues what was started. */
+/** Thrown when the run leaves a call, because it waits for a person or has ended. The next call continues the task. */
 class LeaveExchange extends Error {}
 
-/** A run of an agent that is called over A2A: its message becomes a task there, which is followed until it ends. */
+/** Calls an agent over A2A for one run: the run's message becomes a task there, which is followed until it ends. */
 export class A2aExchange {
   readonly #call: A2aCall
   /** The task that the agent works on. */
   #open: { peer: Peer; task: TaskRecord } | undefined
-  /** A message was sent, or is about to be, and its task isn't known yet. */
+  /** Whether a message was sent, or is about to be, while its task isn't known yet. */
   #isBeginning = false
   #conversing: Promise<void> = Promise.resolve()
   /** Ends the requests of the last call. */
@@ -66,7 +66,7 @@ export class A2aExchange {
     this.#hangUp()
     this.#hangUp = () => requests.abort(signal.reason)
     const stop = () => {
-      // Otherwise `leave` decides whether to wait for the message's task.
+      // If a message is on its way, `leave` decides whether to wait for its task.
       if (!this.#isBeginning) this.#hangUp()
       stopped.reject(signal.reason)
     }
@@ -89,8 +89,8 @@ export class A2aExchange {
   }
 
   /**
-   * Stops listening to the agent. If the run has ended, its task is cancelled. A message that was sent a moment ago may
-   * have started a task that isn't known yet. How the agent reacts makes no difference here.
+   * Stops listening to the agent, and if the run has ended, cancels the task. A message that was just sent may have
+   * started a task that isn't known yet. How the agent reacts makes no difference here.
    */
   async leave(isOver: boolean): Promise<void> {
     if (isOver && this.#isBeginning)
@@ -128,7 +128,7 @@ export class A2aExchange {
     }
     let events = task ? tellAgain(peer, task, signal) : await begin()
     const answered = new Set<string>()
-    /** The question whose answer was sent, while the reply is read. */
+    /** The key of the question whose answer was sent, while the reply is read. */
     let sentFor: string | undefined
     for (let pauses = 0, lost = 0; ; ) {
       let standing: TaskProgress = { kind: 'working' }
@@ -145,7 +145,8 @@ export class A2aExchange {
       } catch (error) {
         lost += 1
         if (!task || lost > MAX_LOST || !isPassing(error) || signal.aborted) throw error
-        // The answer may be lost. If the task still asks, the answer is sent again with the same ID.
+        // The agent may not have received the answer. If the task still asks, the answer is sent again with the same
+        // ID.
         if (sentFor !== undefined) answered.delete(sentFor)
       } finally {
         this.#isBeginning = false
@@ -154,7 +155,7 @@ export class A2aExchange {
         this.#open = undefined
         return answer.end()
       }
-      // A reply without a task is a complete answer, so this reply contained nothing.
+      // A reply without a task would be a complete answer, so this reply was empty.
       if (!task) throw new ModelFailure('The remote agent ended its answer early.', {}, { after_ms: undefined })
       if (standing.kind === 'asks') {
         const { id, words } = await this.#askPerson(standing)
@@ -171,7 +172,7 @@ export class A2aExchange {
     }
   }
 
-  /** From here on, a later call continues the task, and its message isn't sent again. */
+  /** Stores the task. A later call continues it, and the message isn't sent again. */
   async #keep(number: number, peer: Peer, { payload }: StreamResponse): Promise<TaskRecord | undefined> {
     if (!payload || payload.$case === 'message') return undefined
     const { value } = payload
@@ -183,7 +184,7 @@ export class A2aExchange {
     return task
   }
 
-  /** The question belongs to the task, so a run that resumes the task finds the answer. */
+  /** The question belongs to the task, so a run that resumes the task finds the person's answer. */
   async #askPerson({ question, key }: Extract<TaskProgress, { kind: 'asks' }>): Promise<{ id: string; words: string }> {
     const id = `question-${hash('sha256', key).slice(0, 16)}`
     const asked = (question || WANTS_WORDS).slice(0, MAX_QUESTION_CHARACTERS)
@@ -200,7 +201,7 @@ export class A2aExchange {
   }
 }
 
-/** The task's state, and then its result if the agent reports one. */
+/** Yields the task's state, and then its result if the agent reports one. */
 async function* tellAgain({ client, streams }: Peer, { task_id: id }: TaskRecord, signal: AbortSignal) {
   const task = await client.getTask({ tenant: '', id, historyLength: 0 }, { signal })
   const told: StreamResponse = { payload: { $case: 'task', value: task } }
@@ -209,7 +210,7 @@ async function* tellAgain({ client, streams }: Peer, { task_id: id }: TaskRecord
   try {
     yield* client.resubscribeTask({ tenant: '', id }, { signal })
   } catch (error) {
-    // It may have ended in between, so it is requested again.
+    // The task may have ended in between, so its state is requested again.
     if (!(peerError(error) instanceof A2AError)) throw error
   }
 }

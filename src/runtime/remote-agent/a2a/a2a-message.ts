@@ -4,10 +4,13 @@ import { outputInstruction } from '../../output/ask-in-words.ts'
 import type { RunInProgress } from '../../run-in-progress.ts'
 import { filled } from '../call-body.ts'
 
-/** Where a message belongs. Without a task it starts one; without a context it starts a conversation. */
+/** Where a message belongs. Without a task it starts one, and without a context it starts a conversation. */
 export type MessagePlace = { messageId: string; contextId: string; taskId: string }
 
-/** The messages of one run are numbered: the first one, and one for each earlier answer that didn't fit. */
+/**
+ * The number of a message in its run. The first message has one, and so does each request to correct an answer that
+ * didn't fit.
+ */
 export function messageNumber(rounds: readonly Round[]): number {
   return 1 + rounds.filter(({ told }) => told !== undefined).length
 }

@@ -25,14 +25,14 @@ export type Peer = { client: Client; url: string; version: string; streams: bool
 
 const STREAM = 'text/event-stream'
 const BINDING = 'JSONRPC'
-/** The protocol versions that the client supports. A card of 0.3 doesn't have to name its own. */
+/** The protocol versions that the client supports. A card of version 0.3 may leave its version out. */
 const VERSIONS = /^(1(\.\d+)*|0\.3(\.\d+)*|)$/
 const NEWEST = /^1/
 const MAX_URL_CHARACTERS = 2_048
-/** The form of a binding or a version. */
+/** The longest name of a binding or a version. */
 const MAX_NAME_CHARACTERS = 50
 
-/** The parts of a card that are read, in the form of A2A 1.0. Everything else is ignored. */
+/** The parts of a card that are used, in the form of A2A 1.0. Everything else is ignored. */
 const ReadCard = z.looseObject({
   supportedInterfaces: z
     .array(
@@ -81,9 +81,9 @@ export async function openPeer(remote: A2aRemote, way: PeerWay, signal: AbortSig
   return { client, url, version: protocolVersion || '0.3', streams: card.capabilities?.streaming === true }
 }
 
-/** A card of A2A 0.3 is read as a card of 1.0. */
+/** Reads a card. A card of A2A 0.3 is converted to 1.0. */
 function readCard(fields: ReplyFields, resolver: DefaultAgentCardResolver): ReadCard {
-  // A card of 1.0 has the first, a card of 0.3 the second.
+  // A card of 1.0 has the first field, and a card of 0.3 the second.
   if (fields['supportedInterfaces'] === undefined && fields['url'] === undefined) {
     throw new AgentFailure(
       'The remote agent returned JSON that is not an agent card. remote.a2a must be the URL of its card.',
@@ -128,7 +128,7 @@ function isAtCard({ a2a }: A2aRemote, url: URL): boolean {
   return url.origin === new URL(a2a).origin
 }
 
-/** The headers that contain a secret, and the names of the others. */
+/** Returns the headers that contain a secret, and the names of the others. */
 function parted(named: Record<string, string>): [withSecret: Record<string, string>, others: string[]] {
   const [sent, others]: [Record<string, string>, string[]] = [{}, []]
   for (const [name, value] of Object.entries(named)) {
@@ -147,8 +147,8 @@ function ownOrRefused(fill: () => Record<string, string>): Record<string, string
 }
 
 /**
- * A protocol error can come with any status. Everything else is reported as a server that doesn't answer. The card is
- * read outside of the protocol, so its refusal is reported the same way, whatever it says.
+ * A protocol error can come with any status. Any other reply with an error status is reported as a server that doesn't
+ * answer. The card isn't part of the protocol, so a refusal to return it is always reported this way.
  */
 async function refusalOf(reply: Response, isOfProtocol: boolean): Promise<Response> {
   const text = await reply.text().catch(() => '')

@@ -2,18 +2,18 @@ import { setImmediate as nextPass } from 'node:timers/promises'
 import { hasMoreMarks, isMark, NotAnAnswer, ReplyReader } from '../../providers/protocols/read-events.ts'
 import { MOST_EVENTS } from '../remote-exchange.ts'
 
-/** The limit of a reply in one piece. */
+/** The limit of a reply that is one JSON object. */
 const MAX_TEXT_BYTES = 2 * 1024 * 1024
-/** The limit of one event, or of a reply in one piece. The A2A client needs some microseconds for each. */
+/**
+ * The most values in one event, or in a reply that is one JSON object. The A2A client needs some microseconds for each.
+ */
 const MAX_MARKS = 20_000
 
-/**
- * How many bytes are read before other work gets its turn. A piece or an event costs as much as a few hundred bytes.
- */
+/** How many bytes are read before other work gets its turn. Each piece or event counts as a few hundred bytes more. */
 const BYTES_AT_ONCE = 10_000
 const COST_OF_PIECE = 500
 
-/** Limits a reply in JSON, or in JSON events: its body fails when it becomes too large. */
+/** Limits a reply that is JSON, or a stream of JSON events. Its body fails when it becomes too large. */
 export function boundedReply(response: Response, isStream: boolean): Response {
   if (!response.body) return response
   const { status, statusText, headers } = response
@@ -24,8 +24,8 @@ export function boundedReply(response: Response, isStream: boolean): Response {
 type Bounds = TransformStream<Uint8Array, Uint8Array>
 
 /**
- * With each piece, the A2A client searches all that it has of an event again, so it gets complete events, each on one
- * line.
+ * With every piece of a stream, the A2A client searches the whole event again from its start. So it is given only
+ * complete events, each on one line.
  */
 function wholeEvents(): Bounds {
   let events: string[] = []
@@ -39,7 +39,7 @@ function wholeEvents(): Bounds {
     const whole = events
     events = []
     for (const data of whole) {
-      // Between the values of a JSON text, a space is as good as a line break.
+      // In JSON, a space between two values means the same as a line break.
       controller.enqueue(Buffer.from(`data: ${data.replaceAll('\n', ' ')}\n\n`))
       await takeTurns(data.length)
     }
@@ -73,7 +73,7 @@ function countedBytes(): Bounds {
   })
 }
 
-/** Pauses so that other work gets its turn: otherwise a reply that arrives at once would block everything. */
+/** Pauses so that other work gets its turn. Otherwise, a reply that arrives at once would block everything. */
 function turns(): (bytes: number) => Promise<void> {
   let cost = 0
   return async (bytes) => {

@@ -16,9 +16,11 @@ import type { RemoteEvent } from '../remote-exchange.ts'
 /** The state of a task: the agent works on it, has answered, or asks the sender something. */
 export type TaskProgress = { kind: 'working' } | { kind: 'answered' } | { kind: 'asks'; question: string; key: string }
 
-/** Another artifact, or one that has replaced earlier text, is sent after an empty line. */
+/** Sent between artifacts, and before an artifact that replaces earlier text. */
 const BETWEEN = '\n\n'
-/** How often the answer can be sent from its beginning. Each time it is compared with what was said. */
+/**
+ * How often an agent can send its answer from the beginning. Each time, it is compared with what was already passed on.
+ */
 const MAX_BEGINNINGS = 1_000
 const MAX_WORDS_CHARACTERS = 1_000
 
@@ -26,32 +28,32 @@ const MAX_WORDS_CHARACTERS = 1_000
 export class TaskEnded extends AgentFailure {}
 
 /**
- * Builds an answer from what an A2A agent sends about its task. Text is passed on as it arrives, and only once: an
- * agent that is asked again sends all of it again.
+ * Builds an answer from what an A2A agent sends about its task. Text is passed on as it arrives, and only once,
+ * although an agent that is asked again sends all of it again.
  */
 export class TaskAnswer {
   readonly #hear: (heard: RemoteEvent) => void
   readonly #wantsValue: boolean
-  /** What was said, and how far into it the task has been sent since its last beginning. */
+  /** What was passed on, and how far into it the agent has come since it last started from the beginning. */
   #said: string
   #at = 0
   /** Where each artifact starts, by its ID, and the latest of them. */
   readonly #starts = new Map<string, number>()
   #latest: string | undefined
-  /** The last value, and the JSON of all values, which is the answer of an agent that says nothing else. */
+  /** The last value, and the JSON of all values. The JSON is the answer of an agent that sends no text. */
   #value: unknown
   #json = ''
   #beginnings = 0
   #lastLog = ''
 
-  /** `said` is what the run has already said of this answer. `wantsValue`: the answer must be JSON. */
+  /** `said` is the part of this answer that the run has already passed on. If `wantsValue`, the answer must be JSON. */
   constructor(hear: (heard: RemoteEvent) => void, { said, wantsValue }: { said: string; wantsValue: boolean }) {
     this.#hear = hear
     this.#said = said
     this.#wantsValue = wantsValue
   }
 
-  /** Throws an AgentFailure if the agent has given the task up. */
+  /** Throws an AgentFailure if the agent has given up the task. */
   take({ payload }: StreamResponse): TaskProgress {
     switch (payload?.$case) {
       case 'message':
@@ -70,7 +72,7 @@ export class TaskAnswer {
     }
   }
 
-  /** The answer is complete. */
+  /** Completes the answer. */
   end(): void {
     const value = this.#value
     if (value !== undefined && this.#wantsValue) return this.#hear({ kind: 'done', output: { value } })
@@ -95,7 +97,7 @@ export class TaskAnswer {
     this.#add(artifactId, parts, '')
   }
 
-  /** Agents send what they have appended as separate parts. */
+  /** Adds parts to an artifact. Agents send appended text as separate parts. */
   #add(artifactId: string, parts: readonly Part[], between: string): void {
     const text = parts.flatMap((part) => this.#textOf(part)).join(between)
     if (text === '') return
@@ -119,12 +121,12 @@ export class TaskAnswer {
 
   #takeValue(value: unknown): void {
     this.#value = value
-    // An answer that is too long isn't collected: it fails as soon as the limit is reached.
+    // An answer that is too long isn't collected. It fails as soon as the limit is reached.
     if (this.#wantsValue || this.#json.length > MAX_RESPONSE_CHARACTERS) return
     this.#json += (this.#json && '\n') + JSON.stringify(value)
   }
 
-  /** The task is sent from its beginning. */
+  /** The agent starts to send the task from its beginning. */
   #restart(): void {
     this.#countBeginning()
     this.#at = 0
@@ -139,13 +141,13 @@ export class TaskAnswer {
     if (this.#beginnings > MAX_BEGINNINGS) throw new NotAnAnswer('the answer was restarted too often')
   }
 
-  /** Passes on what wasn't said yet. */
+  /** Passes on what wasn't passed on yet. */
   #tell(text: string): void {
     const known = Math.min(text.length, Math.max(0, this.#said.length - this.#at))
     const at = this.#at
     this.#at += text.length
     if (known === 0 || this.#said.startsWith(text.slice(0, known), at)) return this.#say(text.slice(known))
-    // What was said can't be taken back.
+    // Text that was passed on can't be taken back.
     const whole = this.#said.slice(0, at) + text
     this.#said = ''
     this.#hear({ kind: 'log', level: 'warn', message: 'The remote agent has replaced its earlier answer.' })

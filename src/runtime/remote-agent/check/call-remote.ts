@@ -7,25 +7,25 @@ import { callHeaders, type SignCall } from '../call-headers.ts'
 import type { RemoteCallBody } from '../contract.ts'
 import { exchange } from '../remote-exchange.ts'
 
-/** The host's replies to steps: they are done, the run waits, or the call is over. */
+/** The host's reply to steps: they are done, the run waits, or the call is over. */
 export type StepsOutcome = DoneStep[] | 'waiting' | 'over'
 
 /** Receives what an agent requests during one call. */
 export type StepsHearer = {
   take(steps: AskedStep[]): Promise<StepsOutcome>
-  /** The agent has sent something that isn't a request for steps. */
+  /** Called when the agent sends something that isn't a request for steps. */
   object(problem: string): void
 }
 
 type TrialRun = { request_id: string; attempt: number }
 
-/** The service as a remote agent sees it: a URL at which to request steps. */
+/** The service as a remote agent sees it: a URL for requesting steps. */
 export type PlayedHost = {
   /** Accepts the steps of one call until it is closed. */
   open(run: TrialRun, hearer: StepsHearer): { steps_url: string; steps_token: string; close(): void }
 }
 
-/** An agent under test. `told` is the content of its definition. */
+/** An agent to check. `told` is what its definition contains. */
 export type RemoteTrial = {
   url: string
   secret: string
@@ -47,7 +47,7 @@ export type CallPlan = {
   steps?: DoneStep[]
   said?: string
   secret?: string
-  /** How much earlier it claims to have been sent. */
+  /** How far in the past the call's timestamp is. */
   age_ms?: number
   take?: (steps: AskedStep[]) => StepsOutcome
   /** The host closes the connection when the first data arrives, or after this time. */
@@ -57,21 +57,21 @@ export type CallPlan = {
 /** The result of a call. */
 export type TriedRemote = {
   request_id: string
-  /** Why it isn't a complete answer. */
+  /** Why the result isn't a complete answer. */
   problem: string | undefined
   isLate: boolean
   /** The status, if the agent refused the call. */
   status: number | undefined
   said: string
   asked: StepBatch[]
-  /** Models that it claims to have used. */
+  /** Models that the agent claims to have used. */
   models: Set<string>
 }
 
 /** Steps that were requested together, their results, and the text sent before them. */
 export type StepBatch = { steps: AskedStep[]; done: DoneStep[]; said: string }
 
-/** How often, and how long each time, a reply to steps is held back for other steps requested in parallel. */
+/** How many times, and how long each time, the reply to steps waits for other steps that are requested in parallel. */
 const PAUSES = 5
 const PAUSE_MS = 10
 
@@ -148,7 +148,7 @@ function hearing(tried: TriedRemote, take: (steps: AskedStep[]) => StepsOutcome,
   }
 }
 
-/** Several pauses let requests in, even if this machine hangs for longer than one of them. */
+/** Waits in several short pauses, so requests get in even if this machine hangs for longer than one pause. */
 async function othersArrive(): Promise<void> {
   for (let pause = 0; pause < PAUSES; pause += 1) await delay(PAUSE_MS)
 }
@@ -157,7 +157,7 @@ function newRun(): TrialRun {
   return { request_id: idSource()('req', Date.now()), attempt: 1 }
 }
 
-/** The server's messages about its own problems are shown too, because the agent's developers run this check. */
+/** Includes the server's messages about its own problems, because the agent's developers run this check. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof AgentFailure)) return String(error)
   const { remote_message } = error.detail

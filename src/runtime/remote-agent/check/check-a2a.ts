@@ -10,7 +10,7 @@ import type { CheckedPoint } from './check-points.ts'
 const CARD = 'the agent card is readable and contains a URL'
 const ADDRESS = 'the URL responds: a task that does not exist is not found'
 
-/** Checks an A2A agent without sending it a message, which would make it work. */
+/** Checks an A2A agent without sending it a message, because a message would make it work. */
 export async function* checkA2a(
   remote: A2aRemote,
   way: Omit<PeerWay, 'log'>,

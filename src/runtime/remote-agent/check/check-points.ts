@@ -26,9 +26,12 @@ const POINTS = {
 } as const
 
 const OLD_MS = 10 * 60_000
-/** An agent that requests nothing and answers in one piece sends nothing before its answer. */
+/**
+ * When the host closes the connection, because an agent that requests no steps and answers in one piece sends nothing
+ * before.
+ */
 const CLOSE_AFTER_MS = 100
-/** An agent that fails when a connection closes needs a moment to do so. */
+/** An agent that crashes when its connection closes needs a moment to do so. */
 const HEARS_AFTER_MS = 200
 
 /** Checks an implementation of the contract, point by point. `answers` contains the results of the named steps. */
@@ -41,7 +44,7 @@ export async function* checkPoints(
   const asked = counted(first.asked.flatMap(({ steps }) => steps).length, 'step')
   yield judged('answers', first.problem, `${asked} requested${namelessText(first)}`)
   if (isRefused(first)) {
-    // If an agent refuses every call, refusing these proves nothing.
+    // An agent that refuses every call proves nothing by refusing these.
     for (const name of ['signature', 'time'] as const) yield notTried(name, 'the signed call was refused as well')
   } else {
     yield judged('signature', whyNotRefused(await call({ secret: trial.wrongSecret, take: () => 'over' })))
@@ -65,7 +68,7 @@ export async function* checkPoints(
   yield judged('closed', problem && `the next call: ${problem}`)
 }
 
-/** A price is for a provider's model. */
+/** A hint for an agent that reports a model without its provider, because prices belong to a provider's model. */
 function namelessText({ models }: TriedRemote): string {
   const nameless = [...models].find((model) => !model.includes('/'))
   return nameless === undefined
@@ -113,7 +116,7 @@ function whyNotEnded({ asked, problem, isLate, said }: TriedRemote): string | un
   return isLate ? problem : undefined
 }
 
-/** The order of steps that are done in parallel means nothing. */
+/** Sorted, because the order of steps that are done in parallel means nothing. */
 function namesIn({ steps }: StepBatch): string[] {
   return steps.map(named).toSorted()
 }
@@ -131,7 +134,7 @@ function notTried(name: keyof typeof POINTS, detail: string): CheckedPoint {
   return { point: POINTS[name], status: 'not_tried', detail }
 }
 
-/** The simulated host's replies: it calls no tool, and asks no model and no person. */
+/** The simulated host's replies. It calls no tool and asks no model and no person. */
 function doneBy(answers: ReadonlyMap<string, string>, step: AskedStep): DoneStep {
   const answer = answers.get(step.id)
   const isText = step.type === 'tool' || step.type === 'ask_person'

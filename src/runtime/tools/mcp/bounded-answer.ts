@@ -12,7 +12,7 @@ const BACKSLASH = 0x5c
 const OPENING = new Set([0x5b, 0x7b])
 const CLOSING = new Set([0x5d, 0x7d])
 
-/** Limits an answer in JSON, or in JSON events: its body fails when it becomes too large. */
+/** Limits an answer that is JSON, or a stream of JSON events. Its body fails when it becomes too large. */
 export function boundedAnswer(response: Response): Response {
   if (!response.body) return response
   const count = new AnswerCount()
@@ -33,7 +33,7 @@ class AnswerCount {
   #isInText = false
   #isEscaped = false
 
-  /** Says what is too much, or undefined. */
+  /** Says which limit is exceeded, or returns undefined. */
   add(chunk: Uint8Array): string | undefined {
     this.#bytes += chunk.byteLength
     for (const byte of chunk) this.#read(byte)
@@ -43,7 +43,7 @@ class AnswerCount {
   }
 
   #read(byte: number): void {
-    // A JSON string can't contain a line break, so an unclosed one ends here.
+    // A JSON string can't contain a line break, so a string that isn't closed ends here.
     if (byte === LINE_END) this.#isInText = this.#isEscaped = false
     else if (this.#isEscaped) this.#isEscaped = false
     else if (byte === QUOTE) this.#isInText = !this.#isInText

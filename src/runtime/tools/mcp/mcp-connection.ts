@@ -16,8 +16,8 @@ const GOODBYE_TIMEOUT_MS = 2_000
 const MAX_PAGES = 10
 
 /**
- * A server can close the stream of an answer, say when to reconnect, and continue there. If it doesn't say when, these
- * are the waits. The call's time limit ends all of it.
+ * A server can close the stream of an answer, say when to reconnect, and continue there. These are the waits if it
+ * doesn't say when. The call's time limit applies to all of it.
  */
 const RESUMPTION = {
   maxRetries: 5,
@@ -37,7 +37,7 @@ export type McpAddress = {
 export type McpCall = { tool: Tool; args: Record<string, unknown>; headers: CallHeaders }
 
 /**
- * A connection to an MCP server over streamable HTTP. One run at a time uses it, and the run's signal ends every
+ * A connection to an MCP server over streamable HTTP. Only one run uses it at a time, and that run's signal ends every
  * request.
  */
 export class McpConnection {
@@ -71,7 +71,7 @@ export class McpConnection {
     }
   }
 
-  /** What the next connection to this server doesn't have to request again. */
+  /** What the next connection to this server doesn't need to request again. */
   get prior(): PriorDiscovery {
     const discover = this.#client.getDiscoverResult()
     return discover ? { kind: 'modern', discover } : { kind: 'legacy' }
@@ -82,7 +82,7 @@ export class McpConnection {
     return this.#transport.sessionId !== undefined
   }
 
-  /** Gives the connection to a new run. */
+  /** Assigns the connection to a new run. */
   enter(signal: AbortSignal): void {
     this.#wire.signal = signal
   }
@@ -119,7 +119,7 @@ export class McpConnection {
   }
 }
 
-/** The transport of the client's requests: each can be ended, and no answer can be too long. */
+/** The transport of the client's requests. Each request can be ended, and no answer can be too long. */
 class Wire {
   signal: AbortSignal
   readonly #fetch: Fetch
@@ -130,8 +130,8 @@ class Wire {
   }
 
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
-    // A GET resumes an answer. Without a last event to resume from, it would bring requests from the server, which we
-    // don't answer.
+    // A GET resumes an answer. Without a last event, it would only open a stream of requests from the server, and we
+    // don't answer those.
     const isResumed = new Headers(init.headers).has('last-event-id')
     if (init.method === 'GET' && !isResumed) return new Response(null, { status: 405 })
     const signals = init.signal ? [this.signal, init.signal] : [this.signal]

@@ -14,7 +14,7 @@ const MAX_KNOWN = 500
 const KEEP_IDLE_MS = 5 * 60_000
 const MAX_IDLE = 100
 
-/** The MCP servers that this process's runs use: their tools, and connections that wait for the next run. */
+/** The MCP servers that this process's runs use: their tools, and connections that are kept for the next run. */
 export class McpServers {
   readonly #now: () => number
   readonly #known = new Map<string, ServerDiscovery>()
@@ -25,7 +25,7 @@ export class McpServers {
     this.#now = now
   }
 
-  /** Starts a run's use of a server, with its headers filled in. Nothing is sent yet. */
+  /** Lets a run use a server, with its headers filled in. Nothing is sent yet. */
   visit({ url }: McpTool, headers: Record<string, string>, world: ToolWorld): McpVisit {
     const server = digest([world.agent_id, url, headers])
     const remembered = this.#known.get(server)
@@ -92,10 +92,10 @@ type VisitOptions = {
   forget: () => void
 }
 
-/** A connection as a visit uses it. If it has waited since an earlier run, it may be broken. */
+/** A visit's connection. If it was kept after an earlier run, it may be broken by now. */
 type Link = { connection: McpConnection; isReused: boolean; isBroken: boolean; calls: number }
 
-/** One run's use of one server. It connects when it first needs the server. */
+/** One run's use of one server. It connects when the server is first needed. */
 export class McpVisit {
   readonly #options: VisitOptions
   #linking: Promise<Link> | undefined
@@ -133,7 +133,10 @@ export class McpVisit {
     await (mayKeep ? keep(connection) : connection.end())
   }
 
-  /** Retries over another connection what was certainly not done because the waiting connection was broken. */
+  /**
+   * Asks the server. If a kept connection turns out to be broken, a request that certainly had no effect is repeated
+   * over a new one.
+   */
   async #ask<T>(question: (connection: McpConnection) => Promise<T>, isSafeToRepeat: (error: unknown) => boolean) {
     for (;;) {
       const linking = this.#link()
@@ -154,7 +157,7 @@ export class McpVisit {
         if (this.#linking === linking) this.#linking = undefined
       } finally {
         link.calls -= 1
-        // Other calls may still get an answer over it, and must not be interrupted.
+        // Other calls may still get an answer over this connection and must not be interrupted.
         if (link.calls === 0 && this.#linking !== linking) await link.connection.end()
       }
     }
@@ -179,7 +182,7 @@ export class McpVisit {
   }
 }
 
-/** With a JSON-RPC error the server has answered, so the connection works. */
+/** A JSON-RPC error is an answer of the server, so the connection works. */
 function isAnswer(error: unknown): boolean {
   return typeof (error as { code?: unknown }).code === 'number'
 }
@@ -189,10 +192,7 @@ function isUnknownSession(error: unknown): boolean {
   return (error as { status?: unknown }).status === 404
 }
 
-/**
- * Combines several parts into one key. Different parts result in different keys, and the key reveals no secret among
- * them.
- */
+/** Hashes several parts into one key. Different parts give different keys, and the key reveals no secret in them. */
 function digest(parts: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 }

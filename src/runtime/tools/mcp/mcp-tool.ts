@@ -12,7 +12,7 @@ import type { McpServers, McpVisit } from './mcp-servers.ts'
 
 export type McpToolset = { tools: RunTool[]; close(): Promise<void> }
 
-/** The tools of a server for one run. Throws ToolError if the server can't be used. */
+/** Opens a server's tools for one run. Throws ToolError if the server can't be used. */
 export async function openMcp(server: McpTool, servers: McpServers, world: ToolWorld): Promise<McpToolset> {
   const url = new URL(server.url)
   let visit: McpVisit | undefined
@@ -113,7 +113,10 @@ function bytesIn(part: Part): { data: string; media_type: string | undefined; ur
 
 const NO_OAUTH = 'signing in with OAuth is not supported yet; send a token that the server accepts in `headers`'
 
-/** A JSON-RPC error is the server's message to the model. For other errors, only host and status are shown. */
+/**
+ * A JSON-RPC error contains the server's message to the model. For other errors, only the host and the status are
+ * shown.
+ */
 function mcpError(error: unknown, url: URL): ToolError {
   const { code, status, message, cause } = error as { [key: string]: unknown; message?: string }
   if (error instanceof ToolError) return error

@@ -7,8 +7,8 @@ import type { Migration } from '../migration.ts'
 export const STATEMENT_END = ';\n\n'
 
 /**
- * A migration whose statements are in the files beside this one, `<name>.sqlite.sql` and `<name>.postgres.sql`. They
- * are read when the migration runs.
+ * A migration whose statements are in files next to this one, `<name>.sqlite.sql` and `<name>.postgres.sql`. They are
+ * read when the migration runs.
  */
 export function frozenMigration(name: string, facts: Omit<Migration, 'name' | 'run'> = {}): Migration {
   return {

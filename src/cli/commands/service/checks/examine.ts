@@ -15,7 +15,7 @@ const OLDEST_POSTGRES = 15
 const ENOUGH_SPACE = 500 * 1024 ** 2
 const TOLERABLE_SKEW_MS = 30_000
 
-/** Examines this machine, the store on it and the service in use. It changes nothing. */
+/** Examines this machine, its store and the service in use, without changing anything. */
 export async function* examine(world: World, options: Common): AsyncGenerator<Finding> {
   yield ok('Node', process.version)
   const config = readConfig(world, options)
@@ -91,7 +91,7 @@ function examineKey({ masterKey, data }: Config, wanted: string | undefined): Fi
 async function examineRedis(url: string): Promise<Finding> {
   const { Redis } = await import('ioredis')
   const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 2_000 })
-  // connect() itself says only that the connection is closed, so the reason is taken from this event.
+  // connect() itself reports only that the connection is closed, so the reason is taken from this event.
   let reason: string | undefined
   client.on('error', (error: Error) => {
     reason = error.message

@@ -90,7 +90,7 @@ async function open(config: Config): Promise<ReadOnlyStore> {
 
 type Compared = ServingNode & { compared: 'older' | 'same' | 'newer' | 'unknown' }
 
-/** Builds of one version with different commits are of the same age. */
+/** Builds of the same version count as equally old, even if their commits differ. */
 function compared(node: ServingNode, own: ProgramVersion): Compared {
   if (node.version === null) return { ...node, compared: 'unknown' }
   const order = compareVersions(node.version, own.version)
@@ -134,7 +134,7 @@ function printCheck(world: World, check: UpgradeCheck, own: ProgramVersion): voi
   }
 }
 
-/** A start that would not get far ends the command with an error. */
+/** Fails the command if a start would fail. */
 function refuse({ status, serving, needed_bytes, free_bytes }: UpgradeCheck): void {
   if (status === 'waiting') {
     const isSqlite = serving.some(({ version }) => version === null)
