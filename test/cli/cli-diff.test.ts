@@ -106,7 +106,7 @@ model: builtin/echo
     let stdout = ''
     const ms = await longestPass(async () => ({ stdout } = await moorage('diff')))
     assert.equal(stdout.match(/^\+ {2}new/gm)?.length, 5_000)
-    assert.ok(ms < 5_000, `${ms} ms`)
+    assert.ok(ms < 3_000, `${ms} ms`)
   })
 
   test('an error in the file is reported as deploy reports it', async () => {
