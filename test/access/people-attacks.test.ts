@@ -5,7 +5,7 @@ import { wakeJobs } from '../support/inside.ts'
 import { newSigningKey, signToken, startIdentityProvider } from '../support/outside/identity-provider.ts'
 import type { Account } from '../support/outside/oidc-issuer.ts'
 import { ranAgain } from '../support/service/ran-again.ts'
-import { ANY_ENGINE, onAnyEngine, type Reply, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Reply, type Service } from '../support/service/service.ts'
 import { issuerOf, withIssuers } from '../support/service/with-issuers.ts'
 import { refundingAgent } from '../support/slices/approvals.ts'
 import { createAgent, createKey } from '../support/slices/resources.ts'
@@ -212,14 +212,6 @@ for (const engine of ANY_ENGINE) {
     })
   })
 }
-
-onAnyEngine('an invitation to a service without an identity provider', (service) => {
-  test('409', async () => {
-    const body = { email: 'ada@example.com', role: 'viewer' }
-    const { status, body: reply } = await service().call('POST', '/v1/invitations', { body })
-    assert.deepEqual([status, reply.error.code], [409, 'conflict'])
-  })
-})
 
 test('floods of made-up codes and device polls mostly get 429 and rarely reach the provider', async (t) => {
   const issuer = await issuerOf(t)

@@ -12,6 +12,11 @@ const HOUR = 3_600_000
 onOneEngine(
   'authentication',
   (service) => {
+    test('409 for an invitation, because without an identity provider nobody could sign in with it', async () => {
+      const body = { email: 'ada@example.com', role: 'viewer' }
+      assertRefusal(await service().call('POST', '/v1/invitations', { body }), 409, 'conflict')
+    })
+
     describe('whatever is wrong with a key, the reply is the same 401', () => {
       const wrong: Record<string, (admin: string) => string> = {
         'no token': () => 'Bearer',

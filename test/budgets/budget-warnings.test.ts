@@ -6,7 +6,7 @@ import { inProject, onBothEngines, type Service } from '../support/service/servi
 
 onBothEngines(
   'warnings of budgets',
-  (service) => {
+  (service, engine) => {
     const call = async (method: string, path: string, body?: object) => {
       const reply = await service().call(method, path, { ...(body && { body }) })
       assert.ok(reply.status < 300, reply.text)
@@ -41,15 +41,18 @@ onBothEngines(
       for (const name of ['one', 'two']) await call('DELETE', `/v1/prices/local/${name}`)
     })
 
-    test('simultaneous creations of budgets wait for each other, and never for their own connections', async () => {
-      await newAgent(service(), { model: 'local/four' })
-      // Creating a price clears the cached model prices of the project, so they have to be read again.
-      await call('PUT', '/v1/prices/local/four', { input: 1, output: 1 })
-      const body = { ...PROJECT, limit: { cost_usd: 5 } }
-      const made = await Promise.all(Array.from({ length: 30 }, () => call('POST', '/v1/budgets', body)))
-      await Promise.all(made.map(({ id }) => call('DELETE', `/v1/budgets/${id}`)))
-      await call('DELETE', '/v1/prices/local/four')
-    })
+    // SQLite has no connections that could run out.
+    if (engine === 'postgres') {
+      test('more budgets than there are connections can be created at once, though each reads prices over another one', async () => {
+        await newAgent(service(), { model: 'local/four' })
+        // Creating a price clears the cached model prices of the project, so they have to be read again.
+        await call('PUT', '/v1/prices/local/four', { input: 1, output: 1 })
+        const body = { ...PROJECT, limit: { cost_usd: 5 } }
+        const made = await Promise.all(Array.from({ length: 12 }, () => call('POST', '/v1/budgets', body)))
+        await Promise.all(made.map(({ id }) => call('DELETE', `/v1/budgets/${id}`)))
+        await call('DELETE', '/v1/prices/local/four')
+      })
+    }
 
     test('an agent that the request may not see is not named, nor its model', async () => {
       const inside = { 'X-Forwarded-For': '192.0.2.10' }

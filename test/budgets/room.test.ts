@@ -50,7 +50,7 @@ for (const engine of STORY_ENGINES) {
         return body.pagination.total === count
       })
 
-    test('calls with many per-user budgets are granted, and calls of other projects are granted at the same time', async () => {
+    test('calls with more budgets than one transaction locks are granted and counted, and so are those of other projects', async () => {
       const storage = storageOf(service)
       const { now } = service
       const { spending, newId } = partsOf(service)
@@ -64,19 +64,28 @@ for (const engine of STORY_ENGINES) {
         const row = { name: 'test', amount: 1_000, timezone: 'UTC', thresholds: [], ...kind, ...whose, ...made }
         return storage.transaction((db) => budgets.insert(db, row))
       }
-      // Their counters need more parameters than one statement can have, on both engines.
-      for (let made = 0; made < 120; made++) await insert('user', crowded)
+      const [budgetsMade, users] = [60, 40]
+      for (let made = 0; made < budgetsMade; made++) await insert('user', crowded)
       await insert('project', other)
 
       const planned = { model: 'builtin/echo', attempt: null, step: null, max_output_tokens: 100 }
-      const begin = (project_id: string, user_id: string) =>
-        spending
-          .meter(spenderOf({ project_id, user_id, purpose: 'test' }))
-          .begin({ ...planned, mostInputTokens: () => 10 })
-      const ofMany = Array.from({ length: 190 }, (_, i) => begin(crowded, `user ${i}`))
-      for (const { end } of await Promise.all([...ofMany, begin(other, 'user')])) {
+      const call = async (project_id: string, user_id: string) => {
+        const meter = spending.meter(spenderOf({ project_id, user_id, purpose: 'test' }))
+        const { end } = await meter.begin({ ...planned, mostInputTokens: () => 10 })
         end('completed', { input_tokens: 1, output_tokens: 1 })
+        await meter.flush()
       }
+      const ofMany = Array.from({ length: users }, (_, i) => call(crowded, `user ${i}`))
+      await Promise.all([...ofMany, call(other, 'user')])
+      const counted = async (project_id: string) => {
+        const counters = storeOf(service)
+          .selectFrom('budget_counters as c')
+          .innerJoin('budgets as b', 'b.id', 'c.budget_id')
+        const rows = await counters.select(['c.used', 'c.reserved']).where('b.project_id', '=', project_id).execute()
+        assert.ok(rows.every(({ used, reserved }) => used === 2 && reserved === 0))
+        return rows.length
+      }
+      assert.deepEqual([await counted(crowded), await counted(other)], [budgetsMade * users, 1])
     })
 
     for (const [what, change] of [

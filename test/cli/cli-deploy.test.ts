@@ -73,12 +73,12 @@ onAnyEngine('moorage deploy', (service) => {
     const shell = newShell(service())
     const tool = '{type: http, name: ask, url: https://api.example.com/, headers: {x-key: "{{secret.NOBODYS}}"}}'
     writeFileSync(join(shell.folder, 'agent.yaml'), `name: warned\ntools: [${tool}]\n`)
-    const { code, stderr } = await shell.moorage(['deploy', 'v1'])
+    const deployed = await shell.moorage(['deploy', 'v1'])
     const again = await shell.moorage(['deployments', 'create', 'warned', 'v1', '-e', 'staging'])
     shell.remove()
-    assert.equal(code, 0)
-    for (const told of [stderr, again.stderr]) {
-      assert.match(told, /warning Tool ask will fail: The secret NOBODYS is not configured/)
+    for (const { code, stderr } of [deployed, again]) {
+      assert.equal(code, 0, stderr)
+      assert.equal(stderr.match(/warning Tool ask will fail: The secret NOBODYS is not configured/g)?.length, 1)
     }
   })
 

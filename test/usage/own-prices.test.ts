@@ -101,8 +101,10 @@ for (const engine of ENGINES) {
       await service.call('POST', '/v1/projects', { body: { name: 'shop' } })
       const shop = inProject(service, 'shop')
       assert.equal((await shop.call('PUT', PATH, { body: RATES })).status, 200)
-      assert.equal((await priceOf(MODEL, shop)).source, 'api')
-      assert.notEqual((await priceOf(MODEL))?.source, 'api')
+      assert.equal((await set('/v1/prices/local/*', RATES)).status, 200)
+      assert.deepEqual([(await priceOf(MODEL, shop)).set_for, await priceOf('local/*', shop)], [MODEL, undefined])
+      assert.equal((await priceOf(MODEL)).set_for, 'local/*')
+      await service.call('DELETE', '/v1/prices/local/*')
     })
 
     test('setting one requires manage on the whole project, and is in the audit log', async () => {

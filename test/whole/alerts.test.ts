@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
 import { parse } from 'yaml'
@@ -35,8 +31,6 @@ function watch(url: () => string, headers: Record<string, string> = {}) {
     return rules.filter(({ expr }) => evaluate(expr, scrapes).length > 0).map(({ alert }) => alert)
   }
 }
-
-const asRoot = (program: string, ...args: string[]) => execFileSync(program, args, { stdio: 'ignore' })
 
 describe('deploy/prometheus/moorage.rules.yaml', () => {
   const fired = new Set<string>()
@@ -95,26 +89,6 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     t.after(() => redis.close())
     await redis.stop()
     await untilFires(look, 'MoorageRedisDown')
-  })
-
-  test('fires for a disk that is filling up', async (t) => {
-    const disk = mkdtempSync(join(tmpdir(), 'moorage-disk-'))
-    try {
-      asRoot('mount', '-t', 'tmpfs', '-o', 'size=64m', 'none', disk)
-    } catch {
-      fired.add('MoorageDiskAlmostFull')
-      rmSync(disk, { recursive: true })
-      return t.skip('a disk of its own needs an account that may mount one')
-    }
-    const { look } = await watched(t, 'sqlite', { MOORAGE_DATA: join(disk, 'data') })
-    // The service is stopped by then, because this hook was registered earlier.
-    t.after(() => {
-      asRoot('umount', disk)
-      rmSync(disk, { recursive: true })
-    })
-    const { bavail, bsize } = statfsSync(disk)
-    writeFileSync(join(disk, 'filler'), Buffer.alloc(Math.floor(bavail * bsize * 0.97)))
-    await untilFires(look, 'MoorageDiskAlmostFull')
   })
 
   test('fires when file handles run out: clients are refused with the reason, and it is logged once', async (t) => {
@@ -203,16 +177,18 @@ describe('deploy/prometheus/moorage.rules.yaml', () => {
     await untilFires(goOn, 'MoorageCommitsSlow')
   })
 
-  test('fires for nodes of different versions, and for one whose memory is used up', async (t) => {
+  test('fires for nodes of different versions, and for one whose memory or disk is used up', async (t) => {
     const { url } = await watched(t, 'sqlite')
     const told = await scrapeTarget(url, {}, 0)
-    // There is no other release, and a test can't use up the memory: this is the node itself with changed numbers.
+    // There is no other release, and a test can't use up memory or disk: this is the node itself with changed numbers.
+    const disk = told.samples.find(({ name }) => name === 'moorage_disk_size_bytes')?.value ?? 0
     const samples = told.samples.flatMap((sample) => {
+      if (sample.name === 'moorage_disk_free_bytes') return { ...sample, value: 0.09 * disk }
       if (sample.name === 'moorage_memory_limit_bytes') return { ...sample, value: process.memoryUsage.rss() }
       const other = { ...sample, labels: { ...sample.labels, instance: 'other', version: '0.0.0' } }
       return sample.name === 'moorage_info' ? [sample, other] : sample
     })
-    for (const alert of ['MoorageVersionsDiffer', 'MoorageMemoryAlmostOut']) {
+    for (const alert of ['MoorageVersionsDiffer', 'MoorageMemoryAlmostOut', 'MoorageDiskAlmostFull']) {
       const { expr = '' } = rules.find((rule) => rule.alert === alert) ?? {}
       assert.deepEqual(evaluate(expr, [told]), [], alert)
       assert.equal(evaluate(expr, [{ time: 0, samples }]).length, 1, alert)

@@ -41,7 +41,7 @@ async function openStore(engine: Engine): Promise<Store & { close(): Promise<voi
 }
 
 /** Runs the same story on SQLite and on PostgreSQL. The store is opened before it and closed after it. */
-export function onBothStores(name: string, story: (store: () => Store) => void): void {
+export function onBothStores(name: string, story: (store: () => Store, engine: Engine) => void): void {
   for (const engine of ENGINES) {
     describe(`${name} on ${engine}`, () => {
       let store: Awaited<ReturnType<typeof openStore>>
@@ -49,7 +49,7 @@ export function onBothStores(name: string, story: (store: () => Store) => void):
         store = await openStore(engine)
       })
       after(() => store.close())
-      story(() => store)
+      story(() => store, engine)
     })
   }
 }

@@ -43,6 +43,9 @@ const HOSTILE = [
   '- <iframe srcdoc="<script>parent.hacked=1</script>">\n\n> <style>body{display:none}</style>\n\n# <a href=javascript:1>k</a>',
 ].join('\n\n')
 
+/** Every character could begin something that has no end. */
+const LONG = '*_`[a]('.repeat(2_500)
+
 const paragraph = (text: string) => ({ kind: 'paragraph', level: 0, text })
 
 describe('the markdown of answers', () => {
@@ -153,7 +156,7 @@ describe('answers in the console', { skip: withoutChromium() }, () => {
     service = await startService('sqlite')
     const rules = [
       { match: { equals: 'hostile' }, reply: HOSTILE },
-      { match: { equals: 'long' }, reply: `${'*_`[a]('.repeat(2_500)}` },
+      { match: { equals: 'long' }, reply: LONG },
     ]
     await createAgent(service, 'writer', { model: 'builtin/script', script: { rules, fallback: FRIENDLY } })
     browser = await openBrowser()
@@ -231,10 +234,11 @@ describe('answers in the console', { skip: withoutChromium() }, () => {
     await leave()
   })
 
-  test('a huge answer can be displayed', async () => {
+  test('a huge answer is displayed completely', async () => {
     await ask('long', 'long')
     const { page, leave } = await browser.visit(service, '/agents/writer?session=long')
-    await page.locator('.markdown').waitFor()
+    const text = (await page.locator('.markdown').textContent()) ?? ''
+    assert.equal(text.split('[a](').length, LONG.split('[a](').length)
     await leave()
   })
 })
