@@ -10,13 +10,16 @@ import { auditTarget, type Operation } from '../../operation.ts'
 import type { GivenInput } from '../../runtime/given.ts'
 import { tellMisshapen } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
-import { commitBriefly, commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
+import { commitPatiently } from '../../storage/journal/journal.ts'
 import type { Lease } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { RenderedReply, Writer } from '../dialects/dialect.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
 import type { HeldClaim, Repeatable } from './idempotency/repeatable.ts'
+
+/** How long a client without an `Idempotency-Key` waits for the database. It can't get the answer with another request. */
+const BRIEFLY_MS = 2_000
 
 /** The input of an operation, in its shapes. */
 export type Input = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown }
@@ -105,7 +108,7 @@ async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: 
     committed = answer instanceof ApiError ? undefined : replyTo(parts, call, answer)
     const isWritten = held
       ? await writeHeld(parts, { entry, lease }, committed, held)
-      : await commitBriefly(entry, lease, parts)
+      : await commitPatiently(entry, lease, parts, BRIEFLY_MS)
     return isWritten ? COMMITTED : undefined
   }
   const result = await operation.run(input, contextOf(parts, call, channel, { db, commitReply, repeatable: held }))

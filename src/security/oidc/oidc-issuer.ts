@@ -130,7 +130,7 @@ export class OidcIssuer {
     })
   }
 
-  /** The person who has signed in for a device. `wait` while nobody has, `slow_down` if this is called too often. */
+  /** The person who has signed in for a device. `wait` if they haven't yet, `slow_down` if this is called too often. */
   async finishDevice(device_code: string): Promise<VerifiedIdentity | 'wait' | 'slow_down'> {
     return this.#ask(async (configuration) => {
       try {

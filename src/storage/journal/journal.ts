@@ -1,3 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isPassing } from '../failures.ts'
+import type { Lease } from '../leases/lease.ts'
 import type { Storage } from '../open-storage.ts'
 import type { JournalEntry } from './entry.ts'
 import type { BulkTable, Write } from './rows.ts'
@@ -71,5 +74,28 @@ export function openJournal(storage: Pick<Storage, 'write'>, { backlog }: { back
     async drain() {
       while (waiting.size > 0) await Promise.allSettled(waiting)
     },
+  }
+}
+
+const COMMIT_AGAIN_MS = 500
+
+/**
+ * Commits an entry. While the database is unavailable and the lease lasts, but for `most_ms` at most, the entry is kept and
+ * retried.
+ */
+export async function commitPatiently(
+  entry: JournalEntry,
+  lease: Lease | undefined,
+  { journal, now }: { journal: Journal; now: () => number },
+  most_ms = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
+  const until = Math.min(lease?.until ?? 0, now() + most_ms)
+  for (;;) {
+    try {
+      return await journal.commit(entry)
+    } catch (error) {
+      if (!isPassing(error) || until <= now()) throw error
+      await delay(COMMIT_AGAIN_MS, undefined, { ref: false })
+    }
   }
 }

@@ -22,7 +22,7 @@ export type Manifest = {
   /** How many uploaded files the backup contains, with their bytes. */
   files: number
   /**
-   * A checksum of all fields above, made with the master key. Nobody without the key can pass off another backup as
+   * A checksum of all fields above, made with the master key. Without the key, another backup can't be passed off as
    * this one.
    */
   seal: string
