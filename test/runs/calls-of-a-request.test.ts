@@ -10,6 +10,7 @@ import { Idempotency } from '../../src/http/pipeline/idempotency/idempotency.ts'
 import { pipeline } from '../../src/http/pipeline/pipeline.ts'
 import type { ArrivedRequest } from '../../src/http/pipeline/request.ts'
 import { runAuthorised } from '../../src/http/pipeline/run-authorised.ts'
+import { openInlet } from '../../src/triggers/receive/inlet.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
@@ -47,6 +48,7 @@ function openPipeline(node: Service) {
     spendCode: async () => undefined,
     isUnderWay: async () => false,
     idempotency: once,
+    inlet: openInlet(parts),
     console: undefined,
   }
   const close = async () => {
