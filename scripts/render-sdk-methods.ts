@@ -6,6 +6,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Person(alKeys?)?|People/, 'people'],
   [/Invitations?/, 'invitations'],
   [/Feedback/, 'feedback'],
+  [/Triggers?/, 'triggers'],
   [/Files?/, 'files'],
   [/Webhook|deliver/i, 'webhooks'],
   [/Invocations?|Prompt|Effects|Steps/, 'invocations'],
@@ -44,13 +45,21 @@ const OWN: Record<string, RegExp> = {
   keys: /Keys?/,
   people: /Person(?!al)|People/,
   invitations: /Invitations?/,
+  triggers: /Triggers?/,
   agents: /Agents?/,
 }
 
 /** Written by hand in sdk/client.ts: they answer with a stream as well, or send and answer bytes. */
 const BY_HAND = new Set(['invokeAgent', 'streamInvocation', 'createFile', 'getFileContent', 'getRunFile'])
 
-const RENAMED: Record<string, string> = { listAllInvocations: 'listAll', listInvocable: 'agents', getFeedback: 'get' }
+const RENAMED: Record<string, string> = {
+  listAllInvocations: 'listAll',
+  listInvocable: 'agents',
+  getFeedback: 'get',
+  listTriggerDeliveries: 'deliveries',
+  getTriggerDelivery: 'delivery',
+  replayTriggerDelivery: 'replay',
+}
 
 /** Makes sdk/methods.ts from the OpenAPI document: one method for each operation. */
 export function renderSdkMethods(document: Pick<OpenApi, 'paths'>): string {

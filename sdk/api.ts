@@ -133,7 +133,7 @@ export type Invocation = {
   /** While it is queued: why it has not started. Only in the receipt of one invocation, not in lists */
   queue?: InvocationQueue | undefined
   /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
-  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console'
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console'
   background: boolean
   environment: string
   /** null: the draft */
@@ -2057,6 +2057,290 @@ export type UpdateSchedule = {
   enabled?: boolean | undefined
 }
 
+export type Trigger = {
+  id: string
+  agent_id: string
+  kind: 'webhook'
+  name: string | null
+  environment: string
+  enabled: boolean
+  /** How the sender proves that a request is from it. With `none`, everybody who knows the URL can start runs */
+  verify: {
+    scheme: 'github' | 'telegram' | 'bearer'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+  } | {
+    scheme: 'stripe' | 'slack' | 'standard'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds: number
+  } | {
+    scheme: 'hmac'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+    /** Contains the signature */
+    header: string
+    algorithm: 'sha256' | 'sha512' | 'sha1'
+    encoding: 'hex' | 'base64'
+    /** What the header has before the signature, such as `sha256=` */
+    prefix: string
+    /** Contains the signed timestamp; the signature then covers it, a period and the body */
+    timestamp_header: string | null
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds: number
+  } | {
+    scheme: 'ed25519'
+    /** The name of the project's secret that contains the sender's public key: 32 bytes in hexadecimal or base64 */
+    secret: string
+    header: string
+    encoding: 'hex' | 'base64'
+    /** Contains the signed timestamp; the signature then covers it and the body */
+    timestamp_header: string | null
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds: number
+  } | {
+    scheme: 'none'
+  }
+  filter: ({
+    /** A JSON pointer such as `/action`, or `{{header.X-GitHub-Event}}` */
+    path: string
+    equals?: string | number | boolean | null | undefined
+    in?: (string | number | boolean | null)[] | undefined
+    exists?: boolean | undefined
+  })[]
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body */
+  message: string
+  user_from: string | null
+  session_from: string | null
+  dedupe_from: string | null
+  user_prefix: string
+  on_budget: 'fail' | 'wait'
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority: 'interactive' | 'normal' | 'batch'
+  disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
+  /** Where senders post to. It is a URL if `server.publicUrl` is set, and otherwise a path */
+  address: string
+  last_delivery_at: string | null
+  created_by: string
+  /** The key that last changed it. Runs have this key's permissions */
+  updated_by: string
+  created_at: string
+  updated_at: string
+}
+
+export type CreateTrigger = {
+  kind?: 'webhook' | undefined
+  name?: string | null | undefined
+  environment?: string | undefined
+  enabled?: boolean | undefined
+  /** How the sender proves that a request is from it. With `none`, everybody who knows the URL can start runs */
+  verify: {
+    scheme: 'github' | 'telegram' | 'bearer'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+  } | {
+    scheme: 'stripe' | 'slack' | 'standard'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds?: number | undefined
+  } | {
+    scheme: 'hmac'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+    /** Contains the signature */
+    header?: string | undefined
+    algorithm?: 'sha256' | 'sha512' | 'sha1' | undefined
+    encoding?: 'hex' | 'base64' | undefined
+    /** What the header has before the signature, such as `sha256=` */
+    prefix?: string | undefined
+    /** Contains the signed timestamp; the signature then covers it, a period and the body */
+    timestamp_header?: string | null | undefined
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds?: number | undefined
+  } | {
+    scheme: 'ed25519'
+    /** The name of the project's secret that contains the sender's public key: 32 bytes in hexadecimal or base64 */
+    secret: string
+    header?: string | undefined
+    encoding?: 'hex' | 'base64' | undefined
+    /** Contains the signed timestamp; the signature then covers it and the body */
+    timestamp_header?: string | null | undefined
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds?: number | undefined
+  } | {
+    scheme: 'none'
+  }
+  /** Conditions that must all hold. Other requests are answered with 200 and start no run */
+  filter?: ({
+    /** A JSON pointer such as `/action`, or `{{header.X-GitHub-Event}}` */
+    path: string
+    equals?: string | number | boolean | null | undefined
+    in?: (string | number | boolean | null)[] | undefined
+    exists?: boolean | undefined
+  })[] | undefined
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body */
+  message: string
+  /** Where the `user_id` is: a JSON pointer such as `/sender/login`, or a text with placeholders */
+  user_from?: string | null | undefined
+  /** Where the `session_id` is */
+  session_from?: string | null | undefined
+  /** What names the event, so that it starts one run however often it arrives. Default: the ID or the signature */
+  dedupe_from?: string | null | undefined
+  /** Put before every `user_id`. Default: the scheme and a colon, such as `github:` */
+  user_prefix?: string | null | undefined
+  /** What to do when a budget is used up: `fail`, or `wait` until it resets. Only background runs can wait */
+  on_budget?: 'fail' | 'wait' | undefined
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority?: 'interactive' | 'normal' | 'batch' | undefined
+}
+
+export type UpdateTrigger = {
+  name?: string | null | undefined
+  environment?: string | undefined
+  enabled?: boolean | undefined
+  /** How the sender proves that a request is from it. With `none`, everybody who knows the URL can start runs */
+  verify?: {
+    scheme: 'github' | 'telegram' | 'bearer'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+  } | {
+    scheme: 'stripe' | 'slack' | 'standard'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds?: number | undefined
+  } | {
+    scheme: 'hmac'
+    /** The name of the project's secret with which the sender signs */
+    secret: string
+    /** Contains the signature */
+    header?: string | undefined
+    algorithm?: 'sha256' | 'sha512' | 'sha1' | undefined
+    encoding?: 'hex' | 'base64' | undefined
+    /** What the header has before the signature, such as `sha256=` */
+    prefix?: string | undefined
+    /** Contains the signed timestamp; the signature then covers it, a period and the body */
+    timestamp_header?: string | null | undefined
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds?: number | undefined
+  } | {
+    scheme: 'ed25519'
+    /** The name of the project's secret that contains the sender's public key: 32 bytes in hexadecimal or base64 */
+    secret: string
+    header?: string | undefined
+    encoding?: 'hex' | 'base64' | undefined
+    /** Contains the signed timestamp; the signature then covers it and the body */
+    timestamp_header?: string | null | undefined
+    /** How far the signed timestamp can be from now, in seconds */
+    tolerance_seconds?: number | undefined
+  } | {
+    scheme: 'none'
+  } | undefined
+  filter?: ({
+    /** A JSON pointer such as `/action`, or `{{header.X-GitHub-Event}}` */
+    path: string
+    equals?: string | number | boolean | null | undefined
+    in?: (string | number | boolean | null)[] | undefined
+    exists?: boolean | undefined
+  })[] | undefined
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body */
+  message?: string | undefined
+  user_from?: string | null | undefined
+  session_from?: string | null | undefined
+  dedupe_from?: string | null | undefined
+  user_prefix?: string | null | undefined
+  on_budget?: 'fail' | 'wait' | undefined
+  /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
+  priority?: 'interactive' | 'normal' | 'batch' | undefined
+}
+
+export type TestedTrigger = {
+  /** What would become of this payload */
+  outcome: 'accepted' | 'filtered' | 'failed'
+  /** Why it would fail */
+  reason: string | null
+  message: string | null
+  user_id: string | null
+  session_id: string | null
+  /** Whether the secret that verifies requests exists */
+  secret_found: boolean
+  /** What was tested */
+  payload: unknown
+  headers: Record<string, string>
+  /** With `run`: the run */
+  request_id: string | null
+  /** With `run`: its delivery */
+  delivery_id: string | null
+}
+
+export type TestTrigger = {
+  /** A body to test with. Default: an example from the trigger's provider */
+  payload?: unknown | undefined
+  headers?: Record<string, string> | undefined
+  /** Test with the payload of this delivery instead */
+  delivery_id?: string | undefined
+  /** Also start a run */
+  run?: boolean | undefined
+}
+
+export type IncomingDelivery = {
+  id: string
+  trigger_id: string
+  outcome: 'accepted' | 'filtered' | 'failed' | 'refused'
+  /** Why it was refused or failed, for programs */
+  code: string | null
+  /** Why it was refused or failed, for people */
+  reason: string | null
+  /** The run that it started */
+  request_id: string | null
+  user_id: string | null
+  session_id: string | null
+  /** How often the same event arrived again. It started no other run */
+  repeats: number
+  /** The delivery that was replayed */
+  replay_of: string | null
+  /** Whether the payload is stored, so that the delivery can be replayed */
+  has_payload: boolean
+  created_at: string
+}
+
+export type IncomingDeliveryWithPayload = {
+  id: string
+  trigger_id: string
+  outcome: 'accepted' | 'filtered' | 'failed' | 'refused'
+  /** Why it was refused or failed, for programs */
+  code: string | null
+  /** Why it was refused or failed, for people */
+  reason: string | null
+  /** The run that it started */
+  request_id: string | null
+  user_id: string | null
+  session_id: string | null
+  /** How often the same event arrived again. It started no other run */
+  repeats: number
+  /** The delivery that was replayed */
+  replay_of: string | null
+  /** Whether the payload is stored, so that the delivery can be replayed */
+  has_payload: boolean
+  created_at: string
+  /** Without headers that can contain secrets */
+  headers: Record<string, string>
+  /** The body of the request as JSON */
+  payload: string | null
+}
+
+export type ReplayedDelivery = {
+  request_id: string
+  status: 'queued' | 'waiting'
+  /** What people must decide before it continues */
+  approvals?: PendingApproval[] | undefined
+  /** Why it waits, if not for people: for example because its project or the service is paused */
+  reason?: string | undefined
+  delivery_id: string
+}
+
 export type LogEntry = {
   id: string
   timestamp: string
@@ -2417,7 +2701,7 @@ export type UserLine = {
   /** While it is queued: why it has not started. Only in the receipt of one invocation, not in lists */
   queue?: InvocationQueue | undefined
   /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
-  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console'
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console'
   background: boolean
   environment: string
   /** null: the draft */
@@ -2596,6 +2880,31 @@ export type UserLine = {
   created_at: string
   updated_at: string
 } | {
+  type: 'delivery'
+  agent_id: string
+  id: string
+  trigger_id: string
+  outcome: 'accepted' | 'filtered' | 'failed' | 'refused'
+  /** Why it was refused or failed, for programs */
+  code: string | null
+  /** Why it was refused or failed, for people */
+  reason: string | null
+  /** The run that it started */
+  request_id: string | null
+  user_id: string | null
+  session_id: string | null
+  /** How often the same event arrived again. It started no other run */
+  repeats: number
+  /** The delivery that was replayed */
+  replay_of: string | null
+  /** Whether the payload is stored, so that the delivery can be replayed */
+  has_payload: boolean
+  created_at: string
+  /** Without headers that can contain secrets */
+  headers: Record<string, string>
+  /** The body of the request as JSON */
+  payload: string | null
+} | {
   type: 'log'
   agent_id: string
   id: string
@@ -2619,6 +2928,8 @@ export type ErasedUser = {
   events: number
   /** Deleted files */
   files: number
+  /** Deliveries of triggers whose payload was erased */
+  deliveries: number
   /** Deleted schedules that ran for this user */
   schedules: number
   /** Deleted replies for an Idempotency-Key; a retry gets 404 */
@@ -3381,7 +3692,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */
@@ -3428,7 +3739,7 @@ export type Operations = {
   }
   /** List invocations of all agents */
   listAllInvocations: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
     item: Invocation
   }
   /** List approvals */
@@ -3653,6 +3964,59 @@ export type Operations = {
     params: { agent_id: string; schedule_id: string }
     data: InvocationQueued
   }
+  /** Create a trigger */
+  createTrigger: {
+    params: { agent_id: string }
+    body: CreateTrigger
+    data: Trigger
+  }
+  /** List triggers */
+  listTriggers: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'id' | '-id' | undefined; enabled?: 'true' | 'false' | undefined }
+    item: Trigger
+  }
+  /** Get a trigger */
+  getTrigger: {
+    params: { agent_id: string; trigger_id: string }
+    data: Trigger
+  }
+  /** Update a trigger */
+  updateTrigger: {
+    params: { agent_id: string; trigger_id: string }
+    body: UpdateTrigger
+    data: Trigger
+  }
+  /** Delete a trigger */
+  deleteTrigger: {
+    params: { agent_id: string; trigger_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** Test a trigger */
+  testTrigger: {
+    params: { agent_id: string; trigger_id: string }
+    body?: TestTrigger
+    data: TestedTrigger
+  }
+  /** List a trigger's deliveries */
+  listTriggerDeliveries: {
+    params: { agent_id: string; trigger_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; outcome?: 'accepted' | 'filtered' | 'failed' | 'refused' | undefined }
+    item: IncomingDelivery
+  }
+  /** Get a trigger's delivery */
+  getTriggerDelivery: {
+    params: { agent_id: string; trigger_id: string; delivery_id: string }
+    data: IncomingDeliveryWithPayload
+  }
+  /** Replay a delivery */
+  replayTriggerDelivery: {
+    params: { agent_id: string; trigger_id: string; delivery_id: string }
+    data: ReplayedDelivery
+  }
   /** Get an agent's log entries */
   getLogs: {
     params: { agent_id: string }
@@ -3673,7 +4037,7 @@ export type Operations = {
   }
   /** Get usage and costs */
   getUsage: {
-    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'console' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined; format?: 'json' | 'csv' | undefined }
+    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined; format?: 'json' | 'csv' | undefined }
     data: Usage
   }
   /** Reprice past usage */
@@ -4223,6 +4587,15 @@ export const routes = {
   updateSchedule: { method: 'PATCH', path: '/v1/agents/{agent_id}/schedules/{schedule_id}' },
   deleteSchedule: { method: 'DELETE', path: '/v1/agents/{agent_id}/schedules/{schedule_id}' },
   runSchedule: { method: 'POST', path: '/v1/agents/{agent_id}/schedules/{schedule_id}/run' },
+  createTrigger: { method: 'POST', path: '/v1/agents/{agent_id}/triggers' },
+  listTriggers: { method: 'GET', path: '/v1/agents/{agent_id}/triggers' },
+  getTrigger: { method: 'GET', path: '/v1/agents/{agent_id}/triggers/{trigger_id}' },
+  updateTrigger: { method: 'PATCH', path: '/v1/agents/{agent_id}/triggers/{trigger_id}' },
+  deleteTrigger: { method: 'DELETE', path: '/v1/agents/{agent_id}/triggers/{trigger_id}' },
+  testTrigger: { method: 'POST', path: '/v1/agents/{agent_id}/triggers/{trigger_id}/test' },
+  listTriggerDeliveries: { method: 'GET', path: '/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries' },
+  getTriggerDelivery: { method: 'GET', path: '/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries/{delivery_id}' },
+  replayTriggerDelivery: { method: 'POST', path: '/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries/{delivery_id}/replay' },
   getLogs: { method: 'GET', path: '/v1/agents/{agent_id}/logs' },
   getMetrics: { method: 'GET', path: '/v1/agents/{agent_id}/metrics' },
   getPerformance: { method: 'GET', path: '/v1/agents/{agent_id}/performance' },

@@ -76,6 +76,7 @@ export const DELETES: Partial<Record<OperationId, 'id' | 'name'>> = {
   deleteFile: 'id',
   deleteProvider: 'name',
   deleteSchedule: 'id',
+  deleteTrigger: 'id',
   deleteSecret: 'name',
   deleteWebhook: 'id',
 }

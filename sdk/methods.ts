@@ -9,7 +9,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listInvocations'>, o?: RequestOptions) => list('listInvocations', { params: { agent_id }, query }, o),
       /** Get an invocation. Returns the receipt: the message, the version that answered, the tools and tokens it used, and how it ended. */
       get: (agent_id: string, request_id: string, o?: RequestOptions) => call('getInvocation', { params: { agent_id, request_id } }, o),
-      /** Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected. */
+      /** Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, the payload of the trigger delivery that started it, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected. */
       erase: (agent_id: string, request_id: string, o?: RequestOptions) => call('eraseInvocation', { params: { agent_id, request_id } }, o),
       /** Cancel an invocation. Returns the receipt when the run has actually stopped. Runs that it called as tools are cancelled too. If the invocation was already cancelled, returns 200 with the receipt; if it ended otherwise, 409. */
       cancel: (agent_id: string, request_id: string, o?: RequestOptions) => call('cancelInvocation', { params: { agent_id, request_id } }, o),
@@ -91,7 +91,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
       /** Revoke an API key. The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. The last key with `manage` in all projects can't be revoked (409), unless a person was granted that role directly and not through a group. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
-      /** Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks or schedules, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately. */
+      /** Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks, schedules or triggers, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
     },
     deployments: {
@@ -121,6 +121,26 @@ export function methods({ call, list, lines }: Caller) {
       delete: (agent_id: string, schedule_id: string, o?: RequestOptions) => call('deleteSchedule', { params: { agent_id, schedule_id } }, o),
       /** Run a schedule now. Starts a background run like a scheduled one, with the permissions of the key that sends this request. This works even if the schedule is disabled or an earlier run is still active. The schedule's times don't change. While the agent is paused, the request fails with 409. */
       run: (agent_id: string, schedule_id: string, o?: RequestOptions) => call('runSchedule', { params: { agent_id, schedule_id } }, o),
+    },
+    triggers: {
+      /** Create a trigger. Creates a URL (`address`) to which another service sends its events. Each verified request starts a background run. Runs have the permissions of the key that last changed the trigger. If that key is revoked or expires, the trigger is disabled. Tokens can't create triggers, because a trigger would outlive its token. */
+      create: (agent_id: string, body: Body<'createTrigger'>, o?: RequestOptions) => call('createTrigger', { params: { agent_id }, body }, o),
+      /** List triggers. Lists the agent's triggers with their URLs. Requires `write`, because a URL can be enough to start runs. */
+      list: (agent_id: string, query?: ListQuery<'listTriggers'>, o?: RequestOptions) => list('listTriggers', { params: { agent_id }, query }, o),
+      /** Get a trigger. Requires `write`, because its URL can be enough to start runs. */
+      get: (agent_id: string, trigger_id: string, o?: RequestOptions) => call('getTrigger', { params: { agent_id, trigger_id } }, o),
+      /** Update a trigger. Changes only the fields you send. From then on, runs have the permissions of the key that sends this request. A disabled trigger answers every request with 404. Its URL doesn't change. */
+      update: (agent_id: string, trigger_id: string, body: Body<'updateTrigger'>, o?: RequestOptions) => call('updateTrigger', { params: { agent_id, trigger_id }, body }, o),
+      /** Delete a trigger. Its URL returns 404 from then on, and its deliveries are deleted. Runs it has already started continue, and their receipts are kept. */
+      delete: (agent_id: string, trigger_id: string, o?: RequestOptions) => call('deleteTrigger', { params: { agent_id, trigger_id } }, o),
+      /** Test a trigger. Shows the message, user and session that a payload would lead to. With `run: true`, a payload that isn't filtered also starts a background run, with the permissions of the key that sends this request. Signatures and repeated events aren't checked. */
+      test: (agent_id: string, trigger_id: string, body: Body<'testTrigger'> = {}, o?: RequestOptions) => call('testTrigger', { params: { agent_id, trigger_id }, body }, o),
+      /** List a trigger's deliveries. Lists what the trigger received, and what became of it. Deliveries are kept for `retention.deliveries`. Of refused requests, at most 10 per minute are listed. */
+      deliveries: (agent_id: string, trigger_id: string, query?: ListQuery<'listTriggerDeliveries'>, o?: RequestOptions) => list('listTriggerDeliveries', { params: { agent_id, trigger_id }, query }, o),
+      /** Get a trigger's delivery. Returns the delivery with its payload and headers. Headers that can contain secrets are not stored. */
+      delivery: (agent_id: string, trigger_id: string, delivery_id: string, o?: RequestOptions) => call('getTriggerDelivery', { params: { agent_id, trigger_id, delivery_id } }, o),
+      /** Replay a delivery. Starts another background run with the delivery's payload and the trigger's current message template, with the permissions of the key that sends this request. The trigger's filter isn't applied, and the trigger can be disabled. If the payload isn't stored, the request fails with 409. */
+      replay: (agent_id: string, trigger_id: string, delivery_id: string, o?: RequestOptions) => call('replayTriggerDelivery', { params: { agent_id, trigger_id, delivery_id } }, o),
     },
     logs: {
       /** Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters; if there are more, continue from `pagination.searched_to` as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first and then `after` with each `pagination.next_after`: every entry is returned once, including entries stored late. */
@@ -175,9 +195,9 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listUsers'>, o?: RequestOptions) => list('listUsers', { params: { agent_id }, query }, o),
       /** List sessions. Lists the conversations in the agent's memory, of all users or of one, most recent first. */
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: RequestOptions) => list('listSessions', { params: { agent_id }, query }, o),
-      /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete. */
+      /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete. */
       export: (user_id: string, o?: RequestOptions) => lines('exportUser', { params: { user_id } }, o),
-      /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
+      /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
       erase: (user_id: string, o?: RequestOptions) => call('eraseUser', { params: { user_id } }, o),
     },
     webhooks: {

@@ -28,6 +28,7 @@ import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { BY_RESTORE } from './storage/queries/paused-projects.ts'
 import { MigrationWatch } from './storage/schema/migration-watch.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
+import { openInlet } from './triggers/receive/inlet.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
 
 export type App = FirstStart & {
@@ -87,6 +88,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     spendCode: (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() }),
     isUnderWay: (run: TokenRun) => isUnderWay(run, parts),
     idempotency,
+    inlet: openInlet(parts),
     console: console
       ? {
           sessions: console,

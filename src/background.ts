@@ -3,6 +3,7 @@ import * as counters from './budgets/desk/counter-store.ts'
 import { tendCounters } from './budgets/desk/tend-counters.ts'
 import * as consoleSessions from './console/store.ts'
 import { sweptFiles } from './files/sweep-files.ts'
+import * as incoming from './incoming/store.ts'
 import {
   removeApprovals,
   removeApprovalsOfMissingAgents,
@@ -172,10 +173,12 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
     { name: 'approvals', keep_ms: retention.invocations, remove: removeApprovals },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
+    { name: 'deliveries of triggers', keep_ms: retention.deliveries, remove: incoming.removeOlder },
     { name: 'logs of projects', keep_ms: 0, remove: logs.removeOfProjects },
     { name: 'invocations of projects', keep_ms: 0, remove: invocations.removeOfProjects },
     { name: 'approvals of projects', keep_ms: 0, remove: removeApprovalsOfProjects },
     { name: 'deliveries of projects', keep_ms: 0, remove: deliveries.removeOfProjects },
+    { name: 'deliveries of triggers of projects', keep_ms: 0, remove: incoming.removeOfProjects },
     { name: 'memories of projects', keep_ms: 0, remove: inTransaction(parts, memory.removeOfProjects) },
     { name: 'callbacks of removed runs', keep_ms: 0, remove: removeOfMissingRuns },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
@@ -200,6 +203,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
     { name: 'approvals of deleted agents', remove: removeApprovalsOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
+    { name: 'deliveries of deleted triggers', remove: incoming.removeOrphans },
     { name: 'usage of imports that were given up', remove: removeAbandoned },
     { name: 'memories of deployments that were rolled back', remove: forgetRolledBack },
   ].map(({ name, remove }) => ({

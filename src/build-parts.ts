@@ -135,12 +135,13 @@ export async function buildParts(
     (await findSnapshotBySeq(agent_seq, { findProject, memo, storage }))?.project.id ?? ''
   const isPaused = async (agent_seq: number) => (await pauses.find(await projectOf(agent_seq))) !== undefined
   const bytes = openBytes({ data: config.data, s3: config.files.s3, storage, newId, now, log })
+  const secrets = knownSecrets({ config, storage, memo, keyring: ring, log })
   const runtime = new Runtime({
     files: openFiles({ storage, bytes, config, newId, now }),
     pauses,
     isStoreAway: isAway,
     providers,
-    secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
+    secrets,
     fetch: fetchForAgents,
     reach: (url, asked) => outgoing.reach(url, asked),
     proxy: config.proxy,
@@ -200,6 +201,7 @@ export async function buildParts(
     journal,
     keyring: ring,
     runtime,
+    secrets,
     embedder,
     recall,
     fetch: fetchForAgents,

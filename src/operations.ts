@@ -112,6 +112,7 @@ import { getTelemetry } from './service/get-telemetry.ts'
 import { listOverview } from './service/list-overview.ts'
 import { moveAgent } from './service/move-agent.ts'
 import { repriceUsage } from './service/reprice-usage.ts'
+import { triggerOperations } from './triggers/trigger-operations.ts'
 import { getUsage } from './usage/get-usage.ts'
 import { deletePrice } from './usage/prices/delete-price.ts'
 import { listPrices } from './usage/prices/list-prices.ts'
@@ -188,6 +189,7 @@ export const operations: readonly Operation[] = [
   updateSchedule,
   deleteSchedule,
   runSchedule,
+  ...triggerOperations,
 
   getLogs,
   getMetrics,

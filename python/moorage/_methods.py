@@ -28,7 +28,7 @@ class Invocations(Group):
         sort: Literal["created_at", "-created_at", "finished_at", "-finished_at", "duration_ms", "-duration_ms", "tokens_used", "-tokens_used", "status", "-status", "id", "-id"] = UNSET,
         status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"] = UNSET,
         activity: Literal["working", "asking"] = UNSET,
-        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "console"] = UNSET,
+        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"] = UNSET,
         session_id: str = UNSET,
         user_id: str = UNSET,
         schedule_id: str = UNSET,
@@ -61,7 +61,7 @@ class Invocations(Group):
         request_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.Invocation:
-        """Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected."""
+        """Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, the payload of the trigger delivery that started it, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected."""
         return self._caller.call(
             "DELETE",
             fill("/v1/agents/{agent_id}/invocations/{request_id}", agent_id=agent_id, request_id=request_id),
@@ -118,7 +118,7 @@ class Invocations(Group):
         sort: Literal["created_at", "-created_at"] = UNSET,
         agent_id: str = UNSET,
         status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"] = UNSET,
-        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "console"] = UNSET,
+        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"] = UNSET,
         session_id: str = UNSET,
         user_id: str = UNSET,
         request_id: str = UNSET,
@@ -663,7 +663,7 @@ class Keys(Group):
         grace_period_seconds: int = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.KeyWithSecret:
-        """Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks or schedules, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately."""
+        """Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks, schedules or triggers, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately."""
         return self._caller.call(
             "POST",
             fill("/v1/keys/{key_id}/rotate", key_id=key_id),
@@ -888,6 +888,173 @@ class Schedules(Group):
         )
 
 
+class Triggers(Group):
+    def create(
+        self,
+        agent_id: str,
+        *,
+        verify: Dict[str, Any],
+        message: str,
+        kind: Literal["webhook"] = UNSET,
+        name: Union[str, None] = UNSET,
+        environment: str = UNSET,
+        enabled: bool = UNSET,
+        filter: List[Dict[str, Any]] = UNSET,
+        user_from: Union[str, None] = UNSET,
+        session_from: Union[str, None] = UNSET,
+        dedupe_from: Union[str, None] = UNSET,
+        user_prefix: Union[str, None] = UNSET,
+        on_budget: Literal["fail", "wait"] = UNSET,
+        priority: Literal["interactive", "normal", "batch"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.Trigger:
+        """Create a trigger. Creates a URL (`address`) to which another service sends its events. Each verified request starts a background run. Runs have the permissions of the key that last changed the trigger. If that key is revoked or expires, the trigger is disabled. Tokens can't create triggers, because a trigger would outlive its token."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/triggers", agent_id=agent_id),
+            body=given({"kind": kind, "name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority}),
+            options=options,
+        )
+
+    def list(
+        self,
+        agent_id: str,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "name", "-name", "id", "-id"] = UNSET,
+        enabled: Literal["true", "false"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.Trigger]:
+        """List triggers. Lists the agent's triggers with their URLs. Requires `write`, because a URL can be enough to start runs."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/agents/{agent_id}/triggers", agent_id=agent_id),
+            query=given({"limit": limit, "offset": offset, "sort": sort, "enabled": enabled}),
+            options=options,
+        )
+
+    def get(
+        self,
+        agent_id: str,
+        trigger_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.Trigger:
+        """Get a trigger. Requires `write`, because its URL can be enough to start runs."""
+        return self._caller.call(
+            "GET",
+            fill("/v1/agents/{agent_id}/triggers/{trigger_id}", agent_id=agent_id, trigger_id=trigger_id),
+            options=options,
+        )
+
+    def update(
+        self,
+        agent_id: str,
+        trigger_id: str,
+        *,
+        name: Union[str, None] = UNSET,
+        environment: str = UNSET,
+        enabled: bool = UNSET,
+        verify: Dict[str, Any] = UNSET,
+        filter: List[Dict[str, Any]] = UNSET,
+        message: str = UNSET,
+        user_from: Union[str, None] = UNSET,
+        session_from: Union[str, None] = UNSET,
+        dedupe_from: Union[str, None] = UNSET,
+        user_prefix: Union[str, None] = UNSET,
+        on_budget: Literal["fail", "wait"] = UNSET,
+        priority: Literal["interactive", "normal", "batch"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.Trigger:
+        """Update a trigger. Changes only the fields you send. From then on, runs have the permissions of the key that sends this request. A disabled trigger answers every request with 404. Its URL doesn't change."""
+        return self._caller.call(
+            "PATCH",
+            fill("/v1/agents/{agent_id}/triggers/{trigger_id}", agent_id=agent_id, trigger_id=trigger_id),
+            body=given({"name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority}),
+            options=options,
+        )
+
+    def delete(
+        self,
+        agent_id: str,
+        trigger_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> Dict[str, Any]:
+        """Delete a trigger. Its URL returns 404 from then on, and its deliveries are deleted. Runs it has already started continue, and their receipts are kept."""
+        return self._caller.call(
+            "DELETE",
+            fill("/v1/agents/{agent_id}/triggers/{trigger_id}", agent_id=agent_id, trigger_id=trigger_id),
+            deleted={"id": trigger_id, "deleted": True},
+            options=options,
+        )
+
+    def test(
+        self,
+        agent_id: str,
+        trigger_id: str,
+        *,
+        payload: Any = UNSET,
+        headers: Dict[str, str] = UNSET,
+        delivery_id: str = UNSET,
+        run: bool = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.TestedTrigger:
+        """Test a trigger. Shows the message, user and session that a payload would lead to. With `run: true`, a payload that isn't filtered also starts a background run, with the permissions of the key that sends this request. Signatures and repeated events aren't checked."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/triggers/{trigger_id}/test", agent_id=agent_id, trigger_id=trigger_id),
+            body=given({"payload": payload, "headers": headers, "delivery_id": delivery_id, "run": run}),
+            options=options,
+        )
+
+    def deliveries(
+        self,
+        agent_id: str,
+        trigger_id: str,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "id", "-id"] = UNSET,
+        outcome: Literal["accepted", "filtered", "failed", "refused"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.IncomingDelivery]:
+        """List a trigger's deliveries. Lists what the trigger received, and what became of it. Deliveries are kept for `retention.deliveries`. Of refused requests, at most 10 per minute are listed."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries", agent_id=agent_id, trigger_id=trigger_id),
+            query=given({"limit": limit, "offset": offset, "sort": sort, "outcome": outcome}),
+            options=options,
+        )
+
+    def delivery(
+        self,
+        agent_id: str,
+        trigger_id: str,
+        delivery_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.IncomingDeliveryWithPayload:
+        """Get a trigger's delivery. Returns the delivery with its payload and headers. Headers that can contain secrets are not stored."""
+        return self._caller.call(
+            "GET",
+            fill("/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries/{delivery_id}", agent_id=agent_id, trigger_id=trigger_id, delivery_id=delivery_id),
+            options=options,
+        )
+
+    def replay(
+        self,
+        agent_id: str,
+        trigger_id: str,
+        delivery_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.ReplayedDelivery:
+        """Replay a delivery. Starts another background run with the delivery's payload and the trigger's current message template, with the permissions of the key that sends this request. The trigger's filter isn't applied, and the trigger can be disabled. If the payload isn't stored, the request fails with 409."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries/{delivery_id}/replay", agent_id=agent_id, trigger_id=trigger_id, delivery_id=delivery_id),
+            options=options,
+        )
+
+
 class Logs(Group):
     def list(
         self,
@@ -975,7 +1142,7 @@ class Usage(Group):
         user_id: str = UNSET,
         request_id: str = UNSET,
         model: str = UNSET,
-        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "console"] = UNSET,
+        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"] = UNSET,
         purpose: Literal["run", "facts", "summary", "memory", "search", "test"] = UNSET,
         format: Literal["json", "csv"] = UNSET,
         **options: Unpack[RequestOptions],
@@ -1281,7 +1448,7 @@ class Users(Group):
         user_id: str,
         **options: Unpack[RequestOptions],
     ) -> Iterator[t.UserLine]:
-        """Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete."""
+        """Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete."""
         return self._caller.lines(
             "GET",
             fill("/v1/users/{user_id}/export", user_id=user_id),
@@ -1293,7 +1460,7 @@ class Users(Group):
         user_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.ErasedUser:
-        """Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`."""
+        """Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`."""
         return self._caller.call(
             "DELETE",
             fill("/v1/users/{user_id}", user_id=user_id),

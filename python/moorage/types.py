@@ -96,7 +96,7 @@ class _Invocation(TypedDict):
     request_id: str
     agent_id: str
     status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"]
-    door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "console"]
+    door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"]
     background: bool
     environment: str
     version: Union[str, None]
@@ -641,6 +641,128 @@ class UpdateSchedule(TypedDict, total=False):
     enabled: bool
 
 
+class Trigger(TypedDict):
+    id: str
+    agent_id: str
+    kind: Literal["webhook"]
+    name: Union[str, None]
+    environment: str
+    enabled: bool
+    verify: Dict[str, Any]
+    filter: List[Dict[str, Any]]
+    message: str
+    user_from: Union[str, None]
+    session_from: Union[str, None]
+    dedupe_from: Union[str, None]
+    user_prefix: str
+    on_budget: Literal["fail", "wait"]
+    priority: Literal["interactive", "normal", "batch"]
+    disabled_reason: Union[Literal["requested", "key_revoked", "key_expired"], None]
+    address: str
+    last_delivery_at: Union[str, None]
+    created_by: str
+    updated_by: str
+    created_at: str
+    updated_at: str
+
+
+class _CreateTrigger(TypedDict):
+    verify: Dict[str, Any]
+    message: str
+
+
+class CreateTrigger(_CreateTrigger, total=False):
+    kind: Literal["webhook"]
+    name: Union[str, None]
+    environment: str
+    enabled: bool
+    filter: List[Dict[str, Any]]
+    user_from: Union[str, None]
+    session_from: Union[str, None]
+    dedupe_from: Union[str, None]
+    user_prefix: Union[str, None]
+    on_budget: Literal["fail", "wait"]
+    priority: Literal["interactive", "normal", "batch"]
+
+
+class UpdateTrigger(TypedDict, total=False):
+    name: Union[str, None]
+    environment: str
+    enabled: bool
+    verify: Dict[str, Any]
+    filter: List[Dict[str, Any]]
+    message: str
+    user_from: Union[str, None]
+    session_from: Union[str, None]
+    dedupe_from: Union[str, None]
+    user_prefix: Union[str, None]
+    on_budget: Literal["fail", "wait"]
+    priority: Literal["interactive", "normal", "batch"]
+
+
+class TestedTrigger(TypedDict):
+    outcome: Literal["accepted", "filtered", "failed"]
+    reason: Union[str, None]
+    message: Union[str, None]
+    user_id: Union[str, None]
+    session_id: Union[str, None]
+    secret_found: bool
+    payload: Any
+    headers: Dict[str, str]
+    request_id: Union[str, None]
+    delivery_id: Union[str, None]
+
+
+class TestTrigger(TypedDict, total=False):
+    payload: Any
+    headers: Dict[str, str]
+    delivery_id: str
+    run: bool
+
+
+class IncomingDelivery(TypedDict):
+    id: str
+    trigger_id: str
+    outcome: Literal["accepted", "filtered", "failed", "refused"]
+    code: Union[str, None]
+    reason: Union[str, None]
+    request_id: Union[str, None]
+    user_id: Union[str, None]
+    session_id: Union[str, None]
+    repeats: int
+    replay_of: Union[str, None]
+    has_payload: bool
+    created_at: str
+
+
+class IncomingDeliveryWithPayload(TypedDict):
+    id: str
+    trigger_id: str
+    outcome: Literal["accepted", "filtered", "failed", "refused"]
+    code: Union[str, None]
+    reason: Union[str, None]
+    request_id: Union[str, None]
+    user_id: Union[str, None]
+    session_id: Union[str, None]
+    repeats: int
+    replay_of: Union[str, None]
+    has_payload: bool
+    created_at: str
+    headers: Dict[str, str]
+    payload: Union[str, None]
+
+
+class _ReplayedDelivery(TypedDict):
+    request_id: str
+    status: Literal["queued", "waiting"]
+    delivery_id: str
+
+
+class ReplayedDelivery(_ReplayedDelivery, total=False):
+    approvals: List[PendingApproval]
+    reason: str
+
+
 class LogEntry(TypedDict):
     id: str
     timestamp: str
@@ -812,6 +934,7 @@ class ErasedUser(TypedDict):
     logs: int
     events: int
     files: int
+    deliveries: int
     schedules: int
     replies: int
     unfinished: int

@@ -45,6 +45,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     callbacks: ['Get notified when one invocation ends', () => import('./commands/talk/callbacks.ts')],
     files: ['Upload, list, download and delete files', () => import('./commands/talk/files.ts')],
     schedules: ['Run an agent on a schedule', () => import('./commands/talk/schedules.ts')],
+    triggers: ['Run an agent when another service sends an event', () => import('./commands/talk/triggers.ts')],
     memory: ["Search and edit an agent's memory", () => import('./commands/talk/memories.ts')],
     users: ['List, export and erase users', () => import('./commands/talk/users.ts')],
   }),

@@ -182,9 +182,8 @@ const Webhooks = z.strictObject({
     .describe('Maximum number of webhooks for one agent, and of webhooks for all agents in one project'),
 })
 
-const Schedules = z.strictObject({
-  maxPerAgent: z.int().min(1).default(100).describe('Maximum number of schedules per agent'),
-})
+const perAgent = (things: string) =>
+  z.strictObject({ maxPerAgent: z.int().min(1).default(100).describe(`Maximum number of ${things} per agent`) })
 
 const Provider = z.strictObject({
   name: PROVIDER_NAME.describe('First part of a model name, as in `name/model`'),
@@ -265,7 +264,8 @@ export const ConfigSettings = z.strictObject({
   outgoing: Outgoing.prefault({}),
   proxy: Proxy.prefault({}),
   webhooks: Webhooks.prefault({}),
-  schedules: Schedules.prefault({}),
+  schedules: perAgent('schedules').prefault({}),
+  triggers: perAgent('triggers').prefault({}),
   budgets: Budgets.prefault({}),
   files: FileSettings.prefault({}),
   retention: RetentionSettings.prefault({}),

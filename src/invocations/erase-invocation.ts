@@ -1,6 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import * as files from '../files/store.ts'
+import * as incoming from '../incoming/store.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import * as logs from '../logs/store.ts'
 import { operation } from '../operation.ts'
@@ -18,7 +19,7 @@ export const eraseInvocation = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}',
   summary: 'Erase an invocation',
   description:
-    'Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected.',
+    'Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, the payload of the trigger delivery that started it, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected.',
   access: { permission: 'delete', userTokens: true },
   audit: { target: 'request_id' },
   transaction: false,
@@ -37,6 +38,7 @@ export const eraseInvocation = operation({
       await eraseTexts(held, [found], now())
       await eraseRepliesAbout(held, [found.id])
       await eraseEventsOfRequest(held, found.id)
+      await incoming.eraseOfRequests(held, [found.id])
     })
     const erased = await invocations.get(db, agent.seq, found.id)
     return withKeyName(db, actor, presentInvocation(erased, agent.id), ['created_by'])

@@ -24,6 +24,8 @@ export type IdPrefix =
   | 'bud'
   | 'file'
   | 'blob'
+  | 'trg'
+  | 'inc'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10

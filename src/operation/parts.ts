@@ -9,6 +9,7 @@ import type { LiveRuns } from '../runtime/following/live-runs.ts'
 import type { RemoteRuns } from '../runtime/following/remote-runs.ts'
 import type { StepsElsewhere } from '../runtime/remote-agent/steps-elsewhere.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { SecretSource } from '../runtime/tools/fill-secrets.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { RateLimiter } from '../security/limits/rate-limiter.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
@@ -48,6 +49,8 @@ export type Parts = {
   events: Events
   keyring: Keyring
   runtime: Runtime
+  /** The secrets that the agents of a project can use. */
+  secrets: SecretSource
   /** Undefined unless configured. Memory is then searched by words alone. */
   embedder: Embedder | undefined
   recall: Recall

@@ -1,16 +1,13 @@
-import type { Agent } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { isBusy } from '../invocations/find-invocations.ts'
+import { rightToRun } from '../invocations/queue/right-to-run.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { enqueueRun } from '../invocations/runs.ts'
-import { statusOf } from '../keys/key.ts'
-import * as keys from '../keys/store.ts'
 import { type WorkBatch, Worker } from '../lib/work/worker.ts'
 import { ownLogWrite } from '../logs/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import { isFull } from '../projects/project.ts'
 import * as projects from '../projects/store.ts'
-import { covers } from '../security/permissions.ts'
 import type { Database } from '../storage/database.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import { type Due, decideTick } from './decide-tick.ts'
@@ -101,7 +98,8 @@ export class Ticker {
   async #prepare(due: Due) {
     const { newId, now, storage } = this.#parts
     const agent = await agents.get(storage.db, due.agent_id)
-    const { person_id, ...key } = await this.#keyOf(due, agent)
+    // A schedule stops when the key that changed it last ends.
+    const { person_id, ...key } = await rightToRun(storage.db, due, agent, now())
     const { after, runs_for, told } = await decideTick(due, {
       now: now(),
       times: await timesOf(due),
@@ -121,20 +119,6 @@ export class Ticker {
     const run = await scheduledRun(due, agent, by, { db: storage.db, now })
     return { agent, after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, run, entries }
   }
-
-  /**
-   * A schedule runs with the permissions of the key that changed it last. It stops when that key ends, or when its
-   * agent moves to a project where that key has no permissions.
-   */
-  async #keyOf({ updated_by }: Due, { project_id }: Agent): Promise<KeyOfSchedule> {
-    if (updated_by === LOCAL) return { status: 'active', person_id: null }
-    const { now, storage } = this.#parts
-    const key = await keys.find(storage.db, updated_by)
-    const isElsewhere = (key?.project_id ?? project_id) !== project_id
-    // The person's role may have become one that can't invoke anything.
-    const may = key && !isElsewhere && covers(key.permissions, 'invoke')
-    return { status: may ? statusOf(key, now()) : 'revoked', person_id: key?.person_id ?? null }
-  }
 }
 
 /** Its session is busy, and the agent refuses runs then. */
@@ -151,8 +135,3 @@ async function skip(
   const entry = { timestamp: now, level: 'warn', message, metadata: { schedule_id: due.id } } as const
   await writeRows(db, [ownLogWrite({ agent_seq, request_id: due.id }, entry)])
 }
-
-type KeyOfSchedule = { status: 'active' | 'revoked' | 'expired'; person_id: string | null }
-
-/** The command line on the host, which has all rights. */
-const LOCAL = 'local'

@@ -11,6 +11,7 @@ import { projectTables } from './tables/project-tables.ts'
 import { type invocationView, runTables } from './tables/run-tables.ts'
 import { securityTables } from './tables/security-tables.ts'
 import { serviceTables } from './tables/service-tables.ts'
+import { triggerTables } from './tables/trigger-tables.ts'
 import { usageTables } from './tables/usage-tables.ts'
 import { webhookTables } from './tables/webhook-tables.ts'
 
@@ -27,6 +28,7 @@ export const TABLES = {
   ...usageTables,
   ...memoryTables,
   ...webhookTables,
+  ...triggerTables,
   ...securityTables,
   ...peopleTables,
   ...serviceTables,

@@ -165,6 +165,8 @@ export const TRANSFER = {
   steps: { stays: 'as runs: receipts have the steps of what has ended' },
   agent_counts: { stays: 'triggers count what is imported' },
   file_counts: { stays: 'triggers count what is imported' },
+  triggers: { stays: 'their URLs belong to this service, and senders use them' },
+  incoming_deliveries: { stays: 'what triggers of this service were sent' },
   listeners: { stays: 'clients of this service that listen now' },
   events: { stays: 'what was to be sent is sent by this service' },
   deliveries: { stays: 'what was to be sent is sent by this service' },

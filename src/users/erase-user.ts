@@ -3,6 +3,7 @@ import * as agents from '../agents/store.ts'
 import * as budgets from '../budgets/store.ts'
 import { unavailable } from '../errors.ts'
 import * as files from '../files/store.ts'
+import * as incoming from '../incoming/store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { InvocationStatus, isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
@@ -31,7 +32,7 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
+    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
   access: { permission: 'delete' },
   mfa: { policy: 'clear_memory', acrossAgents: true },
   audit: { target: 'user_id' },
@@ -45,6 +46,7 @@ export const eraseUser = operation({
         logs: count('Deleted log entries'),
         events: count('Events whose content was erased'),
         files: count('Deleted files'),
+        deliveries: count('Deliveries of triggers whose payload was erased'),
         schedules: count('Deleted schedules that ran for this user'),
         replies: count('Deleted replies for an Idempotency-Key; a retry gets 404'),
         unfinished: count('Runs that are still active. Cancel them or wait, then send the request again'),
@@ -65,10 +67,12 @@ export const eraseUser = operation({
     const agent_ids = new Set(shown.map(({ id }) => id))
     const whose = { user_id, project_id, isWholeProject, agent_seqs, agent_ids }
     const replies = await eraseReplies(db, whose)
-    const erased = { memories: 0, invocations: 0, logs: 0, events: 0, files: 0, schedules: 0, replies, unfinished: 0 }
+    const none = { memories: 0, invocations: 0, logs: 0, events: 0, files: 0, schedules: 0, deliveries: 0 }
+    const erased = { ...none, replies, unfinished: 0 }
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
+      erased.deliveries += await incoming.eraseOfUser(db, { agent_id, user_id })
       const left = await eraseInvocations(storage, agent_seq, whose, now)
       // A run that ends before this is one of those whose receipt was erased, or it's counted as unfinished.
       erased.memories += await memories.clear(storage, { agent_seq, user_id })

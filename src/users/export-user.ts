@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import * as files from '../files/store.ts'
+import { presentIncoming } from '../incoming/incoming-delivery.ts'
+import * as incoming from '../incoming/store.ts'
 import { listOfRuns } from '../invocations/approvals/approval-store.ts'
 import { listOfRuns as listFeedbackOfRuns } from '../invocations/feedback/feedback-store.ts'
 import { findGiven, listOfUser } from '../invocations/find-invocations.ts'
@@ -22,7 +24,7 @@ export const exportUser = operation({
   path: '/v1/users/{user_id}/export',
   summary: 'Export a user',
   description:
-    "Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete.",
+    "Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete.",
   access: { permission: 'read' },
   audit: { target: 'user_id' },
   input: { params: UserParams },
@@ -55,6 +57,7 @@ async function* linesOf(
       yield { type: 'summary', agent_id, ...summary }
     for (const schedule of await schedules.listOfUser(db, { agent_id, user_id }))
       yield { type: 'schedule', ...schedule }
+    yield* deliveryLines(db, { agent_id, user_id })
     for await (const line of invocationLines(db, agent, user_id)) {
       yield line.type === 'log' ? withOwnId(line, keyring) : line
     }
@@ -79,6 +82,21 @@ async function* memoryLines(db: Database, agent: agents.ShownAgent, user_id: str
     const last = page.at(-1)
     if (!last) return
     after = last.seq
+  }
+}
+
+/** What triggers received from the user. */
+async function* deliveryLines(db: Database, whose: { agent_id: string; user_id: string }): AsyncGenerator<Line> {
+  const { agent_id } = whose
+  for (let after = ''; ; ) {
+    const page = await incoming.listOfUser(db, whose, after, PAGE_SIZE)
+    for (const delivery of page) {
+      const { headers, body: payload } = delivery
+      yield { type: 'delivery', ...presentIncoming(delivery), agent_id, headers, payload }
+    }
+    const last = page.at(-1)
+    if (!last) return
+    after = last.id
   }
 }
 

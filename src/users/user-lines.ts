@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { FileReply } from '../files/file.ts'
+import { IncomingDeliveryWithPayload } from '../incoming/incoming-delivery.ts'
 import { ApprovalReply } from '../invocations/approvals/approval.ts'
 import { FeedbackReply } from '../invocations/feedback/feedback.ts'
 import { Receipt } from '../invocations/receipt.ts'
@@ -25,6 +26,7 @@ export const UserLine = z
     z.object({ type: z.literal('approval'), ...ApprovalReply.omit({ not_for_you: true }).shape }),
     z.object({ type: z.literal('feedback'), ...FeedbackReply.omit({ created_by_name: true }).shape }),
     z.object({ type: z.literal('schedule'), ...ScheduleReply.shape }),
+    z.object({ type: z.literal('delivery'), agent_id: z.string(), ...IncomingDeliveryWithPayload.shape }),
     z.object({ type: z.literal('log'), agent_id: z.string(), ...LogEntryReply.shape }),
   ])
   .meta({ id: 'UserLine' })

@@ -167,6 +167,8 @@ describe('the list of operations', () => {
       // Who writes agents chooses from the providers.
       else if (path.startsWith('/v1/providers')) assert.equal(permission, method === 'GET' ? 'write' : 'manage', id)
       else if (id === 'decideApproval') assert.equal(permission, 'approve')
+      // The URL of a trigger can be enough to start runs.
+      else if (/Triggers?$/.test(id)) assert.equal(permission, 'write')
       else if (id === 'giveFeedback' || id === 'deleteFeedback') assert.equal(permission, 'invoke')
       else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
       else if (method === 'DELETE') assert.equal(permission, 'delete', id)

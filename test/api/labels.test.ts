@@ -16,6 +16,8 @@ const FREE_TEXT_OF: Record<string, string[]> = {
   invokeAgent: ['message'],
   createSchedule: ['message'],
   updateSchedule: ['message'],
+  createTrigger: ['message'],
+  updateTrigger: ['message'],
   decideApproval: ['note', 'answer'],
   giveFeedback: ['comment'],
   createAgent: ['description', 'tools.description'],
@@ -27,7 +29,7 @@ const FREE_TEXT_OF: Record<string, string[]> = {
 /** Never displayed: a secret, a certificate. */
 const UNSEEN = /(^|\.)(secret|clientSecret|caCert)$/
 /** Looked up, and refused if nothing has that name. Addresses and headers are parsed. */
-const LOOKED_UP = /(^|\.)(agent_id|key_id|model|url|a2a|window|addresses|origins|provider|headers)$/
+const LOOKED_UP = /(^|\.)(agent_id|delivery_id|key_id|model|url|a2a|window|addresses|origins|provider|headers)$/
 
 describe('every text in a body is a label, or may have lines', () => {
   for (const operation of operations.filter(({ input }) => input?.body && !input.upload)) {

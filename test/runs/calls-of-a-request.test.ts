@@ -13,6 +13,7 @@ import { runAuthorised } from '../../src/http/pipeline/run-authorised.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
+import { openInlet } from '../../src/triggers/receive/inlet.ts'
 import { partsOf } from '../support/inside.ts'
 import { onOneEngine, type Service } from '../support/service/service.ts'
 
@@ -47,6 +48,7 @@ function openPipeline(node: Service) {
     spendCode: async () => undefined,
     isUnderWay: async () => false,
     idempotency: once,
+    inlet: openInlet(parts),
     console: undefined,
   }
   const close = async () => {

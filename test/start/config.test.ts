@@ -74,6 +74,7 @@ describe('configuration sources', () => {
         maxPerAgent: 50,
       },
       schedules: { maxPerAgent: 100 },
+      triggers: { maxPerAgent: 100 },
       files: { maxBytes: 52_428_800, maxPerUser: 100_000, maxPerProject: 1_000_000 },
       budgets: { outputTokens: 4096, countReportedUsage: false },
       retention: {

@@ -151,6 +151,7 @@ const DOCS = [
   'docs/team.md',
   'docs/projects.md',
   'docs/feedback.md',
+  'docs/triggers.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/memory-search.md',

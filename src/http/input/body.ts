@@ -138,7 +138,7 @@ export function readBody({ input }: Pick<Operation, 'input'>, bytes: Buffer | un
  * Parses strict JSON. Some bodies take long to parse or to check and would be refused anyway, for example 400,000
  * nested arrays or a list of 300,000 objects. They are refused by their bytes, before they are parsed.
  */
-export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS): unknown {
+export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS, lossy: 'refuse' | 'as text' = 'refuse') {
   const lost = scanJson(bytes, limits)
   let text: string | undefined
   let value: unknown
@@ -151,11 +151,15 @@ export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS): unkn
   // Only an escape can produce a NUL or half a surrogate pair, because the bytes are valid UTF-8 and JSON forbids raw
   // control characters.
   if (text.includes('\\u') || text.includes('__proto__')) refuseUnsafe(value)
-  if (lost !== undefined) {
-    const field = fieldAfter(bytes.toString('utf8', 0, lost))
-    throw invalid({ field, error: "is a number that can't be stored exactly; send it as a string" })
-  }
-  return value
+  if (lost === undefined) return value
+  if (lossy === 'as text') return JSON.parse(text, keptAsText as never) as unknown
+  const field = fieldAfter(bytes.toString('utf8', 0, lost))
+  throw invalid({ field, error: "is a number that can't be stored exactly; send it as a string" })
+}
+
+/** For senders that can't change what they send: numbers that JavaScript would change become strings. */
+function keptAsText(_key: string, value: unknown, { source }: { source?: string }): unknown {
+  return typeof value === 'number' && source !== undefined && !isKept(source) ? source : value
 }
 
 function refuseUnsafe(value: unknown): void {

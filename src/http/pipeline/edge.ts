@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Parts } from '../../operation/parts.ts'
 import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
@@ -12,6 +13,22 @@ import type { AgentAccess, GuardedAgent } from './request.ts'
 
 /** The console's sessions, the check whether a request comes from the console, and the folder of its files. */
 export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor; folder: string }
+
+/** A trigger that accepts requests. */
+export type OpenInlet = {
+  id: string
+  agent_id: string
+  project_id: string
+  /** Throws `unauthorized` if the request isn't proven to be from the trigger's sender. */
+  prove(request: { headers: IncomingHttpHeaders; bytes: Buffer }): Promise<{ event: string | undefined }>
+  /** Starts the run of a proven request. */
+  accept(request: {
+    request_id: string
+    payload: { headers: Readonly<Record<string, string>>; body: unknown }
+    text: string
+    event: string | undefined
+  }): Promise<{ status: 200 | 202; body: object }>
+}
 
 /** What the edge needs from the rest of the service. It imports no slice. */
 export type Edge = {
@@ -37,6 +54,8 @@ export type Edge = {
   /** Whether the run that a remote agent's token belongs to is still active. */
   isUnderWay(run: TokenRun): Promise<boolean>
   idempotency: Idempotency
+  /** The URLs of triggers. Throws `not_found` for a token that belongs to no enabled trigger. */
+  inlet: { find(token: string): Promise<OpenInlet> }
   /** Undefined if the console is switched off. */
   console: SignedIn | undefined
 }

@@ -17,6 +17,7 @@ import { addConsoleRoutes } from './console/console-routes.ts'
 import type { EarlyServer } from './early-server.ts'
 import type { Endpoint } from './endpoint.ts'
 import { arrive, badTarget, type Front, letIn, lostId, openFront } from './front.ts'
+import { addInlet } from './inlet-page.ts'
 import { addOpenRoutes } from './open-routes.ts'
 import { addProtectedResources, withChallenge } from './protected-resource.ts'
 import { answerRequest, answerUpload } from './replies/answer-request.ts'
@@ -60,6 +61,7 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
     return reason === undefined ? undefined : { reason }
   })
   addProtectedResources(endpoints, front)
+  addInlet(endpoints, front)
   if (edge.console) addConsoleRoutes(endpoints, front, edge.console)
   const handle = requestHandler(front, endpoints)
 

@@ -16,6 +16,9 @@ const versionMetrics = frozenMigration('0004-version-metrics')
 /** Memories record the deployment whose run wrote them, so a rollback can remove them. */
 const forgottenMemories = frozenMigration('0005-forgotten-memories', { touches: { memories: 'read' } })
 
+/** Addresses that turn signed requests into runs. */
+const triggers = frozenMigration('0006-triggers')
+
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
   firstRelease,
@@ -23,6 +26,7 @@ export const MIGRATIONS: readonly Migration[] = [
   feedback,
   versionMetrics,
   forgottenMemories,
+  triggers,
 ]
 
 /** Whether a store with these migrations is older than the first release. */

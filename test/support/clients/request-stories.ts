@@ -41,6 +41,9 @@ export const STORIES: Record<string, Story> = {
     return { params: { agent_id, request_id: request_id as string } }
   },
 
+  replayTriggerDelivery: triggered,
+  getTriggerDelivery: triggered,
+
   async rollbackDeployment(service, name) {
     const agent_id = await createAgent(service, name)
     const deploy = (version: string) =>
@@ -93,6 +96,15 @@ export const STORIES: Record<string, Story> = {
     const { body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
     return { params: { key_id }, body: { code: authenticator(service, body.data.secret).code() } }
   },
+}
+
+/** A delivery of a trigger. */
+async function triggered(service: Service, name: string): ReturnType<Story> {
+  const agent_id = await createAgent(service, name)
+  const path = `/v1/agents/${agent_id}/triggers`
+  const { id: trigger_id } = await post(service, path, { message: 'Hello', verify: { scheme: 'none' } }, 201)
+  const { delivery_id } = await post(service, `${path}/${trigger_id}/test`, { run: true }, 200)
+  return { params: { agent_id, trigger_id: trigger_id as string, delivery_id: delivery_id as string } }
 }
 
 /** A model provider whose URL nothing listens on. */

@@ -56,6 +56,8 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   setProvider: { base_url: `${NOWHERE}/v1` },
   createSchedule: { every: '1h' },
   updateSchedule: { overlap: 'queue' },
+  createTrigger: { verify: { scheme: 'none' } },
+  updateTrigger: { message: 'changed' },
   updateProject: { description: 'changed' },
   moveAgent: { project: 'default' },
   repriceUsage: { from: '2026-01-01T00:00:00Z' },
@@ -74,6 +76,8 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
     const { id } = await create(service, `/v1/agents/${of}/deployments`, 'createDeployment')
     return id as string
   },
+  trigger_id: async (service, { agent_id }) =>
+    (await create(service, `/v1/agents/${agent_id}/triggers`, 'createTrigger')).id as string,
   schedule_id: async (service, { agent_id }) =>
     (await create(service, `/v1/agents/${agent_id}/schedules`, 'createSchedule')).id as string,
   async name(service) {

@@ -58,6 +58,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 8, name: 'transfer', face: [] },
   { level: 7, name: 'users', face: [] },
   { level: 6, name: 'service', face: [] },
+  { level: 5, name: 'triggers', face: [] },
   { level: 5, name: 'schedules', face: ['schedule.ts', 'store.ts', 'times.ts'] },
   {
     level: 4,
@@ -68,6 +69,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'invocation.ts',
       'receipt.ts',
       'runs.ts',
+      'queue/right-to-run.ts',
       'queue/scheduled-run.ts',
       'find-invocations.ts',
       'store.ts',
@@ -128,6 +130,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'factors/factor-store.ts',
     ],
   },
+  { level: 2, name: 'incoming', face: ['incoming-delivery.ts', 'store.ts'] },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   {
     level: 2,

@@ -1,0 +1,57 @@
+import { flag, integer, json, text, time } from '../schema/column.ts'
+import { table } from '../schema/described-table.ts'
+
+export const triggerTables = {
+  triggers: table({
+    id: text.primary,
+    agent_id: text.references('agents'),
+    kind: text,
+    name: text.nullable,
+    environment: text,
+    enabled: flag,
+    disabled_reason: text.nullable,
+    /** Encrypted: the last part of its URL. */
+    token: text,
+    /** Its SHA-256, by which requests find the trigger. */
+    token_hash: text.unique,
+    created_by: text,
+    updated_by: text,
+    /** The keys that made or changed it, latest last. */
+    authors: json,
+    created_at: time,
+    updated_at: time,
+    /** How requests are verified, and what they become. */
+    definition: json,
+  }).indexes({ triggers_by_agent: '(agent_id, created_at)' }),
+  /**
+   * What triggers were sent. No foreign keys: a deleted trigger's rows are removed in the background, because there can
+   * be many.
+   */
+  incoming_deliveries: table({
+    id: text.primary,
+    trigger_id: text,
+    agent_id: text,
+    outcome: text,
+    /** Why it was refused or failed. */
+    code: text.nullable,
+    reason: text.nullable,
+    /** The SHA-256 of what names the event. A second delivery of the event finds the first one by it. */
+    event_key: text.nullable,
+    request_id: text.nullable,
+    /** How often the same event arrived again. */
+    repeats: integer,
+    /** The delivery whose payload this one has. */
+    replay_of: text.nullable,
+    user_id: text.nullable,
+    session_id: text.nullable,
+    created_at: time,
+    headers: json,
+    body: text.nullable,
+  }).indexes({
+    incoming_by_trigger: '(trigger_id, id)',
+    incoming_by_event: 'unique (trigger_id, event_key) where event_key is not null',
+    incoming_by_request: '(request_id) where request_id is not null',
+    incoming_by_agent: '(agent_id, id)',
+    incoming_by_user: '(agent_id, user_id) where user_id is not null',
+  }),
+}

@@ -1,0 +1,94 @@
+import { ApiError } from '../../errors.ts'
+import { InvocationContext } from '../../invocations/invocation.ts'
+import { isObject } from '../../lib/json.ts'
+import { sha256 } from '../../security/digest.ts'
+import { prefixOf, type Trigger } from '../trigger.ts'
+import { FilledTooLong, fillTemplate, MAX_FILLED, type Payload, passes, readSource } from './payload.ts'
+
+/** What a payload asks for. */
+export type ReadEvent = {
+  isWanted: boolean
+  /** The SHA-256 of what names the event. Null if it may arrive any number of times. */
+  event_key: string | null
+  message: string
+  user_id: string | null
+  session_id: string | null
+}
+
+/** Where providers write an ID of each event into the body that they sign. */
+const EVENT_ID: Partial<Record<Trigger['verify']['scheme'], string>> = {
+  stripe: '/id',
+  slack: '/event_id',
+  telegram: '/update_id',
+}
+
+type EventReader = Pick<
+  Trigger,
+  'filter' | 'message' | 'user_from' | 'session_from' | 'dedupe_from' | 'user_prefix' | 'verify'
+>
+
+/**
+ * Reads what a payload asks for. `proven` names the event as far as its signature says. Throws `invalid_request` if no
+ * run can be started with it.
+ */
+export function readEvent(trigger: EventReader, payload: Payload, proven: string | undefined): ReadEvent {
+  const isWanted = passes(trigger.filter, payload)
+  const unread = { isWanted, event_key: null, message: '', user_id: null, session_id: null }
+  if (!isWanted) return unread
+  const event_key = eventKey(trigger, payload, proven)
+  const user = readId(trigger, 'user_from', payload)
+  const session_id = readId(trigger, 'session_from', payload)
+  const user_id = user === null ? null : prefixOf(trigger) + user
+  const context = { ...(user_id !== null && { user_id }), ...(session_id !== null && { session_id }) }
+  const problem = InvocationContext.safeParse(context).error?.issues[0]
+  if (problem) throw unusable(`The ${String(problem.path[0])} ${problem.message}.`)
+  return { ...unread, event_key, message: messageOf(trigger, payload), user_id, session_id }
+}
+
+function eventKey({ dedupe_from, verify }: EventReader, payload: Payload, proven: string | undefined): string | null {
+  if (dedupe_from !== null) {
+    const named = readSource(dedupe_from, payload)
+    if (named === undefined) throw unusable(`dedupe_from (${dedupe_from}) finds nothing in the payload.`)
+    return sha256(`named ${named}`)
+  }
+  const pointer = EVENT_ID[verify.scheme]
+  const id = pointer === undefined ? undefined : readSource(pointer, payload)
+  return id === undefined ? (proven ?? null) : sha256(`id ${id}`)
+}
+
+function readId(trigger: EventReader, field: 'user_from' | 'session_from', payload: Payload): string | null {
+  const { [field]: source } = trigger
+  if (source === null) return null
+  const found = readSource(source, payload)
+  // Without its user, the run would use a memory that isn't theirs.
+  if (found === undefined) throw unusable(`${field} (${source}) finds nothing in the payload.`)
+  return found
+}
+
+function messageOf({ message: template }: EventReader, payload: Payload): string {
+  let message: string
+  try {
+    message = fillTemplate(template, payload)
+  } catch (error) {
+    if (!(error instanceof FilledTooLong)) throw error
+    throw tooLong()
+  }
+  if (message.length > MAX_FILLED) throw tooLong()
+  if (message.trim() === '') throw unusable('The message is empty: the payload has nothing at its placeholders.')
+  return message
+}
+
+function tooLong(): ApiError {
+  return unusable(`The message would have more than ${MAX_FILLED} characters. Use less of the payload in it.`)
+}
+
+function unusable(message: string): ApiError {
+  return new ApiError('invalid_request', message)
+}
+
+/** Slack asks once, with a signed request, whether the URL is really the one of the trigger. */
+export function challengeIn({ verify }: Pick<Trigger, 'verify'>, { body }: Payload): string | undefined {
+  if (verify.scheme !== 'slack' || !isObject(body) || body['type'] !== 'url_verification') return undefined
+  const { challenge } = body
+  return typeof challenge === 'string' ? challenge.slice(0, 1_000) : undefined
+}

@@ -1,0 +1,197 @@
+import { z } from 'zod'
+import { OnBudget, Priority } from '../invocations/invocation.ts'
+import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
+import { SECRET_NAME } from '../security/tool-secret.ts'
+import { bareShape, Label, Text, Time } from '../shapes.ts'
+import { pathProblem, sourceProblem, templateProblem } from './receive/payload.ts'
+
+export const TriggerKind = z.enum(['webhook'])
+export type TriggerKind = z.output<typeof TriggerKind>
+
+/** Its owner disabled it, or the key that last changed it has ended. */
+const DisabledTrigger = z.enum(['requested', 'key_revoked', 'key_expired'])
+
+export const SecretName = z
+  .string()
+  .regex(SECRET_NAME, 'must be the name of a secret')
+  .describe("The name of the project's secret with which the sender signs")
+
+const HeaderName = z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header')
+
+const Tolerance = z
+  .int()
+  .min(1)
+  .max(3_600)
+  .default(300)
+  .describe('How far the signed timestamp can be from now, in seconds')
+
+export const Verify = z
+  .discriminatedUnion('scheme', [
+    z.strictObject({ scheme: z.enum(['github', 'telegram', 'bearer']), secret: SecretName }),
+    z.strictObject({
+      scheme: z.enum(['stripe', 'slack', 'standard']),
+      secret: SecretName,
+      tolerance_seconds: Tolerance,
+    }),
+    z.strictObject({
+      scheme: z.literal('hmac'),
+      secret: SecretName,
+      header: HeaderName.default('X-Signature').describe('Contains the signature'),
+      algorithm: z.enum(['sha256', 'sha512', 'sha1']).default('sha256'),
+      encoding: z.enum(['hex', 'base64']).default('hex'),
+      prefix: Label(50, 0).default('').describe('What the header has before the signature, such as `sha256=`'),
+      timestamp_header: HeaderName.nullable()
+        .default(null)
+        .describe('Contains the signed timestamp; the signature then covers it, a period and the body'),
+      tolerance_seconds: Tolerance,
+    }),
+    z.strictObject({
+      scheme: z.literal('ed25519'),
+      secret: SecretName.describe(
+        "The name of the project's secret that contains the sender's public key: 32 bytes in hexadecimal or base64",
+      ),
+      header: HeaderName.default('X-Signature-Ed25519'),
+      encoding: z.enum(['hex', 'base64']).default('hex'),
+      timestamp_header: HeaderName.nullable()
+        .default('X-Signature-Timestamp')
+        .describe('Contains the signed timestamp; the signature then covers it and the body'),
+      tolerance_seconds: Tolerance,
+    }),
+    z.strictObject({ scheme: z.literal('none') }),
+  ])
+  .describe('How the sender proves that a request is from it. With `none`, everybody who knows the URL can start runs')
+export type Verification = z.output<typeof Verify>
+
+const checked = (shape: z.ZodString, problemOf: (text: string) => string | undefined) =>
+  shape.superRefine((text, context) => {
+    const message = problemOf(text)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+
+const Source = checked(Label(500), sourceProblem)
+const Scalar = z.union([z.string().max(1_000), z.number(), z.boolean(), z.null()])
+
+const FilterCondition = z
+  .strictObject({
+    path: checked(Label(500), pathProblem).describe('A JSON pointer such as `/action`, or `{{header.X-GitHub-Event}}`'),
+    equals: Scalar.optional(),
+    in: z.array(Scalar).min(1).max(100).optional(),
+    exists: z.boolean().optional(),
+  })
+  .refine(
+    ({ equals, in: some, exists }) => [equals, some, exists].filter((one) => one !== undefined).length === 1,
+    'must have exactly one of `equals`, `in` and `exists`',
+  )
+
+const READ = {
+  verify: Verify,
+  filter: z
+    .array(FilterCondition)
+    .max(20)
+    .default([])
+    .describe('Conditions that must all hold. Other requests are answered with 200 and start no run'),
+  message: checked(Text(20_000), templateProblem).describe(
+    'The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body',
+  ),
+  user_from: Source.nullable()
+    .default(null)
+    .describe('Where the `user_id` is: a JSON pointer such as `/sender/login`, or a text with placeholders'),
+  session_from: Source.nullable().default(null).describe('Where the `session_id` is'),
+  dedupe_from: Source.nullable()
+    .default(null)
+    .describe(
+      'What names the event, so that it starts one run however often it arrives. Default: the ID or the signature',
+    ),
+  user_prefix: Label(100, 0)
+    .nullable()
+    .default(null)
+    .describe('Put before every `user_id`. Default: the scheme and a colon, such as `github:`'),
+  on_budget: OnBudget,
+  priority: Priority.default('normal'),
+}
+
+const ASKED = {
+  kind: TriggerKind.default('webhook'),
+  name: Label(200).nullable().default(null),
+  environment: Environment.default(DEFAULT_ENVIRONMENT),
+  enabled: z.boolean().default(true),
+  ...READ,
+}
+
+export const TriggerParams = z.strictObject({ agent_id: z.string(), trigger_id: z.string() })
+export const IncomingParams = z.strictObject({
+  agent_id: z.string(),
+  trigger_id: z.string(),
+  delivery_id: z.string(),
+})
+
+export const CreateTriggerBody = z.strictObject(ASKED).meta({ id: 'CreateTrigger' })
+
+const { kind: _kind, ...changeable } = bareShape(ASKED)
+
+export const UpdateTriggerBody = z
+  .strictObject(changeable)
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .meta({ id: 'UpdateTrigger' })
+
+/** How requests are verified, and what they become: one column of the row. */
+export const TriggerDefinition = z.object(READ)
+export type TriggerDefinition = z.output<typeof TriggerDefinition>
+
+export const TriggerReply = z
+  .object({
+    id: z.string(),
+    agent_id: z.string(),
+    ...bareShape(ASKED),
+    disabled_reason: DisabledTrigger.nullable(),
+    address: z
+      .string()
+      .describe('Where senders post to. It is a URL if `server.publicUrl` is set, and otherwise a path'),
+    user_prefix: z.string(),
+    last_delivery_at: Time.nullable(),
+    created_by: z.string(),
+    updated_by: z.string().describe("The key that last changed it. Runs have this key's permissions"),
+    created_at: Time,
+    updated_at: Time,
+  })
+  .meta({ id: 'Trigger' })
+
+/** A trigger as it is stored. */
+export type Trigger = TriggerDefinition & {
+  id: string
+  agent_id: string
+  kind: TriggerKind
+  name: string | null
+  environment: string
+  enabled: boolean
+  disabled_reason: z.output<typeof DisabledTrigger> | null
+  /** Encrypted. */
+  token: string
+  token_hash: string
+  created_by: string
+  updated_by: string
+  /** The keys that made or changed it, latest last. None of them can approve what its runs ask for. */
+  authors: readonly string[]
+  created_at: number
+  updated_at: number
+}
+
+/** It must not be possible to put the token of one trigger into the row of another. */
+export function purposeOf({ id }: Pick<Trigger, 'id'>): string {
+  return `trigger:${id}`
+}
+
+export function prefixOf({ user_prefix, verify }: Pick<Trigger, 'user_prefix' | 'verify'>): string {
+  return user_prefix ?? `${verify.scheme}:`
+}
+
+type Shown = { token: string; publicUrl: string | undefined; last_delivery_at: number | null }
+
+export function presentTrigger(
+  trigger: Trigger,
+  { token, publicUrl = '', last_delivery_at }: Shown,
+): z.input<typeof TriggerReply> {
+  const address = `${publicUrl}/v1/in/${token}`
+  return { ...trigger, user_prefix: prefixOf(trigger), address, last_delivery_at }
+}
