@@ -38,7 +38,7 @@ async function countOf(agent_id: string, status: (typeof UNFINISHED)[number][0],
   return pagination.total
 }
 
-/** `3 runs are cancelled at once: 1 running, 2 waiting. They cannot be taken up again.` */
+/** `3 runs are cancelled immediately: 1 running, 2 waiting. This can't be undone.` */
 function cancelledText(counts: number[]): string {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return 'No runs are active. Any run that starts before you pause is cancelled.'
