@@ -14,7 +14,8 @@ const UNFINISHED = [
 ] as const
 
 /**
- * Asks for confirmation before an agent is paused, because its runs are cancelled. Their number is updated meanwhile.
+ * Asks for confirmation before an agent is paused, because its runs are cancelled. Their number is updated while the
+ * dialog is open.
  */
 export function PauseDialog({ agent, onClose }: { agent: Agent; onClose(): void }) {
   const counts = useResource(
