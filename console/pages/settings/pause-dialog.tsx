@@ -14,7 +14,8 @@ const UNFINISHED = [
 ] as const
 
 /**
- * Asks for confirmation before an agent is paused, because its runs are cancelled. Their number is updated meanwhile.
+ * Asks for confirmation before an agent is paused, because its runs are cancelled. Their number is updated while the
+ * dialog is open.
  */
 export function PauseDialog({ agent, onClose }: { agent: Agent; onClose(): void }) {
   const counts = useResource(
@@ -38,7 +39,7 @@ async function countOf(agent_id: string, status: (typeof UNFINISHED)[number][0],
   return pagination.total
 }
 
-/** `3 runs are cancelled at once: 1 running, 2 waiting. They cannot be taken up again.` */
+/** `3 runs are cancelled immediately: 1 running, 2 waiting. This can't be undone.` */
 function cancelledText(counts: number[]): string {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return 'No runs are active. Any run that starts before you pause is cancelled.'

@@ -22,7 +22,7 @@ const MINUS = 0x2d
 const ZERO = 0x30
 const NINE = 0x39
 const OF_NUMBER = new Set(Buffer.from('0123456789.eE+-'))
-/** Numbers up to this length are always exact. 1e99 has this length. */
+/** Numbers with at most this many characters, such as 1e99, certainly keep their value in JavaScript. */
 const SURE_CHARACTERS = 4
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]/g
 

@@ -46,7 +46,7 @@ export const FeedbackReply = z
   })
   .meta({ id: 'Feedback' })
 
-/** What a client says about an answer. A run has at most one feedback for each key. */
+/** What a client says about an answer. A run has at most one for each key. */
 export type Feedback = {
   id: string
   agent_seq: number

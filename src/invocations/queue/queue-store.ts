@@ -36,12 +36,12 @@ function isDue(queued: WhichQueued): RawBuilder<SqlBool> {
 }
 
 /**
- * Whether queued runs of `agents` may be taken. Those of a paused project stay queued. If the agent itself is paused,
- * its runs are taken and cancelled.
+ * Whether queued runs of `agents` may be taken. Runs of a paused project stay queued. If the agent itself is paused,
+ * its runs are taken only to be cancelled.
  */
 const mayBeTaken = sql<SqlBool>`(agents.status = 'paused' or ${isGoingOn})`
 
-/** The agents with queued runs that may be taken. It costs one look-up per agent, however many runs wait. */
+/** The agents with queued runs that may be taken. It costs one look-up per agent, no matter how many runs wait. */
 export async function listWaitingAgents(
   db: Database,
   queued: WhichQueued,
@@ -62,8 +62,8 @@ export async function listWaitingAgents(
 }
 
 /**
- * How many runs of the agent are in progress on all nodes. On PostgreSQL it first waits for its turn: until the
- * statement ends, no other statement counts this agent's runs, so two never take the same last slot.
+ * How many runs of the agent are in progress on all nodes. On PostgreSQL, statements that count this agent's runs wait
+ * for each other until they end, so two of them never take the same last place.
  */
 export function runsUnderWay(db: Database, agent_seq: number, now: number): RawBuilder<number> {
   if (engineOf(db) === 'postgres') return sql<number>`runs_under_way(${agent_seq}, ${now})`
@@ -80,10 +80,12 @@ export function runsOfProject(db: Database, project_id: RawBuilder<string>, now:
     where project_id = ${project_id} and status = 'running' and lease_until > ${now})`
 }
 
-/** Room for about a thousand attempts. Further ones are counted, but not listed. */
+/** Enough for about a thousand attempts. Further ones are counted but not listed. */
 const MAX_ATTEMPTS_TEXT = 50_000
 
-/** The list of attempts, with the one that begins now. As text, both engines can extend this JSON. */
+/**
+ * The list of attempts, including the one that begins now. It is text, because both engines can extend JSON as text.
+ */
 function attemptsWithNext(now: number): RawBuilder<string> {
   return sql<string>`case when attempts is null then '[' else substr(attempts, 1, length(attempts) - 1) || ',' end
     || '{"number":' || (attempt + 1) || ',"began_at":' || ${sql.lit(now)} || ',"after":"' || begins_after || '"}]'`
@@ -132,7 +134,7 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<Wo
     session: sessionOf(taken.get(invocation.id)),
   }))
   if (rows.length === limit) return { items, next: now }
-  // The rest must wait for others to end, or another node is taking them now.
+  // The remaining runs must wait for others to end, or another node is taking them now.
   const hasMore = rows[0] ? Boolean(rows[0].has_more) : await hasQueued(db, options)
   if (!hasMore) return { items, next: undefined }
   return { items, next: (await isProjectFull(db, agent_seq, now)) ? 'group full' : 'full' }
@@ -142,7 +144,7 @@ function sessionOf(row: Row | undefined): TakenRun['session'] {
   return row?.session_key ? { key: row.session_key, isAwaited: Boolean(row.is_awaited) } : undefined
 }
 
-/** Whether the project of this agent has reached its limit of runs. It waits for no other statement. */
+/** Whether the agent's project has reached its limit of runs. This check waits for no other statement. */
 export async function isProjectFull(db: Database, agent_seq: number, now: number): Promise<boolean> {
   const { rows } = await sql`
     select 1 from agents join projects on projects.id = agents.project_id
@@ -152,7 +154,7 @@ export async function isProjectFull(db: Database, agent_seq: number, now: number
   return rows.length > 0
 }
 
-/** The `limits.max_concurrency` of a run's version or, without one, of its agent. */
+/** The `limits.max_concurrency` of a run's version, or of its agent if it uses none. */
 export function limitOfRuns(db: Database): RawBuilder<number | null> {
   const definition = intactJson(db, sql`coalesce(versions.definition, agents.definition)`)
   return engineOf(db) === 'postgres'
@@ -161,8 +163,8 @@ export function limitOfRuns(db: Database): RawBuilder<number | null> {
 }
 
 /**
- * The queued runs that may start. Runs of an agent can have different limits, because each version has its own. The
- * project is locked first: every statement that locks both uses this order.
+ * The queued runs that may start. An agent's runs can have different limits, because each version has its own. The
+ * project is locked first, as in every statement that locks both.
  */
 function admitted(db: Database, { agent_seq, queued, limit, now }: TakeOptions): Expression<{ id: string }> {
   const isPostgres = engineOf(db) === 'postgres'
@@ -190,7 +192,7 @@ function admitted(db: Database, { agent_seq, queued, limit, now }: TakeOptions):
       and coalesce((select position + runs <= most from project where most is not null), true))`
 }
 
-/** It also counts a run whose row is locked, by a node that takes it or by a decision that comes too late. */
+/** Also counts a run whose row is locked by a node that is taking it, or by a decision that comes too late. */
 async function hasQueued(db: Database, { agent_seq, queued }: TakeOptions): Promise<boolean> {
   const { rows } = await sql`
     select 1 from agents where agents.seq = ${agent_seq} and ${mayBeTaken}
@@ -200,7 +202,7 @@ async function hasQueued(db: Database, { agent_seq, queued }: TakeOptions): Prom
   return rows.length > 0
 }
 
-/** What a run that has called others waits for. */
+/** The value of `waits_for` for a run that waits for runs that it called. */
 export const CHILDREN = 'children'
 
 const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null, waits_for: null }
@@ -208,33 +210,36 @@ const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at
 /** The state of a run after a wait. */
 export const QUEUED_AFTER_WAIT = { ...QUEUED_AGAIN, begins_after: 'wait' }
 
-/** The place of a run that has waited and continues: its turn comes before those that haven't started. */
+/** The place of a run that continues after a wait. Its turn comes before that of runs that haven't started. */
 export const FIRST_PLACE = 0
 
-/** A run that waits for runs that it called keeps the turn of its session. Any other wait gives the turn up. */
+/**
+ * Whether a waiting run keeps the turn of its session: it does if it waits for runs that it called, and otherwise gives
+ * it up.
+ */
 const keptTurn = sql<boolean>`coalesce(waits_for, '') = ${sql.lit(CHILDREN)}`
 
-/** The same, for a run that continues: without its turn, it's the first in line. */
+/** The columns of a run that continues after a wait. If it has given up its turn, it is the first in line. */
 export const GOES_ON_AFTER_WAIT = {
   ...QUEUED_AFTER_WAIT,
   place: sql<number | null>`case when session_key is null or ${keptTurn} then place else ${sql.lit(FIRST_PLACE)} end`,
 }
 
-/** The same, for a run that is taken only to be cancelled. */
+/** The columns of a waiting run that is taken only to be cancelled. */
 export const ENDS_AFTER_WAIT = {
   ...QUEUED_AFTER_WAIT,
   session_key: sql<string | null>`case when ${keptTurn} then session_key end`,
 }
 
-/** The state of a run whose node stops or has died. */
+/** The columns of a run whose node is stopping or has died. */
 const QUEUED_AFTER_LOSS = { ...QUEUED_AGAIN, begins_after: 'lost' }
 
-/** Returns a run that its node's stop interrupts to the queue, at its old position. */
+/** Returns a run to the queue, at its old position, because its node is stopping. */
 export async function giveBack(db: Database, lease: Lease): Promise<void> {
   await db.updateTable('runs').set(QUEUED_AFTER_LOSS).where(isHeld(LEASED_RUNS, lease)).execute()
 }
 
-/** Returns a run that was taken but not started to the queue. The attempt isn't counted. */
+/** Returns a run to the queue that was taken but not started. The attempt doesn't count. */
 export async function giveBackUnbegun(db: Database, { invocation, lease }: TakenRun): Promise<void> {
   const attempt = invocation.attempt - 1
   const begun = invocation.attempts?.filter(({ number }) => number <= attempt) ?? []
@@ -250,11 +255,11 @@ export async function giveBackUnbegun(db: Database, { invocation, lease }: Taken
     .execute()
 }
 
-/** Returns runs of dead nodes to the queue, if they should continue, and returns their IDs. */
+/** Returns runs of dead nodes to the queue if they should continue, and returns their IDs. */
 export async function requeueLapsed(db: Database, now: number): Promise<string[]> {
   const requeued = await db
     .updateTable('runs')
-    // The time in which no node was alive isn't held against the agents.
+    // The time during which no node was alive must not count against the agents' time limits.
     .set((row) => ({ ...QUEUED_AFTER_LOSS, lapses: row('lapses', '+', 1), deadline_at: null }))
     .where(hasLapsed(LEASED_RUNS, now))
     .where((row) => row.or([row('background', '=', 1), row('keyed', '=', 1)]))
@@ -264,8 +269,8 @@ export async function requeueLapsed(db: Database, now: number): Promise<string[]
 }
 
 /**
- * Locks a run until the transaction ends: other transactions that want to end or wake it wait. An ended run needs no
- * lock.
+ * Locks a run until the transaction ends, so that other transactions that want to end or wake it wait. An ended run
+ * needs no lock.
  */
 export async function lock(db: Database, agent_seq: number, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return

@@ -12,9 +12,9 @@ import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
 import { listWaitingAgents, type TakenRun, type WhichQueued } from './queue-store.ts'
 import { findNextWake, queueWaitingOfPaused, wakeDue, wakeForBudgets, wakeParents } from './waiting-store.ts'
 
-/** How many background runs this node runs at once. They mostly wait for a model. Others stay in the queue. */
+/** How many background runs this node runs at once, because they mostly wait for a model. Others stay in the queue. */
 const SHARE = { total: 64, ofLane: () => 32 }
-/** Interactive runs have places of their own, as many as the journal has. A client may wait for each. */
+/** Interactive runs have separate places, as many as the journal has, because a client may be waiting for each. */
 const INTERACTIVE_SHARE = { total: 10_000, ofLane: () => 10_000, inTurn: 64 }
 /** How many free turns are passed on in one check. */
 const TURNS_AT_ONCE = 100
@@ -76,7 +76,7 @@ export class RunQueue {
       if (session?.isAwaited) this.#passTurn(session.key)
       for (const key of begun_sessions) this.#passTurn(key)
       for (const lane of begun_lanes) this.#worker.wake(lane)
-      // It may have begun to wait, and its wait may already be over.
+      // The run may have begun to wait, and its wait may already be over.
       if (abandoned) this.#waking.survey()
       if (parent_request_id !== undefined) {
         errands.begin('resuming a run that waited for another one', () => this.#wakeParent(parent_request_id))
@@ -145,7 +145,10 @@ export class RunQueue {
     this.#interactive.wake(lane)
   }
 
-  /** A pause cancels the agent's runs, including waiting ones. Without an ID, it checks every paused agent. */
+  /**
+   * Queues the waiting runs of a paused agent, because a pause cancels them too. Without an ID, checks every paused
+   * agent.
+   */
   async wakePaused(agent_id: string | undefined): Promise<void> {
     const { storage, now } = this.#parts
     const woken = await storage.transaction((db) => queueWaitingOfPaused(db, agent_id, now()))

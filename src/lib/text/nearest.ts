@@ -22,7 +22,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 
 const plain = (word: string) => word.toLowerCase().replaceAll(/[_-]/g, '')
 
-/** For example `warn` and `warning`: one word begins with the other, and is more than half as long. */
+/** For example `warn` and `warning`: one word begins with the other, and the shorter one is more than half as long. */
 function isBeginning(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one]
   return short !== long && long.startsWith(short) && short.length * 2 > long.length

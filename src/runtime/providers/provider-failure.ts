@@ -96,7 +96,7 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
   return new ModelFailure(`Model provider ${provider} ${what}.`, detail, spoken ? undefined : RETRY_LATER)
 }
 
-/** An error inside a reply is treated like the same error with a status of its own. */
+/** An error inside a reply is treated as if the provider had replied with its status. */
 function refusalIn(error: unknown): BadStatus | undefined {
   if (error instanceof BadStatus) return error
   const isNamed = error instanceof ReportedError && error.status !== undefined

@@ -32,8 +32,8 @@ export const CHROMIUM_FLAGS = [
 ]
 
 /**
- * Debian's browser without a window, which needs a third less of the processor. The command `chromium` is only a shell
- * script.
+ * Debian's browser without a window, which needs a third less of the processor. The command
+ * `chromium-headless-shell` is a shell script that starts it.
  */
 const HEADLESS_SHELL = '/usr/lib/chromium/chromium-headless-shell'
 
