@@ -94,7 +94,7 @@ export type Invoke = {
     /** How many times to ask the model again, and tell it what is wrong, when its answer doesn't match */
     retries?: number | undefined
   } | undefined
-  /** Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, `data` is base64; both are stored as files */
+  /** Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, and `data` is base64. Both are stored as files */
   attachments?: ({
     file_id: string
   } | {
@@ -864,7 +864,7 @@ export type Agent = {
     /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run: number | null
   }
-  /** What happens when several messages of a session come at once */
+  /** What happens when several messages of a session arrive at once */
   sessions: {
     /** What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time */
     while_busy: 'queue' | 'reject' | 'cancel' | 'parallel'
@@ -1099,7 +1099,7 @@ export type CreateAgent = {
     /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run?: number | null | undefined
   } | undefined
-  /** What happens when several messages of a session come at once */
+  /** What happens when several messages of a session arrive at once */
   sessions?: {
     /** What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time */
     while_busy?: 'queue' | 'reject' | 'cancel' | 'parallel' | undefined
@@ -1391,7 +1391,7 @@ export type UpdateAgent = {
     /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
     max_cost_per_run?: number | null | undefined
   } | undefined
-  /** What happens when several messages of a session come at once */
+  /** What happens when several messages of a session arrive at once */
   sessions?: {
     /** What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time */
     while_busy?: 'queue' | 'reject' | 'cancel' | 'parallel' | undefined
@@ -1835,7 +1835,7 @@ export type DeploymentWithDefinition = {
       /** US dollars in one run. Once they are spent, the run makes no more model or tool calls. null: no limit */
       max_cost_per_run: number | null
     }
-    /** What happens when several messages of a session come at once */
+    /** What happens when several messages of a session arrive at once */
     sessions: {
       /** What happens to a message while another run of its session is in progress. `queue`: it waits for its turn. `reject`: it fails with `session_busy`. `cancel`: the other run is cancelled. `parallel`: both run at the same time */
       while_busy: 'queue' | 'reject' | 'cancel' | 'parallel'
@@ -1948,7 +1948,7 @@ export type CreateSchedule = {
   name?: string | null | undefined
   /** The message sent to the agent each time */
   message: string
-  /** Files to send to the model with the message each time. `url` is downloaded once, now; `data` is base64; both are stored as the schedule's files */
+  /** Files to send to the model with the message each time. `url` is downloaded once, now. `data` is base64. Both are stored as the schedule's files */
   attachments?: ({
     file_id: string
   } | {

@@ -9,11 +9,11 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listInvocations'>, o?: RequestOptions) => list('listInvocations', { params: { agent_id }, query }, o),
       /** Get an invocation. Returns the receipt: the message, the version that answered, the tools and tokens it used, and how it ended. */
       get: (agent_id: string, request_id: string, o?: RequestOptions) => call('getInvocation', { params: { agent_id, request_id } }, o),
-      /** Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, the payload of the trigger delivery that started it, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected. */
+      /** Erase an invocation. Deletes the content of an invocation that has ended: its message, context, response and tool results, its log entries, callbacks and webhook events, the payload of the trigger delivery that started it, and the comments in its feedback. Replies kept for an Idempotency-Key are deleted too, and so are files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected. */
       erase: (agent_id: string, request_id: string, o?: RequestOptions) => call('eraseInvocation', { params: { agent_id, request_id } }, o),
       /** Cancel an invocation. Returns the receipt when the run has actually stopped. Runs that it called as tools are cancelled too. If the invocation was already cancelled, returns 200 with the receipt; if it ended otherwise, 409. */
       cancel: (agent_id: string, request_id: string, o?: RequestOptions) => call('cancelInvocation', { params: { agent_id, request_id } }, o),
-      /** Run steps (remote agents). Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. The `status` is `done` with the results, or `waiting`: then the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409. */
+      /** Run steps (remote agents). Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. If the `status` is `done`, the reply contains the results. If it's `waiting`, the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409. */
       takeSteps: (agent_id: string, request_id: string, body: Body<'takeSteps'>, o?: RequestOptions) => call('takeSteps', { params: { agent_id, request_id }, body }, o),
       /** Get an invocation's prompt. Returns what was sent to the model: instructions, history, recalled memories with their scores, the message, and the answers and tool results of earlier steps. Memories are read as they are now, so deleted ones are missing. `notes` lists how the reply differs from the original prompt. `left_out` lists what did not fit into the model's context window. Messages of more than 20,000 characters are cut; `characters` is the full length. The values of secrets are never returned. */
       prompt: (agent_id: string, request_id: string, query?: ListQuery<'getPrompt'>, o?: RequestOptions) => call('getPrompt', { params: { agent_id, request_id }, query }, o),
@@ -27,11 +27,11 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listApprovals'>, o?: RequestOptions) => list('listApprovals', { query }, o),
       /** Get an approval. If people were asked about a call twice, returns the later approval. */
       get: (agent_id: string, request_id: string, call_id: string, o?: RequestOptions) => call('getApproval', { params: { agent_id, request_id, call_id } }, o),
-      /** Decide an approval. Approves a tool call, optionally with changed arguments, or rejects it; or answers a question. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`. */
+      /** Decide an approval. Approves or rejects a tool call, or answers a question. With an approval, you can change the arguments of the call. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`. */
       decide: (agent_id: string, request_id: string, call_id: string, body: Body<'decideApproval'>, o?: RequestOptions) => call('decideApproval', { params: { agent_id, request_id, call_id }, body }, o),
     },
     feedback: {
-      /** Give feedback. Rates the answer of an invocation that has ended. An invocation has one feedback for each `key`; giving it again replaces the score and the comment. With only the permission `invoke`, a key can rate the invocations that it started itself, and a user token those of its user. An invocation can have feedback with up to 10 keys. If it's still running or was erased, the request fails with 409. */
+      /** Give feedback. Rates the answer of an invocation that has ended. An invocation has one feedback for each `key`; giving it again replaces the score and the comment. With only the permission `invoke`, a key can rate the invocations that it started itself, and a user token can rate those of its user. An invocation can have feedback with up to 10 keys. If it's still running or was erased, the request fails with 409. */
       give: (agent_id: string, request_id: string, body: Body<'giveFeedback'>, o?: RequestOptions) => call('giveFeedback', { params: { agent_id, request_id }, body }, o),
       /** Get an invocation's feedback. Lists the feedback that an invocation has, one item for each key. */
       get: (agent_id: string, request_id: string, query?: ListQuery<'getFeedback'>, o?: RequestOptions) => list('getFeedback', { params: { agent_id, request_id }, query }, o),
@@ -71,7 +71,7 @@ export function methods({ call, list, lines }: Caller) {
       update: (agent_id: string, body: Body<'updateAgent'>, o?: RequestOptions) => call('updateAgent', { params: { agent_id }, body }, o),
       /** Delete an agent. Cancels the agent's active runs, then deletes the agent with its deployments, memory, logs, webhooks and the keys limited to it. */
       delete: (agent_id: string, o?: RequestOptions) => call('deleteAgent', { params: { agent_id } }, o),
-      /** Test a tool. Calls a tool once, the way a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call is real, with real effects, and skips approval. Nothing is stored except an entry in the audit log. */
+      /** Test a tool. Calls a tool once, as a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call has real effects, and needs no approval. Nothing is stored except an entry in the audit log. */
       testTool: (agent_id: string, body: Body<'testTool'>, o?: RequestOptions) => call('testTool', { params: { agent_id }, body }, o),
       /** Check a remote agent. Checks whether a remote agent follows the contract, point by point. The check uses the draft's URL, headers and secret, and follows the rules of `outgoing`. The agent is called up to eight times; tools, models and people are simulated. For an A2A agent, only the agent card is read and no message is sent. Nothing is stored except an entry in the audit log. Allow up to 10 minutes for the whole check. If the agent isn't remote, the request fails with 409. */
       checkRemote: (agent_id: string, body: Body<'checkRemote'>, o?: RequestOptions) => call('checkRemote', { params: { agent_id }, body }, o),
@@ -91,7 +91,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (key_id: string, o?: RequestOptions) => call('getKey', { params: { key_id } }, o),
       /** Revoke an API key. The key stops working immediately, including a secret in its grace period. Revoking it again has no effect. The last key with `manage` in all projects can't be revoked (409), unless a person was granted that role directly and not through a group. */
       revoke: (key_id: string, o?: RequestOptions) => call('revokeKey', { params: { key_id } }, o),
-      /** Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks, schedules or triggers, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately. */
+      /** Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, with exceptions: it can't create keys, roles, sessions, webhooks, schedules or triggers. It can't set an agent's `auth` or rotate the key again either. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately. */
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: RequestOptions) => call('rotateKey', { params: { key_id }, body }, o),
     },
     deployments: {
@@ -105,7 +105,7 @@ export function methods({ call, list, lines }: Caller) {
       find: (deployment_id: string, o?: RequestOptions) => call('findDeployment', { params: { deployment_id } }, o),
       /** Compare a deployment. Shows what a deployment changed compared to the one it replaced, or to another deployment of the agent. With `from=working_copy`, it shows how the deployment differs from the agent's draft. */
       diff: (agent_id: string, deployment_id: string, query?: ListQuery<'diffDeployment'>, o?: RequestOptions) => call('diffDeployment', { params: { agent_id, deployment_id }, query }, o),
-      /** Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, it returns to that one. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories. */
+      /** Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, the environment returns to that deployment. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories. */
       rollback: (agent_id: string, deployment_id: string, body: Body<'rollbackDeployment'> = {}, o?: RequestOptions) => call('rollbackDeployment', { params: { agent_id, deployment_id }, body }, o),
     },
     schedules: {
@@ -143,23 +143,23 @@ export function methods({ call, list, lines }: Caller) {
       replay: (agent_id: string, trigger_id: string, delivery_id: string, o?: RequestOptions) => call('replayTriggerDelivery', { params: { agent_id, trigger_id, delivery_id } }, o),
     },
     logs: {
-      /** Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters; if there are more, continue from `pagination.searched_to` as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first and then `after` with each `pagination.next_after`: every entry is returned once, including entries stored late. */
+      /** Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters. If there are more, the reply has `pagination.searched_to`: send it as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first. Then send each `pagination.next_after` as `after`. Every entry is returned once, including entries stored late. */
       list: (agent_id: string, query?: ListQuery<'getLogs'>, o?: RequestOptions) => list('getLogs', { params: { agent_id }, query }, o),
     },
     metrics: {
-      /** Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput and sums are 0; other metrics have no value and are left out. `cost` leaves out invocations whose cost is not known. `feedback` is the average score given in the interval. `environment`, `version` and `deployment_id` count only what they answered. With a user token, only that user's invocations are counted. */
+      /** Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput and sums are 0; other metrics have no value and are left out. `cost` leaves out invocations whose cost is not known. `feedback` is the average score given in the interval. With `environment`, `version` or `deployment_id`, only matching invocations are counted. With a user token, only that user's invocations are counted. */
       get: (agent_id: string, query: ListQuery<'getMetrics'>, o?: RequestOptions) => call('getMetrics', { params: { agent_id }, query }, o),
-      /** Get all metrics of an agent over time. Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. `environment`, `version` and `deployment_id` count only what they answered. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted. */
+      /** Get all metrics of an agent over time. Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. With `environment`, `version` or `deployment_id`, only matching invocations are counted. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted. */
       performance: (agent_id: string, query?: ListQuery<'getPerformance'>, o?: RequestOptions) => call('getPerformance', { params: { agent_id }, query }, o),
     },
     usage: {
-      /** Get usage and costs. Sums up every call of a model or an embedder: in runs, including failed, retried and cancelled ones, in summaries, facts and memory, and in provider tests. With `Accept: text/csv`, returns the rows as CSV. A request can return at most 5,000 rows; if there are more, it is refused. */
+      /** Get usage and costs. Sums up every call of a model or an embedder: in runs, including failed, retried and cancelled ones, in summaries, facts and memory, and in provider tests. With `Accept: text/csv`, returns the rows as CSV. A request that would return more than 5,000 rows is refused. */
       get: (query?: ListQuery<'getUsage'>, o?: RequestOptions) => call('getUsage', { query }, o),
       /** Reprice past usage. Applies current prices to past calls, if prices were missing or wrong. Each request handles 200 calls and returns where to continue; `moorage usage reprice` repeats it until nothing is left. Sums and receipts change with the calls; budgets don't. A call whose model has no price now keeps its cost. If the request is interrupted, send it again. */
       reprice: (body: Body<'repriceUsage'>, o?: RequestOptions) => call('repriceUsage', { body }, o),
     },
     prices: {
-      /** List model prices. Lists, by name, the models that the project's agents use or have used in the last 31 days, the embedder, and models with a price from `moorage.yaml` or the API. `source` shows where a price comes from. If a model has no price, the price is null, never 0. */
+      /** List model prices. Lists models by name: those that the project's agents use or have used in the last 31 days, the embedder, and those with a price from `moorage.yaml` or the API. `source` shows where a price comes from. If a model has no price, the price is null, never 0. */
       list: (query?: ListQuery<'listPrices'>, o?: RequestOptions) => list('listPrices', { query }, o),
       /** Set a model price. Sets the project's price of a model, for calls from now on. With `*` as the model, it applies to all other models of the provider. URL-encode the model: a slash in its name is `%2F`. Setting a price again replaces it as a whole. If `moorage.yaml` has a price for the model, the request fails with 409. If the operator pays for the model, because its provider is in `moorage.yaml` or uses the operator's key, this requires a key with access to all projects. */
       set: (provider: string, model: string, body: Body<'setPrice'>, o?: RequestOptions) => call('setPrice', { params: { provider, model }, body }, o),
@@ -183,7 +183,7 @@ export function methods({ call, list, lines }: Caller) {
       delete: (agent_id: string, memory_id: string, o?: RequestOptions) => call('deleteMemory', { params: { agent_id, memory_id } }, o),
       /** Get memory status. Returns the embedder's progress. When the embedding model changes, all memories of all agents get new vectors in the background. */
       status: (o?: RequestOptions) => call('getMemoryStatus', {}, o),
-      /** Replace a session's summary. If the agent keeps summaries, the model sees this text from the next message on. It covers everything said so far; later turns are added to it by the model. */
+      /** Replace a session's summary. If the agent keeps summaries, the model sees this text from the next message on. The text replaces the summary of everything said so far. The model adds later turns to it. */
       replaceSummary: (agent_id: string, session_id: string, body: Body<'replaceSummary'>, query?: ListQuery<'replaceSummary'>, o?: RequestOptions) => call('replaceSummary', { params: { agent_id, session_id }, body, query }, o),
       /** Get a session's summary. Returns the summary of turns that no longer fit in the session history. The model sees it if the agent keeps summaries. */
       summary: (agent_id: string, session_id: string, query?: ListQuery<'getSummary'>, o?: RequestOptions) => call('getSummary', { params: { agent_id, session_id }, query }, o),
@@ -191,7 +191,7 @@ export function methods({ call, list, lines }: Caller) {
       deleteSummary: (agent_id: string, session_id: string, query?: ListQuery<'deleteSummary'>, o?: RequestOptions) => call('deleteSummary', { params: { agent_id, session_id }, query }, o),
     },
     users: {
-      /** List users. Lists the users the agent has memories of, with the number of turns and notes and the time of the newest, most recent first. */
+      /** List users. Lists the users the agent has memories of, most recent first, with the number of their turns and notes and the time of the newest. */
       list: (agent_id: string, query?: ListQuery<'listUsers'>, o?: RequestOptions) => list('listUsers', { params: { agent_id }, query }, o),
       /** List sessions. Lists the conversations in the agent's memory, of all users or of one, most recent first. */
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: RequestOptions) => list('listSessions', { params: { agent_id }, query }, o),
@@ -225,7 +225,7 @@ export function methods({ call, list, lines }: Caller) {
       redeliver: (webhook_id: string, delivery_id: string, o?: RequestOptions) => call('redeliver', { params: { webhook_id, delivery_id } }, o),
     },
     listeners: {
-      /** Listen for events. Creates a listener for a receiver without a public URL: it collects the events that a webhook would receive until you fetch them. It expires two minutes after its last request. `moorage webhooks listen` uses it to forward events to a server on your machine. */
+      /** Listen for events. Creates a listener for a receiver without a public URL. The listener collects the events that a webhook would receive, and keeps them until you fetch them. It expires two minutes after its last request. `moorage webhooks listen` uses it to forward events to a server on your machine. */
       create: (body: Body<'createListener'>, o?: RequestOptions) => call('createListener', { body }, o),
       /** Get a listener's events. Returns at most ten events at a time. Each is returned again until you list it in `received`. Every request extends the listener's lifetime. Only the key that created the listener can use it. */
       get: (listener_id: string, query?: ListQuery<'getListener'>, o?: RequestOptions) => call('getListener', { params: { listener_id }, query }, o),
@@ -303,7 +303,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (query?: ListQuery<'listSecrets'>, o?: RequestOptions) => list('listSecrets', { query }, o),
     },
     providers: {
-      /** Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept, unless the origin of `base_url` changes: then the request fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent. */
+      /** Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent. */
       set: (name: string, body: Body<'setProvider'>, o?: RequestOptions) => call('setProvider', { params: { name }, body }, o),
       /** Delete a model provider. Agents that use it fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays. */
       delete: (name: string, o?: RequestOptions) => call('deleteProvider', { params: { name } }, o),

@@ -107,7 +107,7 @@ class CallOver extends Error {
 }
 
 /**
- * Makes a function that answers the service's calls to an agent in this process. It accepts a `Request`, so it works
+ * Makes a function that answers the service's calls to an agent that runs here. It accepts a `Request`, so it works
  * wherever there are web `Request`s: Hono, Next.js, Workers, Deno and Bun. `toNodeHandler` makes a handler for
  * node:http and Express.
  */

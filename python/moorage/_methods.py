@@ -61,7 +61,7 @@ class Invocations(Group):
         request_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.Invocation:
-        """Erase an invocation. Deletes the content of an invocation that has ended: message, context, response, tool results, comments in its feedback, log entries, callbacks, replies kept for an Idempotency-Key, its webhook events, the payload of the trigger delivery that started it, and files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected."""
+        """Erase an invocation. Deletes the content of an invocation that has ended: its message, context, response and tool results, its log entries, callbacks and webhook events, the payload of the trigger delivery that started it, and the comments in its feedback. Replies kept for an Idempotency-Key are deleted too, and so are files that came with the message or from its tools. The receipt is kept for accounting, without content and without the user; the scores of its feedback are kept too. Memories are not affected."""
         return self._caller.call(
             "DELETE",
             fill("/v1/agents/{agent_id}/invocations/{request_id}", agent_id=agent_id, request_id=request_id),
@@ -185,7 +185,7 @@ class Approvals(Group):
         answer: str = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Approval:
-        """Decide an approval. Approves a tool call, optionally with changed arguments, or rejects it; or answers a question. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`."""
+        """Decide an approval. Approves or rejects a tool call, or answers a question. With an approval, you can change the arguments of the call. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}", agent_id=agent_id, request_id=request_id, call_id=call_id),
@@ -205,7 +205,7 @@ class Feedback(Group):
         key: str = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Feedback:
-        """Give feedback. Rates the answer of an invocation that has ended. An invocation has one feedback for each `key`; giving it again replaces the score and the comment. With only the permission `invoke`, a key can rate the invocations that it started itself, and a user token those of its user. An invocation can have feedback with up to 10 keys. If it's still running or was erased, the request fails with 409."""
+        """Give feedback. Rates the answer of an invocation that has ended. An invocation has one feedback for each `key`; giving it again replaces the score and the comment. With only the permission `invoke`, a key can rate the invocations that it started itself, and a user token can rate those of its user. An invocation can have feedback with up to 10 keys. If it's still running or was erased, the request fails with 409."""
         return self._caller.call(
             "PUT",
             fill("/v1/agents/{agent_id}/invocations/{request_id}/feedback", agent_id=agent_id, request_id=request_id),
@@ -522,7 +522,7 @@ class Agents(Group):
         call: Dict[str, Any] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.ToolTest:
-        """Test a tool. Calls a tool once, the way a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call is real, with real effects, and skips approval. Nothing is stored except an entry in the audit log."""
+        """Test a tool. Calls a tool once, as a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call has real effects, and needs no approval. Nothing is stored except an entry in the audit log."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/tools/test", agent_id=agent_id),
@@ -663,7 +663,7 @@ class Keys(Group):
         grace_period_seconds: int = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.KeyWithSecret:
-        """Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks, schedules or triggers, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately."""
+        """Rotate an API key. The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, with exceptions: it can't create keys, roles, sessions, webhooks, schedules or triggers. It can't set an agent's `auth` or rotate the key again either. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately."""
         return self._caller.call(
             "POST",
             fill("/v1/keys/{key_id}/rotate", key_id=key_id),
@@ -762,7 +762,7 @@ class Deployments(Group):
         dry_run: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Union[t.Deployment, t.RollbackPreview]:
-        """Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, it returns to that one. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories."""
+        """Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, the environment returns to that deployment. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/deployments/{deployment_id}/rollback", agent_id=agent_id, deployment_id=deployment_id),
@@ -1071,7 +1071,7 @@ class Logs(Group):
         search: str = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.LogEntry]:
-        """Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters; if there are more, continue from `pagination.searched_to` as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first and then `after` with each `pagination.next_after`: every entry is returned once, including entries stored late."""
+        """Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters. If there are more, the reply has `pagination.searched_to`: send it as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first. Then send each `pagination.next_after` as `after`. Every entry is returned once, including entries stored late."""
         return self._caller.list(
             "GET",
             fill("/v1/agents/{agent_id}/logs", agent_id=agent_id),
@@ -1095,7 +1095,7 @@ class Metrics(Group):
         aggregation: Literal["avg", "p50", "p95", "p99", "max", "sum"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.MetricSeries:
-        """Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput and sums are 0; other metrics have no value and are left out. `cost` leaves out invocations whose cost is not known. `feedback` is the average score given in the interval. `environment`, `version` and `deployment_id` count only what they answered. With a user token, only that user's invocations are counted."""
+        """Get a metric of an agent over time. Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput and sums are 0; other metrics have no value and are left out. `cost` leaves out invocations whose cost is not known. `feedback` is the average score given in the interval. With `environment`, `version` or `deployment_id`, only matching invocations are counted. With a user token, only that user's invocations are counted."""
         return self._caller.call(
             "GET",
             fill("/v1/agents/{agent_id}/metrics", agent_id=agent_id),
@@ -1115,7 +1115,7 @@ class Metrics(Group):
         deployment_id: str = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Performance:
-        """Get all metrics of an agent over time. Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. `environment`, `version` and `deployment_id` count only what they answered. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted."""
+        """Get all metrics of an agent over time. Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. With `environment`, `version` or `deployment_id`, only matching invocations are counted. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted."""
         return self._caller.call(
             "GET",
             fill("/v1/agents/{agent_id}/performance", agent_id=agent_id),
@@ -1147,7 +1147,7 @@ class Usage(Group):
         format: Literal["json", "csv"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Usage:
-        """Get usage and costs. Sums up every call of a model or an embedder: in runs, including failed, retried and cancelled ones, in summaries, facts and memory, and in provider tests. With `Accept: text/csv`, returns the rows as CSV. A request can return at most 5,000 rows; if there are more, it is refused."""
+        """Get usage and costs. Sums up every call of a model or an embedder: in runs, including failed, retried and cancelled ones, in summaries, facts and memory, and in provider tests. With `Accept: text/csv`, returns the rows as CSV. A request that would return more than 5,000 rows is refused."""
         return self._caller.call(
             "GET",
             fill("/v1/usage"),
@@ -1182,7 +1182,7 @@ class Prices(Group):
         sort: Literal["model", "-model"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.Price]:
-        """List model prices. Lists, by name, the models that the project's agents use or have used in the last 31 days, the embedder, and models with a price from `moorage.yaml` or the API. `source` shows where a price comes from. If a model has no price, the price is null, never 0."""
+        """List model prices. Lists models by name: those that the project's agents use or have used in the last 31 days, the embedder, and those with a price from `moorage.yaml` or the API. `source` shows where a price comes from. If a model has no price, the price is null, never 0."""
         return self._caller.list(
             "GET",
             fill("/v1/prices"),
@@ -1365,7 +1365,7 @@ class Memory(Group):
         user_id: str = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.SessionSummary:
-        """Replace a session's summary. If the agent keeps summaries, the model sees this text from the next message on. It covers everything said so far; later turns are added to it by the model."""
+        """Replace a session's summary. If the agent keeps summaries, the model sees this text from the next message on. The text replaces the summary of everything said so far. The model adds later turns to it."""
         return self._caller.call(
             "PUT",
             fill("/v1/agents/{agent_id}/sessions/{session_id}/summary", agent_id=agent_id, session_id=session_id),
@@ -1417,7 +1417,7 @@ class Users(Group):
         sort: Literal["last_used_at", "-last_used_at", "user_id", "-user_id"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.AgentUser]:
-        """List users. Lists the users the agent has memories of, with the number of turns and notes and the time of the newest, most recent first."""
+        """List users. Lists the users the agent has memories of, most recent first, with the number of their turns and notes and the time of the newest."""
         return self._caller.list(
             "GET",
             fill("/v1/agents/{agent_id}/users", agent_id=agent_id),
@@ -1642,7 +1642,7 @@ class Listeners(Group):
         agent_id: Union[str, None] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Listener:
-        """Listen for events. Creates a listener for a receiver without a public URL: it collects the events that a webhook would receive until you fetch them. It expires two minutes after its last request. `moorage webhooks listen` uses it to forward events to a server on your machine."""
+        """Listen for events. Creates a listener for a receiver without a public URL. The listener collects the events that a webhook would receive, and keeps them until you fetch them. It expires two minutes after its last request. `moorage webhooks listen` uses it to forward events to a server on your machine."""
         return self._caller.call(
             "POST",
             fill("/v1/listeners"),
@@ -2111,7 +2111,7 @@ class Providers(Group):
         cache: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Provider:
-        """Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept, unless the origin of `base_url` changes: then the request fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent."""
+        """Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent."""
         return self._caller.call(
             "PUT",
             fill("/v1/providers/{name}", name=name),

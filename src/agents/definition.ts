@@ -40,7 +40,7 @@ export const DefinitionFields = z.strictObject({
     .default(null),
   memory: MemoryPolicy.describe('What is remembered, and which memories are sent to the model').prefault({}),
   limits: Limits.describe('Timeouts, sizes and concurrency').prefault({}),
-  sessions: Sessions.describe('What happens when several messages of a session come at once').prefault({}),
+  sessions: Sessions.describe('What happens when several messages of a session arrive at once').prefault({}),
   approvals: ApprovalRules.describe('How people approve tool calls and answer questions').prefault({}),
   metadata: Metadata.describe('Your own data; the service only stores it').default({}),
 })

@@ -67,7 +67,7 @@ export const InvokeBody = z
       "The JSON Schema that this answer must match. Overrides the agent's own `output`",
     ),
     attachments: AskedAttachments.optional().describe(
-      'Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, `data` is base64; both are stored as files',
+      'Files to send to the model with the message: images, PDFs and text files. `url` is downloaded, and `data` is base64. Both are stored as files',
     ),
     priority: Priority.optional(),
     callback: NewCallback.optional().describe('Called when a background run waits for a person, and when it ends'),

@@ -17,7 +17,7 @@ export const rotateKey = operation({
   path: '/v1/keys/{key_id}/rotate',
   summary: 'Rotate an API key',
   description:
-    "The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, but it can't create keys, roles, sessions, webhooks, schedules or triggers, set an agent's `auth`, or rotate the key again. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately.",
+    "The key keeps its ID and gets a new secret, returned only in this reply. The old secret works until the grace period ends, with exceptions: it can't create keys, roles, sessions, webhooks, schedules or triggers. It can't set an agent's `auth` or rotate the key again either. Secrets from earlier rotations keep their own grace periods; `grace_period_seconds: 0` ends all old secrets immediately.",
   access: { permission: 'manage', concerns: concernedAgent },
   mfa: { policy: 'keys' },
   audit: { target: 'key_id' },

@@ -11,7 +11,7 @@ export const getLogs = operation({
   path: '/v1/agents/{agent_id}/logs',
   summary: "Get an agent's log entries",
   description:
-    'Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters; if there are more, continue from `pagination.searched_to` as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first and then `after` with each `pagination.next_after`: every entry is returned once, including entries stored late.',
+    'Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters. If there are more, the reply has `pagination.searched_to`: send it as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first. Then send each `pagination.next_after` as `after`. Every entry is returned once, including entries stored late.',
   access: { permission: 'read' },
   input: { params: AgentParams, query: LogsQuery },
   answer: { list: LogEntryReply },

@@ -12,7 +12,7 @@ export const getMetrics = operation({
   path: '/v1/agents/{agent_id}/metrics',
   summary: 'Get a metric of an agent over time',
   description:
-    "Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput and sums are 0; other metrics have no value and are left out. `cost` leaves out invocations whose cost is not known. `feedback` is the average score given in the interval. `environment`, `version` and `deployment_id` count only what they answered. With a user token, only that user's invocations are counted.",
+    "Counts each completed or failed invocation in the interval in which it ended. Intervals are whole and aligned to UTC: `start_time` is rounded down and `end_time` up. In an interval without invocations, throughput and sums are 0; other metrics have no value and are left out. `cost` leaves out invocations whose cost is not known. `feedback` is the average score given in the interval. With `environment`, `version` or `deployment_id`, only matching invocations are counted. With a user token, only that user's invocations are counted.",
   access: { permission: 'read', userTokens: true },
   input: { params: AgentParams, query: MetricsQuery },
   answer: { data: MetricSeries },

@@ -20,7 +20,7 @@ export const getPerformance = operation({
   path: '/v1/agents/{agent_id}/performance',
   summary: 'Get all metrics of an agent over time',
   description:
-    "Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. `environment`, `version` and `deployment_id` count only what they answered. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted.",
+    "Returns requests, errors, response times, tokens, cost and feedback per interval, for a dashboard. With `environment`, `version` or `deployment_id`, only matching invocations are counted. Intervals are the same as for single metrics. Intervals without invocations are included, except those that have not started yet. With a user token, only that user's invocations are counted.",
   access: { permission: 'read', userTokens: true },
   input: { params: AgentParams, query: PerformanceQuery },
   answer: { data: PerformanceReply },

@@ -18,7 +18,7 @@ const ASKED = {
   name: Label(200).nullable().default(null),
   message: Text(100_000).describe('The message sent to the agent each time'),
   attachments: AskedAttachments.default([]).describe(
-    "Files to send to the model with the message each time. `url` is downloaded once, now; `data` is base64; both are stored as the schedule's files",
+    "Files to send to the model with the message each time. `url` is downloaded once, now. `data` is base64. Both are stored as the schedule's files",
   ),
   context: InvocationContext.default({}),
   environment: Environment.default(DEFAULT_ENVIRONMENT),

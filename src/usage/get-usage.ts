@@ -21,7 +21,7 @@ export const getUsage = operation({
   path: '/v1/usage',
   summary: 'Get usage and costs',
   description:
-    'Sums up every call of a model or an embedder: in runs, including failed, retried and cancelled ones, in summaries, facts and memory, and in provider tests. With `Accept: text/csv`, returns the rows as CSV. A request can return at most 5,000 rows; if there are more, it is refused.',
+    'Sums up every call of a model or an embedder: in runs, including failed, retried and cancelled ones, in summaries, facts and memory, and in provider tests. With `Accept: text/csv`, returns the rows as CSV. A request that would return more than 5,000 rows is refused.',
   access: { permission: 'read' },
   input: { query: UsageQuery },
   answer: { data: UsageReply, csv: 'rows', errors: ['not_found'] },

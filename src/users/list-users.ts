@@ -12,7 +12,7 @@ export const listUsers = operation({
   path: '/v1/agents/{agent_id}/users',
   summary: 'List users',
   description:
-    'Lists the users the agent has memories of, with the number of turns and notes and the time of the newest, most recent first.',
+    'Lists the users the agent has memories of, most recent first, with the number of their turns and notes and the time of the newest.',
   access: { permission: 'read', userTokens: true },
   input: { params: AgentParams, query: listQuery(['last_used_at', 'user_id'], {}, '-last_used_at') },
   answer: { list: AgentUser },

@@ -11,7 +11,7 @@ import { approver, decide, refundingAgent, startTill, startWaiting, type Till } 
 import { createKey } from '../support/slices/resources.ts'
 
 const OTHER_KEY =
-  "The key that started a run can't decide on its approvals. Use another key that it didn't create, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
+  "The key that started a run can't decide on its approvals. Use a key that wasn't created with that key, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
 const OTHER_PERSON =
   "The people who started a run or wrote its schedule can't decide on its approvals. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
 const FEWER_MAKERS =

@@ -20,7 +20,7 @@ import {
 } from '../support/slices/approvals.ts'
 
 const OTHER_KEY =
-  "The key that started a run can't decide on its approvals. Use another key that it didn't create, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
+  "The key that started a run can't decide on its approvals. Use a key that wasn't created with that key, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
 
 onOneEngine(
   'moorage invoke, of a run that waits for a person',

@@ -40,7 +40,7 @@ test(`an echo run takes ${MOST.lookups} look-ups, ${MOST.files} files, ${MOST.fu
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   const seen = []
   // What the service does in the background may fall into a request, so the narrowest of several counts.
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < 25; i++) {
     const before = { lookups: lookups(), rows }
     await session.post('Profiler.takePreciseCoverage')
     await invoke()

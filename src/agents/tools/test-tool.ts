@@ -28,7 +28,7 @@ export const testTool = operation({
   path: '/v1/agents/{agent_id}/tools/test',
   summary: 'Test a tool',
   description:
-    'Calls a tool once, the way a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call is real, with real effects, and skips approval. Nothing is stored except an entry in the audit log.',
+    'Calls a tool once, as a run of the agent would: with its secrets, under the rules of `outgoing`, and with checked arguments. The call has real effects, and needs no approval. Nothing is stored except an entry in the audit log.',
   access: { permission: 'write' },
   mfa: { policy: 'update' },
   audit: { target: 'agent_id' },

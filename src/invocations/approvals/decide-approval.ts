@@ -21,7 +21,7 @@ export const decideApproval = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}',
   summary: 'Decide an approval',
   description:
-    'Approves a tool call, optionally with changed arguments, or rejects it; or answers a question. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`.',
+    'Approves or rejects a tool call, or answers a question. With an approval, you can change the arguments of the call. Each approval is decided once; later requests get 409. The key that started the run can decide only if the agent sets `approvals.self`.',
   access: { permission: 'approve', userTokens: true },
   mfa: { policy: 'approve' },
   audit: { target: 'reply' },

@@ -11,7 +11,7 @@ import type { Approval } from './approval.ts'
 const NEEDS_PERMISSION = 'Deciding requires the permission `approve`. Use a key with the role `approver` or `admin`.'
 /** A person who works alone has no second key that could decide. */
 const OR_SELF = "or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)"
-const NEEDS_OTHER_KEY = `The key that started a run can't decide on its approvals. Use another key that it didn't create, ${OR_SELF}.`
+const NEEDS_OTHER_KEY = `The key that started a run can't decide on its approvals. Use a key that wasn't created with that key, ${OR_SELF}.`
 const NEEDS_OTHER_PERSON = `The people who started a run or wrote its schedule can't decide on its approvals. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, ${OR_SELF}.`
 const NEEDS_FEWER_MAKERS = `The key that decides, or the key that started the run, was created through a chain of more than 50 keys and people. Use a key created on the server with --local, ${OR_SELF}.`
 

@@ -15,7 +15,7 @@ export const giveFeedback = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/feedback',
   summary: 'Give feedback',
   description:
-    "Rates the answer of an invocation that has ended. An invocation has one feedback for each `key`; giving it again replaces the score and the comment. With only the permission `invoke`, a key can rate the invocations that it started itself, and a user token those of its user. An invocation can have feedback with up to 10 keys. If it's still running or was erased, the request fails with 409.",
+    "Rates the answer of an invocation that has ended. An invocation has one feedback for each `key`; giving it again replaces the score and the comment. With only the permission `invoke`, a key can rate the invocations that it started itself, and a user token can rate those of its user. An invocation can have feedback with up to 10 keys. If it's still running or was erased, the request fails with 409.",
   access: { permission: 'invoke', userTokens: true },
   audit: { target: 'request_id' },
   input: { params: InvocationParams, body: GiveFeedbackBody },

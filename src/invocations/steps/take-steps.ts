@@ -25,7 +25,7 @@ export const takeSteps = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/steps',
   summary: 'Run steps (remote agents)',
   description:
-    "Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. The `status` is `done` with the results, or `waiting`: then the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409.",
+    "Remote agents use this endpoint with their call's token to call tools, models and memory, ask people, and store values. Each result is stored under the step's ID. The steps of one request run in parallel. If the `status` is `done`, the reply contains the results. If it's `waiting`, the call ends, and the agent is called again when the run resumes. If the call has already ended, the request fails with 409.",
   access: { permission: null, userTokens: true, ofRuns: true, isLimitedByRun: true },
   // The run's receipt shows its steps.
   audit: { target: 'request_id', when: () => false },

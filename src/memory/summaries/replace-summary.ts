@@ -11,7 +11,7 @@ export const replaceSummary = operation({
   path: '/v1/agents/{agent_id}/sessions/{session_id}/summary',
   summary: "Replace a session's summary",
   description:
-    'If the agent keeps summaries, the model sees this text from the next message on. It covers everything said so far; later turns are added to it by the model.',
+    'If the agent keeps summaries, the model sees this text from the next message on. The text replaces the summary of everything said so far. The model adds later turns to it.',
   access: { permission: 'write', userTokens: true },
   audit: { target: 'session_id' },
   input: { params: SummaryParams, query: SummaryQuery, body: ReplaceSummaryBody },

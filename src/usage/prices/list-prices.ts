@@ -16,7 +16,7 @@ export const listPrices = operation({
   path: '/v1/prices',
   summary: 'List model prices',
   description:
-    "Lists, by name, the models that the project's agents use or have used in the last 31 days, the embedder, and models with a price from `moorage.yaml` or the API. `source` shows where a price comes from. If a model has no price, the price is null, never 0.",
+    "Lists models by name: those that the project's agents use or have used in the last 31 days, the embedder, and those with a price from `moorage.yaml` or the API. `source` shows where a price comes from. If a model has no price, the price is null, never 0.",
   access: { permission: 'read' },
   input: { query: listQuery(['model'], {}).extend({ sort: z.enum(['model', '-model']).default('model') }) },
   answer: { list: PriceReply },

@@ -14,7 +14,7 @@ export const createListener = operation({
   path: '/v1/listeners',
   summary: 'Listen for events',
   description:
-    'Creates a listener for a receiver without a public URL: it collects the events that a webhook would receive until you fetch them. It expires two minutes after its last request. `moorage webhooks listen` uses it to forward events to a server on your machine.',
+    'Creates a listener for a receiver without a public URL. The listener collects the events that a webhook would receive, and keeps them until you fetch them. It expires two minutes after its last request. `moorage webhooks listen` uses it to forward events to a server on your machine.',
   access: {
     permission: 'write',
     concerns: async ({ body }) => body.agent_id,

@@ -140,7 +140,7 @@ function nameFrom(folder: string): string {
 
 function template(name: string): string {
   return `name: ${name}
-description: Answers without any model key; change the model to make it think.
+description: Answers with the rules under script. Set another model to get real answers.
 
 # provider/model. Built in and free: builtin/echo, builtin/script, builtin/recall.
 # With a provider configured: openai/…, anthropic/…, or your own endpoint's name.
@@ -156,13 +156,13 @@ script:
       reply: Hello! You said "{{message}}".
   fallback: I am ${name}. Say hello.
 
-# What every answer has to be, instead of words: JSON that fits a schema.
+# To get JSON that matches a schema instead of text:
 # output:
 #   schema: { type: object, properties: { city: { type: string } }, required: [city] }
 
 memory:
   history: 20 # turns of the session that the model sees
-  recall: 5 # memories of the user that it is reminded of
+  recall: 5 # the user's memories that are added to a message
 
 limits:
   max_steps: 8

@@ -45,8 +45,8 @@ const SPECS: CommandSpecs = {
   repriceUsage: {
     about: 'Apply current prices to past calls, their totals and receipts. If it is interrupted, run it again',
     options: {
-      from: { flags: '--from <when>', about: 'only calls since then: a duration such as 7d, or a time' },
-      to: 'only calls before then: a duration such as 7d, or a time',
+      from: { flags: '--from <when>', about: 'the start, as a duration such as 7d or a time' },
+      to: 'the end, as a duration such as 7d or a time',
       after: false,
       scope: SCOPE,
     },
