@@ -206,8 +206,8 @@ export async function listSeqs(db: Database, { scope, before, through }: Which, 
 }
 
 /**
- * Removes memories, first from the index. If this is interrupted outside of a transaction, the next removal still finds
- * the memories.
+ * Removes memories with their index entries, their share of the counts, and the summaries that may contain their words.
+ * Call this in a transaction.
  */
 export async function remove(db: Database, seqs: number[]): Promise<number> {
   if (seqs.length === 0) return 0
