@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Invocation, rankOf } from '../../src/invocations/invocation.ts'
 import { announce } from '../../src/storage/database.ts'
-import { allEvents } from '../support/clients/sse.ts'
+import { readEvents } from '../support/clients/sse.ts'
 import { partsOf, storeOf } from '../support/inside.ts'
 import { type PatientModel, startPatientModel } from '../support/outside/patient-model.ts'
 import { until } from '../support/running/until.ts'
@@ -36,6 +36,13 @@ for (const engine of ENGINES) {
       await service.stop()
       await model.close()
     })
+
+    /** The answer to this message waits until the returned function is called. */
+    const hold = (message: string) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gates.set(message, () => promise)
+      return resolve
+    }
 
     let sessions = 0
     const newSession = () => ({ user_id: 'ann', session_id: `s-${++sessions}` })
@@ -120,15 +127,17 @@ for (const engine of ENGINES) {
     test('a new message does not overtake waiting ones while the turn is passed on', async () => {
       const agent = await newAgent(service, AGENT)
       const context = newSession()
-      const first = invoke(agent, 'O1 1500 ms', context)
+      const answer = hold('O1')
+      const first = invoke(agent, 'O1', context)
       await isStored(agent, 1)
       const second = await invoke(agent, 'O2 10 ms', context, { headers: IN_BACKGROUND })
       // The turn is free, but neither node has been notified.
-      await sql`update runs set session_key = null where message = 'O1 1500 ms'`.execute(storeOf(service))
+      await sql`update runs set session_key = null where message = 'O1'`.execute(storeOf(service))
       assert.equal((await invoke(agent, 'O3 10 ms', context, { node: other })).status, 200)
       const [, overtaken, last] = await receipts(agent)
       assert.equal(overtaken.request_id, second.body.data.request_id)
       assert.ok(overtaken.finished_at <= last.started_at, `${overtaken.finished_at} ${last.started_at}`)
+      answer()
       assert.equal((await first).status, 200)
     })
 
@@ -162,7 +171,8 @@ for (const engine of ENGINES) {
     test('`reject`: 409 session_busy with retry_after and no receipt, including for background runs', async () => {
       const agent = await newAgent(service, { ...AGENT, sessions: { while_busy: 'reject' } })
       const context = newSession()
-      const first = invoke(agent, 'R1 6000 ms', context)
+      const answer = hold('R1')
+      const first = invoke(agent, 'R1', context)
       await isStored(agent, 1)
       for (const [node, headers] of [
         [service, {}],
@@ -175,6 +185,7 @@ for (const engine of ENGINES) {
         assert.equal(refused.body.error.code, 'session_busy')
         assert.equal(refused.headers.get('retry-after'), '1')
       }
+      answer()
       assert.equal((await first).status, 200)
       assert.equal((await invoke(agent, 'R3', context)).status, 200)
       assert.equal((await receipts(agent)).length, 2)
@@ -189,8 +200,10 @@ for (const engine of ENGINES) {
         [queue, { user_id: 'ann' }],
       ] as const) {
         const asked = model.prompts.length
-        const replies = [invoke(agent, 'P1 1000 ms', whose), invoke(agent, 'P2 1000 ms', whose)]
+        const answers = ['P1', 'P2'].map(hold)
+        const replies = [invoke(agent, 'P1', whose), invoke(agent, 'P2', whose)]
         await until('both are asked', () => model.prompts.length === asked + 2)
+        for (const answer of answers) answer()
         for (const { status } of await Promise.all(replies)) assert.equal(status, 200)
       }
     })
@@ -216,7 +229,8 @@ for (const engine of ENGINES) {
     test('a stream reports the position while it waits; a client that disconnects leaves the queue', async () => {
       const agent = await newAgent(service, AGENT)
       const context = newSession()
-      const first = invoke(agent, 'T1 8000 ms', context)
+      const answer = hold('T1')
+      const first = invoke(agent, 'T1', context)
       await isStored(agent, 1)
       const stream = (message: string, signal?: AbortSignal) =>
         fetch(`${other.url}/v1/agents/${agent}/invoke`, {
@@ -232,7 +246,12 @@ for (const engine of ENGINES) {
       const hangUp = new AbortController()
       const gone = stream('T2', hangUp.signal)
       await isStored(agent, 2)
-      const heard = stream('T3').then(allEvents)
+      const told: string[] = []
+      const heard = stream('T3').then(async (response) => {
+        for await (const { event, data } of readEvents(response)) {
+          told.push(event === 'queued' ? `queued ${(data as { position: number }).position}` : event)
+        }
+      })
       await isStored(agent, 3)
       const [, second, third] = await receipts(agent)
       const waits = await receipt(agent, third.request_id)
@@ -240,10 +259,9 @@ for (const engine of ENGINES) {
       hangUp.abort()
       await gone.then(({ body }) => body?.cancel()).catch(() => {})
       assert.equal((await ended(agent, second.request_id)).status, 'cancelled')
-      const events = await heard
-      const told = events.map(({ event, data }) =>
-        event === 'queued' ? `queued ${(data as { position: number }).position}` : event,
-      )
+      await until('it moves up', () => told.includes('queued 1'))
+      answer()
+      await heard
       assert.deepEqual(
         told.filter((event) => event !== 'delta'),
         ['start', 'queued 2', 'queued 1', 'done'],
@@ -254,7 +272,8 @@ for (const engine of ENGINES) {
     test("a synchronous client waits at most the run's timeout, and its receipt says so; a background run stays queued", async () => {
       const agent = await newAgent(service, AGENT)
       const context = newSession()
-      const first = invoke(agent, 'W1 3500 ms', context)
+      const answer = hold('W1')
+      const first = invoke(agent, 'W1', context)
       await isStored(agent, 1)
       await service.call('PATCH', `/v1/agents/${agent}`, { body: { limits: { timeout_ms: 1_000 } } })
       const queued = await invoke(agent, 'W2 10 ms', context, { headers: IN_BACKGROUND })
@@ -262,6 +281,7 @@ for (const engine of ENGINES) {
       assert.deepEqual([late.status, late.body.error.code], [409, 'session_busy'], late.text)
       const failed = (await receipts(agent)).find(({ message }: Receipt) => message === 'W3')
       assert.deepEqual([failed.status, failed.error.code], ['failed', 'session_busy'])
+      answer()
       assert.equal((await first).status, 200)
       assert.equal((await ended(agent, queued.body.data.request_id)).status, 'completed')
     })
@@ -275,13 +295,15 @@ for (const engine of ENGINES) {
       const { request_id, approvals } = waiting.body.data
       assert.equal((await invoke(agent, 'Q2 10 ms', context)).status, 200, 'its turn is free')
 
-      const third = invoke(agent, 'Q3 1500 ms', context)
+      const answer = hold('Q3')
+      const third = invoke(agent, 'Q3', context)
       await isStored(agent, 3)
       const fourth = invoke(agent, 'Q4 10 ms', context)
       await isStored(agent, 4)
       const decision = { decision: 'approve', answer: 'granted' }
       const path = `/v1/agents/${agent}/invocations/${request_id}/approvals/${approvals[0].call_id}`
       assert.equal((await other.call('POST', path, { body: decision })).status, 200)
+      answer()
       for (const reply of [third, fourth]) assert.equal((await reply).status, 200)
       const done = await ended(agent, request_id)
       assert.equal(done.status, 'completed', JSON.stringify(done.error))
@@ -294,9 +316,13 @@ for (const engine of ENGINES) {
       const name = `callee-${engine}`
       const callee = await newAgent(service, { ...AGENT, name })
       const caller = await newAgent(service, { ...AGENT, tools: [{ type: 'agent', name: 'callee', agent: name }] })
-      const busy = invoke(callee, 'B1 1500 ms', context)
+      const answer = hold('B1')
+      const busy = invoke(callee, 'B1', context)
       await isStored(callee, 1)
-      const called = await invoke(caller, 'ask B2', context, { node: other })
+      const calling = invoke(caller, 'ask B2', context, { node: other })
+      await isStored(callee, 2)
+      answer()
+      const called = await calling
       assert.equal(called.status, 200, called.text)
       assert.equal((await busy).status, 200)
       assert.deepEqual(promptsOf('B1'), [['B1'], ['B1', 'B2']])
@@ -334,8 +360,10 @@ for (const engine of ENGINES) {
       const agent = await newAgent(service, AGENT)
       const queue = (message: string, priority?: string) =>
         invoke(agent, message, {}, { headers: IN_BACKGROUND, body: { ...(priority && { priority }) } })
-      const COUNT = 200
-      await Promise.all(Array.from({ length: COUNT }, () => queue('busy 3000 ms', 'batch')))
+      // More than both nodes have places for.
+      const COUNT = 80
+      const answer = hold('busy')
+      await Promise.all(Array.from({ length: COUNT }, () => queue('busy', 'batch')))
       const batch = await queue('late 10 ms', 'batch')
       const normal = await queue('soon 10 ms')
       const sent = performance.now()
@@ -346,6 +374,7 @@ for (const engine of ENGINES) {
       const waits = await receipt(agent, batch.body.data.request_id)
       assert.equal(waits.status, 'queued')
       assert.equal(waits.queue.reason, 'order')
+      answer()
       const [early, late] = await Promise.all([normal, batch].map((reply) => ended(agent, reply.body.data.request_id)))
       assert.ok(early.started_at <= late.started_at)
     })
@@ -354,11 +383,13 @@ for (const engine of ENGINES) {
       const agent = await newAgent(service, { ...AGENT, limits: { max_concurrency: 1 } })
       const queue = async (message: string, priority: string) =>
         (await invoke(agent, message, {}, { headers: IN_BACKGROUND, body: { priority } })).body.data.request_id
-      const first = await queue('L1 1500 ms', 'normal')
+      const answer = hold('L1')
+      const first = await queue('L1', 'normal')
       await until('the first runs', async () => (await receipt(agent, first)).status === 'running')
       const [normal, interactive] = [await queue('L2 10 ms', 'normal'), await queue('L3 10 ms', 'interactive')]
       const waits = await receipt(agent, normal)
       assert.deepEqual([waits.queue.reason, waits.queue.position], ['limit', 2])
+      answer()
       const [late, early] = [await ended(agent, normal), await ended(agent, interactive)]
       assert.ok(early.finished_at <= late.started_at, `${early.finished_at} ${late.started_at}`)
     })

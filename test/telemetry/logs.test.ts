@@ -278,11 +278,5 @@ onBothEngines('logs', (service) => {
         assert.deepEqual(fieldsOf(body), [field])
       })
     }
-
-    test('404 for an unknown agent, 403 without the permission to read', async () => {
-      assert.equal((await service().call('GET', '/v1/agents/nobody/logs')).status, 404)
-      const { body } = await service().call('POST', '/v1/keys', { body: { name: 'writer', permissions: ['write'] } })
-      assert.equal((await service().call('GET', '/v1/agents/hello/logs', { key: body.data.secret })).status, 403)
-    })
   })
 })

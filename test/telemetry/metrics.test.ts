@@ -399,10 +399,6 @@ onBothEngines(
           assert.deepEqual(fieldsOf(body), [field])
         })
       }
-
-      test('404 for an unknown agent', async () => {
-        assert.equal((await get('nobody', { metric: 'throughput' })).status, 404)
-      })
     })
 
     test('nodes that count the same minutes at once lose nothing', async () => {

@@ -14,6 +14,7 @@ import { ENGINES, type Service } from '../support/service/service.ts'
 import { type Answer, askService, changesIn } from './answers.ts'
 import { type PlacedStore, placeFixture, RELEASES } from './fixture.ts'
 import { ADDED, BROKEN, STRANGER } from './planted.ts'
+import { oneOfEach } from './questions.ts'
 
 const INDEX = 'filled from the memories by a search among more than fit into memory'
 const LATER = 'came after the release'
@@ -85,10 +86,12 @@ for (const release of RELEASES) {
         t.after(() => embedder.close())
         const where = { MOORAGE_MEMORY__EMBEDDER__BASE_URL: embedder.url }
         const newer = await placed.start(where, { migrations: ADDED, version: { version: '9.0.0', commit: null } })
-        assert.deepEqual(await changedAnswers(newer, placed.told.answers.slice(0, 50)), [])
+        const answers = oneOfEach(placed.told.answers)
+        assert.ok(answers.length > 50, String(answers.length))
+        assert.deepEqual(await changedAnswers(newer, answers.slice(0, 10)), [])
         await newer.stop()
         const older = await placed.start(where)
-        assert.deepEqual(await changedAnswers(older, placed.told.answers), [])
+        assert.deepEqual(await changedAnswers(older, answers), [])
         await older.stop()
       })
 

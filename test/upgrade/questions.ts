@@ -24,6 +24,16 @@ function operationOf({ method, path }: Question): string {
   return routes.find(method, path.split('?')[0] as string)?.value ?? ''
 }
 
+/** The first answer of each operation. */
+export function oneOfEach(answers: readonly Answer[]): Answer[] {
+  const found = new Map<string, Answer>()
+  for (const answer of answers) {
+    const id = operationOf(answer) || answer.path
+    if (!found.has(id)) found.set(id, answer)
+  }
+  return [...found.values()]
+}
+
 /** The operations that only read and that nothing asked. */
 export function neverAsked(answers: readonly Answer[]): string[] {
   const asked = new Set(answers.map(operationOf))

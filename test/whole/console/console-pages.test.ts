@@ -69,7 +69,7 @@ inConsole(
     })
 
     for (const name of PAGES) {
-      test(`${name}: opens with a path prefix, at most ${MOST_REQUESTS} requests and no error`, async () => {
+      test(`${name}: opens with a path prefix, at most ${MOST_REQUESTS} requests and no error, and is accessible`, async () => {
         const { page, asked, settled, checkWell } = window
         await page.goto(proxy.url + paths[name])
         await untilShown(page, SHOWN[name])
@@ -79,6 +79,7 @@ inConsole(
         assert.equal(await page.locator('.failure').count(), 0)
         assert.match(await page.title(), /Moorage$/)
         assert.deepEqual(await page.evaluate(ASTRAY), [], 'links that lose the prefix')
+        await checkAccess(page)
         checkWell()
       })
     }
@@ -106,32 +107,6 @@ inConsole(
     })
   },
   { settings: SEED_SETTINGS },
-)
-
-inConsole(
-  'the pages of the console of a service on PostgreSQL',
-  (visit, service) => {
-    let paths: Awaited<ReturnType<typeof fillForConsole>>
-    let window: Visit
-    before(async () => {
-      paths = await fillForConsole(service(), { perHour: 1 })
-      window = await visit('/', { isStill: true })
-    })
-    after(() => window.leave())
-
-    for (const name of PAGES) {
-      test(`${name}: opens from the previous page, shows the stored data, and is accessible`, async () => {
-        const { page, go, settled, checkWell } = window
-        await go(paths[name])
-        await untilShown(page, name === 'system' ? 'PostgreSQL' : SHOWN[name])
-        await settled()
-        assert.equal(await page.locator('.failure').count(), 0)
-        await checkAccess(page)
-        checkWell()
-      })
-    }
-  },
-  { engine: 'postgres', settings: SEED_SETTINGS },
 )
 
 const ASTRAY = `[...document.links]
