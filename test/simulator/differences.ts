@@ -208,6 +208,8 @@ function ofOutside(world: World, { outside, runs }: Client, compare: Compare): v
     return Object.fromEntries(made.toSorted())
   }
   compare('calls of the world outside', calls(world.outside), calls(outside.calls))
+  const repeated = Object.entries(outside.calls).filter(([, { tool, refund }]) => tool > 1 || refund > 1)
+  compare('calls of tools that are never made twice', [], repeated)
   const told = ({ url, type, about }: { url: string; type: string; about: string }) => `${url} ${type} ${about}`
   const arrived = new Map(
     outside.deliveries.map((one) => [one.id + one.url, { ...one, about: runs.get(one.about) ?? one.about }]),
@@ -242,10 +244,15 @@ function without(some: string[], others: string[]): string[] {
   })
 }
 
-/** What a model may be shown: docs/memory.md, "Users never see each other's memories." */
-function wrongPrompt(world: World, { message, persona, round, turns, mentioned }: Prompt): string[] {
-  const run = runsOf(world).find(([name]) => saidIn(name) === message)?.[1]
-  if (!run) return []
+/** What a model may be shown: docs/memory.md, "Users never see each other's memories." Runs of a schedule have one message. */
+function wrongPrompt(world: World, prompt: Prompt): string[] {
+  const wrong = runsOf(world)
+    .filter(([name]) => saidIn(name) === prompt.message)
+    .map(([, run]) => wrongFor(run, prompt))
+  return wrong.some(({ length }) => length === 0) ? [] : (wrong[0] ?? [])
+}
+
+function wrongFor(run: Run, { message, persona, round, turns, mentioned }: Prompt): string[] {
   const wrong: string[] = []
   if (run.answering.persona !== persona)
     wrong.push(`${message} was answered by ${persona}, not ${run.answering.persona}`)
