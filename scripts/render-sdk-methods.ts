@@ -6,6 +6,8 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Person(alKeys?)?|People/, 'people'],
   [/Invitations?/, 'invitations'],
   [/Feedback/, 'feedback'],
+  [/Replays?/, 'replays'],
+  [/Sets?$/, 'sets'],
   [/Files?/, 'files'],
   [/Webhook|deliver/i, 'webhooks'],
   [/Invocations?|Prompt|Effects|Steps/, 'invocations'],

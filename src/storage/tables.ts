@@ -8,6 +8,7 @@ import { logTables } from './tables/log-tables.ts'
 import { memoryTables } from './tables/memory-tables.ts'
 import { peopleTables } from './tables/people-tables.ts'
 import { projectTables } from './tables/project-tables.ts'
+import { replayTables } from './tables/replay-tables.ts'
 import { type invocationView, runTables } from './tables/run-tables.ts'
 import { securityTables } from './tables/security-tables.ts'
 import { serviceTables } from './tables/service-tables.ts'
@@ -22,6 +23,7 @@ export const TABLES = {
   ...projectTables,
   ...agentTables,
   ...runTables,
+  ...replayTables,
   ...logTables,
   ...countTables,
   ...usageTables,

@@ -21,6 +21,12 @@ const LATER = 'came after the release'
 const EMPTY: Readonly<Record<string, string>> = {
   'sqlite feedback': LATER,
   'postgres feedback': LATER,
+  'sqlite sets': LATER,
+  'postgres sets': LATER,
+  'sqlite replays': LATER,
+  'postgres replays': LATER,
+  'sqlite cases': LATER,
+  'postgres cases': LATER,
   'sqlite version_metrics': LATER,
   'postgres version_metrics': LATER,
   'sqlite nodes': 'the only service of a SQLite store needs no row',

@@ -33,6 +33,7 @@ const VARIABLES: Record<string, string> = {
   LISTENER_ID: 'lsn',
   SESSION_ID: 'cns',
   SCHEDULE_ID: 'sch',
+  REPLAY_ID: 'rpl',
 }
 
 type Reader = {
@@ -151,6 +152,7 @@ const DOCS = [
   'docs/team.md',
   'docs/projects.md',
   'docs/feedback.md',
+  'docs/replays.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/memory-search.md',

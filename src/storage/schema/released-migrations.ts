@@ -16,6 +16,9 @@ const versionMetrics = frozenMigration('0004-version-metrics')
 /** Memories record the deployment whose run wrote them, so a rollback can remove them. */
 const forgottenMemories = frozenMigration('0005-forgotten-memories', { touches: { memories: 'read' } })
 
+/** Messages that are sent to an agent again, and the answers. */
+const replays = frozenMigration('0006-replays')
+
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
   firstRelease,
@@ -23,6 +26,7 @@ export const MIGRATIONS: readonly Migration[] = [
   feedback,
   versionMetrics,
   forgottenMemories,
+  replays,
 ]
 
 /** Whether a store with these migrations is older than the first release. */
