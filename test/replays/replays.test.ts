@@ -210,7 +210,7 @@ for (const engine of STORY_ENGINES) {
       const agent = await withTool()
       await invoke(agent, 'How is Dover?')
       await invoke(agent, 'Anything?')
-      const before = await stateOf(service)
+      const untouched = await stateOf(service)
       const called = toolCalls
       const replay = await replayed(agent, { working_copy: true, filter: { user_id: 'ann' } })
       assert.equal(replay.verdict, 'passed')
@@ -220,7 +220,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(dover.candidate.tools, [{ name: 'wind', arguments: { place: 'dover' } }])
       assert.deepEqual(dover.recorded.tools, dover.candidate.tools)
       assert.equal(toolCalls, called, 'the tool was not called')
-      assert.deepEqual(await stateOf(service), before)
+      assert.deepEqual(await stateOf(service), untouched)
 
       // The draft now asks about another place, which nobody has asked about before.
       const call = { tool: 'wind', arguments: { place: 'calais' } }

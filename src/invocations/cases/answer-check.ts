@@ -43,8 +43,7 @@ export const AnswerChecks = z
 function isPattern(text: string): boolean {
   try {
     // Only compiled here: it is never run on this thread.
-    new RegExp(text, 'u')
-    return true
+    return new RegExp(text, 'u').unicode
   } catch {
     return false
   }

@@ -63,7 +63,7 @@ function quantile(sorted: Float64Array, share: number): number {
 
 /** The middle value. Undefined without values. */
 export function median(values: readonly number[]): number | undefined {
-  return values.length === 0 ? undefined : quantile(Float64Array.from(values).sort(), 0.5)
+  return values.length === 0 ? undefined : quantile(Float64Array.from(values).toSorted(), 0.5)
 }
 
 /** How a pair has changed, and the groups that it belongs to. */
