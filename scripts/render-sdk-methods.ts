@@ -7,6 +7,8 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Invitations?/, 'invitations'],
   [/Feedback/, 'feedback'],
   [/Triggers?/, 'triggers'],
+  [/Replays?/, 'replays'],
+  [/Sets?$/, 'sets'],
   [/Files?/, 'files'],
   [/Webhook|deliver/i, 'webhooks'],
   [/Invocations?|Prompt|Effects|Steps/, 'invocations'],

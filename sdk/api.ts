@@ -1889,6 +1889,486 @@ export type RollbackPreview = {
   memories: number
 }
 
+export type Set = {
+  name: string
+  agent_id: string
+  description: string | null
+  /** SHA-256 hash of the cases. It changes whenever a case changes */
+  digest: string
+  case_count: number
+  created_by: string
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
+  created_by_name?: string | null | undefined
+  created_at: string
+  updated_at: string
+}
+
+export type PutSet = {
+  description?: string | null | undefined
+  cases?: ({
+    name?: string | undefined
+    message: string
+    context?: {
+      user_id?: string | undefined
+      session_id?: string | undefined
+      [name: string]: unknown
+    } | undefined
+    /** The turns before the message, oldest first */
+    history?: ({
+      role: 'user' | 'assistant'
+      content: string
+    })[] | undefined
+    /** Stored files that come with the message */
+    attachments?: ({
+      file_id: string
+    })[] | undefined
+    /** What the answer must be like. An answer passes if all checks do */
+    checks?: ({
+      type: 'contains' | 'not_contains'
+      value: string
+    } | {
+      type: 'matches'
+      /** A regular expression (JavaScript, `u` flag) */
+      value: string
+    } | {
+      type: 'schema'
+      /** JSON Schema that the answer must match as JSON */
+      value: Record<string, unknown>
+    } | {
+      type: 'max_tokens' | 'max_ms'
+      value: number
+    } | {
+      type: 'max_cost_usd'
+      value: number
+    } | {
+      type: 'same_tools'
+      /** The tools that must be called, in this order. `true`: those of the recorded invocation */
+      value?: true | string[] | undefined
+    } | {
+      type: 'judge'
+      /** What a model should check, in words */
+      value: string
+      /** The model that judges. Default: the tested version's first model */
+      model?: string | undefined
+    })[] | undefined
+  })[] | undefined
+  /** Copies past invocations, with their answers and the results of their tool calls */
+  from?: {
+    request_ids: string[]
+  } | {
+    /** The query fields of the list of invocations. Only completed and failed invocations are used */
+    filter?: {
+      status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined
+      /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
+      activity?: 'working' | 'asking' | undefined
+      /** Only invocations that came through this channel */
+      door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined
+      session_id?: string | undefined
+      user_id?: string | undefined
+      /** Only invocations started by this schedule */
+      schedule_id?: string | undefined
+    } | undefined
+    /** How many of these invocations, most recent first */
+    last?: number | undefined
+  } | undefined
+}
+
+export type SetWithCases = {
+  name: string
+  agent_id: string
+  description: string | null
+  /** SHA-256 hash of the cases. It changes whenever a case changes */
+  digest: string
+  case_count: number
+  created_by: string
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
+  created_by_name?: string | null | undefined
+  created_at: string
+  updated_at: string
+  cases: ({
+    name: string | null
+    /** The invocation that the case is a copy of */
+    request_id: string | null
+    /** Whether its content was erased, with the invocation or the user */
+    erased: boolean
+    message: string
+    context: Record<string, unknown>
+    history: ({
+      role: 'user' | 'assistant'
+      content: string
+    })[]
+    attachments: ({
+      file_id: string
+      name: string
+      media_type: string
+      /** In bytes */
+      size: number
+    })[]
+    /** What the answer must be like. An answer passes if all checks do */
+    checks: ({
+      type: 'contains' | 'not_contains'
+      value: string
+    } | {
+      type: 'matches'
+      /** A regular expression (JavaScript, `u` flag) */
+      value: string
+    } | {
+      type: 'schema'
+      /** JSON Schema that the answer must match as JSON */
+      value: Record<string, unknown>
+    } | {
+      type: 'max_tokens' | 'max_ms'
+      value: number
+    } | {
+      type: 'max_cost_usd'
+      value: number
+    } | {
+      type: 'same_tools'
+      /** The tools that must be called, in this order. `true`: those of the recorded invocation */
+      value: true | string[]
+    } | {
+      type: 'judge'
+      /** What a model should check, in words */
+      value: string
+      /** The model that judges. Default: the tested version's first model */
+      model?: string | undefined
+    })[]
+  })[]
+}
+
+export type Replay = {
+  id: string
+  agent_id: string
+  status: 'running' | 'completed' | 'cancelled'
+  /** The tested version; null: the draft */
+  version: string | null
+  /** Of the tested definition */
+  digest: string
+  set: {
+    name: string
+    digest: string
+  } | null
+  filter: {
+    status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined
+    /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
+    activity?: 'working' | 'asking' | undefined
+    /** Only invocations that came through this channel */
+    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined
+    session_id?: string | undefined
+    user_id?: string | undefined
+    /** Only invocations started by this schedule */
+    schedule_id?: string | undefined
+  } | null
+  baseline: 'deployed' | 'recorded'
+  baseline_version: string | null
+  baseline_digest: string | null
+  /** What the answer must be like. An answer passes if all checks do */
+  checks: ({
+    type: 'contains' | 'not_contains'
+    value: string
+  } | {
+    type: 'matches'
+    /** A regular expression (JavaScript, `u` flag) */
+    value: string
+  } | {
+    type: 'schema'
+    /** JSON Schema that the answer must match as JSON */
+    value: Record<string, unknown>
+  } | {
+    type: 'max_tokens' | 'max_ms'
+    value: number
+  } | {
+    type: 'max_cost_usd'
+    value: number
+  } | {
+    type: 'same_tools'
+    /** The tools that must be called, in this order. `true`: those of the recorded invocation */
+    value: true | string[]
+  } | {
+    type: 'judge'
+    /** What a model should check, in words */
+    value: string
+    /** The model that judges. Default: the tested version's first model */
+    model?: string | undefined
+  })[]
+  limits: {
+    cost_usd: number | null
+    tokens: number | null
+  }
+  spent: {
+    /** In US dollars; null if a model has no price */
+    cost_usd: number | null
+    tokens: number
+  }
+  case_count: number
+  finished_cases: number
+  /** Why cases can't be sent now, for example because of a budget */
+  waits_for: string | null
+  /** The limit that ended it early */
+  reached_limit: 'cost_usd' | 'tokens' | null
+  /** Null while it is running, and if it was cancelled */
+  verdict: 'passed' | 'regression' | 'inconclusive' | null
+  report: {
+    /** The verdict in words */
+    reason: string
+    /** Cases whose content was erased. They count nowhere else */
+    erased_cases: number
+    columns: {
+      /** The answers of the invocations that the cases are copies of */
+      recorded: {
+        passed: number
+        failed: number
+        /** Cases without a result that can be compared */
+        unknown: number
+        /** The share of passed cases with its Wilson interval */
+        pass_rate: {
+          value: number
+          low: number
+          high: number
+        } | null
+        tokens: number
+        /** In US dollars; null if a model has no price */
+        cost_usd: number | null
+      } | null
+      /** The deployed version's answers; null if the baseline is `recorded` */
+      baseline: {
+        passed: number
+        failed: number
+        /** Cases without a result that can be compared */
+        unknown: number
+        /** The share of passed cases with its Wilson interval */
+        pass_rate: {
+          value: number
+          low: number
+          high: number
+        } | null
+        tokens: number
+        /** In US dollars; null if a model has no price */
+        cost_usd: number | null
+      } | null
+      candidate: {
+        passed: number
+        failed: number
+        /** Cases without a result that can be compared */
+        unknown: number
+        /** The share of passed cases with its Wilson interval */
+        pass_rate: {
+          value: number
+          low: number
+          high: number
+        } | null
+        tokens: number
+        /** In US dollars; null if a model has no price */
+        cost_usd: number | null
+      }
+    }
+    /** The candidate compared with the baseline; null if no case has a baseline */
+    comparison: {
+      /** Cases with a result on both sides */
+      pairs: number
+      regressed: number
+      improved: number
+      /** McNemar's exact test, two-sided */
+      p_value: number
+      /** The change of the pass rate, from a paired bootstrap */
+      pass_rate: {
+        value: number
+        low: number
+        high: number
+      } | null
+      /** The change of the tokens of one answer */
+      tokens: {
+        value: number
+        low: number
+        high: number
+      } | null
+      /** The change of the cost of one answer */
+      cost_usd: {
+        value: number
+        low: number
+        high: number
+      } | null
+    } | null
+    /** Tools that the candidate called in a way that was never recorded, and in how many cases */
+    unrecorded_calls: ({
+      name: string
+      cases: number
+    })[]
+    /** Groups of cases that got worse, worst first */
+    worst: ({
+      slice: string
+      cases: number
+      regressed: number
+      improved: number
+    })[]
+  } | null
+  /** The median time of an answer */
+  durations_ms: {
+    recorded: number | null
+    baseline: number | null
+    candidate: number | null
+  } | null
+  created_by: string
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
+  created_by_name?: string | null | undefined
+  created_at: string
+  finished_at: string | null
+}
+
+export type CreateReplay = {
+  /** The version to test */
+  version?: string | undefined
+  /** Test the draft instead of a version */
+  working_copy?: true | undefined
+  /** The set whose cases are sent */
+  set?: string | undefined
+  /** Past invocations to send instead of a set */
+  filter?: {
+    status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined
+    /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
+    activity?: 'working' | 'asking' | undefined
+    /** Only invocations that came through this channel */
+    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined
+    session_id?: string | undefined
+    user_id?: string | undefined
+    /** Only invocations started by this schedule */
+    schedule_id?: string | undefined
+  } | undefined
+  /** With `filter`: how many invocations, most recent first. Default: 100 */
+  last?: number | undefined
+  /** `deployed`: the version that `production` serves gets the same messages. `recorded`: the answers that the invocations gave. If nothing is deployed, `recorded` is used */
+  baseline?: 'deployed' | 'recorded' | undefined
+  /** Checks for every case, in addition to the case's own */
+  checks?: ({
+    type: 'contains' | 'not_contains'
+    value: string
+  } | {
+    type: 'matches'
+    /** A regular expression (JavaScript, `u` flag) */
+    value: string
+  } | {
+    type: 'schema'
+    /** JSON Schema that the answer must match as JSON */
+    value: Record<string, unknown>
+  } | {
+    type: 'max_tokens' | 'max_ms'
+    value: number
+  } | {
+    type: 'max_cost_usd'
+    value: number
+  } | {
+    type: 'same_tools'
+    /** The tools that must be called, in this order. `true`: those of the recorded invocation */
+    value?: true | string[] | undefined
+  } | {
+    type: 'judge'
+    /** What a model should check, in words */
+    value: string
+    /** The model that judges. Default: the tested version's first model */
+    model?: string | undefined
+  })[] | undefined
+  /** What the replay can spend. No call is made that could exceed it */
+  limits?: {
+    /** What the model calls can cost in total. Requires a price for every model */
+    cost_usd?: number | null | undefined
+    /** Input plus output tokens in total */
+    tokens?: number | null | undefined
+  } | undefined
+}
+
+export type ReplayCase = {
+  position: number
+  name: string | null
+  /** The invocation that the case is a copy of */
+  request_id: string | null
+  /** Whether its content was erased, with the invocation or the user */
+  erased: boolean
+  message: string
+  /** Null until all columns have answered */
+  outcome: 'regressed' | 'improved' | 'passed' | 'failed' | 'unknown' | null
+  recorded: {
+    status: 'completed' | 'failed' | 'not_run'
+    /** Whether it was answered and all checks passed; null: unknown */
+    passed: boolean | null
+    response: string | null
+    error: string | null
+    checks: ({
+      type: string
+      /** null: the check couldn't be decided */
+      passed: boolean | null
+      note: string | null
+    })[]
+    /** The tool calls, in order */
+    tools: ({
+      name: string
+      arguments: unknown
+    })[]
+    /** Calls that were not made, because no result was recorded for them */
+    unrecorded_calls: ({
+      name: string
+      arguments: unknown
+    })[]
+    tokens: number
+    /** In US dollars; null if a model has no price */
+    cost_usd: number | null
+    duration_ms: number
+  } | null
+  baseline: {
+    status: 'completed' | 'failed' | 'not_run'
+    /** Whether it was answered and all checks passed; null: unknown */
+    passed: boolean | null
+    response: string | null
+    error: string | null
+    checks: ({
+      type: string
+      /** null: the check couldn't be decided */
+      passed: boolean | null
+      note: string | null
+    })[]
+    /** The tool calls, in order */
+    tools: ({
+      name: string
+      arguments: unknown
+    })[]
+    /** Calls that were not made, because no result was recorded for them */
+    unrecorded_calls: ({
+      name: string
+      arguments: unknown
+    })[]
+    tokens: number
+    /** In US dollars; null if a model has no price */
+    cost_usd: number | null
+    duration_ms: number
+  } | null
+  candidate: {
+    status: 'completed' | 'failed' | 'not_run'
+    /** Whether it was answered and all checks passed; null: unknown */
+    passed: boolean | null
+    response: string | null
+    error: string | null
+    checks: ({
+      type: string
+      /** null: the check couldn't be decided */
+      passed: boolean | null
+      note: string | null
+    })[]
+    /** The tool calls, in order */
+    tools: ({
+      name: string
+      arguments: unknown
+    })[]
+    /** Calls that were not made, because no result was recorded for them */
+    unrecorded_calls: ({
+      name: string
+      arguments: unknown
+    })[]
+    tokens: number
+    /** In US dollars; null if a model has no price */
+    cost_usd: number | null
+    duration_ms: number
+  } | null
+}
+
 export type ScheduleWithRuns = {
   id: string
   agent_id: string
@@ -2440,7 +2920,7 @@ export type UsageRow = {
   /** null: the service itself, in the background */
   door?: string | null | undefined
   model?: string | undefined
-  purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined
+  purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | 'replay' | undefined
   /** Calls of models and embedders */
   calls: number
   input_tokens: number
@@ -3928,6 +4408,59 @@ export type Operations = {
     }
     data: Deployment | RollbackPreview
   }
+  /** Set up a set */
+  putSet: {
+    params: { agent_id: string; name: string }
+    body: PutSet
+    data: Set
+  }
+  /** Get a set */
+  getSet: {
+    params: { agent_id: string; name: string }
+    data: SetWithCases
+  }
+  /** Delete a set */
+  deleteSet: {
+    params: { agent_id: string; name: string }
+    data: {
+      name: string
+      deleted: true
+    }
+  }
+  /** List sets */
+  listSets: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
+    item: Set
+  }
+  /** Start a replay */
+  createReplay: {
+    params: { agent_id: string }
+    body: CreateReplay
+    data: Replay
+  }
+  /** List replays */
+  listReplays: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | undefined; status?: 'running' | 'completed' | 'cancelled' | undefined; set?: string | undefined; version?: string | undefined }
+    item: Replay
+  }
+  /** Get a replay */
+  getReplay: {
+    params: { agent_id: string; replay_id: string }
+    data: Replay
+  }
+  /** List a replay's cases */
+  listReplayCases: {
+    params: { agent_id: string; replay_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'position' | '-position' | undefined; outcome?: 'regressed' | 'improved' | 'passed' | 'failed' | 'unknown' | undefined }
+    item: ReplayCase
+  }
+  /** Cancel a replay */
+  cancelReplay: {
+    params: { agent_id: string; replay_id: string }
+    data: Replay
+  }
   /** Create a schedule */
   createSchedule: {
     params: { agent_id: string }
@@ -4037,7 +4570,7 @@ export type Operations = {
   }
   /** Get usage and costs */
   getUsage: {
-    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | undefined; format?: 'json' | 'csv' | undefined }
+    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | 'replay' | undefined; format?: 'json' | 'csv' | undefined }
     data: Usage
   }
   /** Reprice past usage */
@@ -4581,6 +5114,15 @@ export const routes = {
   findDeployment: { method: 'GET', path: '/v1/deployments/{deployment_id}' },
   diffDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/diff' },
   rollbackDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback' },
+  putSet: { method: 'PUT', path: '/v1/agents/{agent_id}/sets/{name}' },
+  getSet: { method: 'GET', path: '/v1/agents/{agent_id}/sets/{name}' },
+  deleteSet: { method: 'DELETE', path: '/v1/agents/{agent_id}/sets/{name}' },
+  listSets: { method: 'GET', path: '/v1/agents/{agent_id}/sets' },
+  createReplay: { method: 'POST', path: '/v1/agents/{agent_id}/replays' },
+  listReplays: { method: 'GET', path: '/v1/agents/{agent_id}/replays' },
+  getReplay: { method: 'GET', path: '/v1/agents/{agent_id}/replays/{replay_id}' },
+  listReplayCases: { method: 'GET', path: '/v1/agents/{agent_id}/replays/{replay_id}/cases' },
+  cancelReplay: { method: 'POST', path: '/v1/agents/{agent_id}/replays/{replay_id}/cancel' },
   createSchedule: { method: 'POST', path: '/v1/agents/{agent_id}/schedules' },
   listSchedules: { method: 'GET', path: '/v1/agents/{agent_id}/schedules' },
   getSchedule: { method: 'GET', path: '/v1/agents/{agent_id}/schedules/{schedule_id}' },

@@ -108,6 +108,28 @@ export function methods({ call, list, lines }: Caller) {
       /** Roll back a deployment. With the ID of the active deployment, the environment returns to the version it served before. Deployments that were rolled back are skipped, so rolling back again goes further back. With the ID of an earlier deployment, the environment returns to that deployment. The request fails with 409 if there is nothing to return to. A rollback creates a new active deployment. `forget: true` also removes the memories that runs of the undone deployment have written, in the background; it requires the permission `delete`. `dry_run: true` changes nothing and shows what would change, with the number of those memories. */
       rollback: (agent_id: string, deployment_id: string, body: Body<'rollbackDeployment'> = {}, o?: RequestOptions) => call('rollbackDeployment', { params: { agent_id, deployment_id }, body }, o),
     },
+    sets: {
+      /** Set up a set. Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, what the model was shown of the session and of memory, and the results of tool calls, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets. */
+      put: (agent_id: string, name: string, body: Body<'putSet'>, o?: RequestOptions) => call('putSet', { params: { agent_id, name }, body }, o),
+      /** Get a set. Returns the set with its cases. */
+      get: (agent_id: string, name: string, o?: RequestOptions) => call('getSet', { params: { agent_id, name } }, o),
+      /** Delete a set. Deletes the set with its cases. Replays of the set keep their own copies. */
+      delete: (agent_id: string, name: string, o?: RequestOptions) => call('deleteSet', { params: { agent_id, name } }, o),
+      /** List sets. Lists the agent's sets, without their cases. */
+      list: (agent_id: string, query?: ListQuery<'listSets'>, o?: RequestOptions) => list('listSets', { params: { agent_id }, query }, o),
+    },
+    replays: {
+      /** Start a replay. Sends the cases of a set, or past invocations, to a version or the draft, and compares the answers with those of the deployed version or with the recorded ones. It runs in the background. Tools aren't called: results come from the recorded invocations, and a call that was never recorded is reported. Nothing is remembered, no webhook is sent, and no metric changes. Model calls cost what they always cost, and count in usage and budgets. An agent can have 10 running replays. */
+      create: (agent_id: string, body: Body<'createReplay'>, o?: RequestOptions) => call('createReplay', { params: { agent_id }, body }, o),
+      /** List replays. Lists the agent's replays with their verdicts. */
+      list: (agent_id: string, query?: ListQuery<'listReplays'>, o?: RequestOptions) => list('listReplays', { params: { agent_id }, query }, o),
+      /** Get a replay. Returns the progress, and when it has completed, the verdict and the report. */
+      get: (agent_id: string, replay_id: string, o?: RequestOptions) => call('getReplay', { params: { agent_id, replay_id } }, o),
+      /** List a replay's cases. Lists the cases with their answers in three columns: recorded, by the baseline, and by the candidate. */
+      cases: (agent_id: string, replay_id: string, query?: ListQuery<'listReplayCases'>, o?: RequestOptions) => list('listReplayCases', { params: { agent_id, replay_id }, query }, o),
+      /** Cancel a replay. Stops the replay. Answers that it already has are kept. If it was already cancelled, returns 200. */
+      cancel: (agent_id: string, replay_id: string, o?: RequestOptions) => call('cancelReplay', { params: { agent_id, replay_id } }, o),
+    },
     schedules: {
       /** Create a schedule. Sends `message` to the agent at each scheduled time, in the background. Set the times with `cron` in a `timezone`, an interval (`every`) or a single time (`at`). Runs have the permissions of the key that last changed the schedule. If that key is revoked or expires, the schedule is disabled. Tokens can't create schedules, because a schedule would outlive its token. */
       create: (agent_id: string, body: Body<'createSchedule'>, o?: RequestOptions) => call('createSchedule', { params: { agent_id }, body }, o),
@@ -197,7 +219,7 @@ export function methods({ call, list, lines }: Caller) {
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: RequestOptions) => list('listSessions', { params: { agent_id }, query }, o),
       /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete. */
       export: (user_id: string, o?: RequestOptions) => lines('exportUser', { params: { user_id } }, o),
-      /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
+      /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
       erase: (user_id: string, o?: RequestOptions) => call('eraseUser', { params: { user_id } }, o),
     },
     webhooks: {

@@ -25,6 +25,9 @@ import type { Parts } from './operation/parts.ts'
 import * as invitations from './people/invitations/invitation-store.ts'
 import { endForsakenRoles, endStaleRoles } from './people/roles.ts'
 import * as people from './people/store.ts'
+import { LEASED_CASES } from './replays/running/case-queue.ts'
+import { ReplayRunner } from './replays/running/replay-runner.ts'
+import * as replays from './replays/store.ts'
 import * as schedules from './schedules/store.ts'
 import { Ticker } from './schedules/ticker.ts'
 import { measureProjects } from './service/measure-projects.ts'
@@ -62,6 +65,7 @@ export function startBackground(parts: Parts): Background {
   const { errands, nodes, pauses, spending, storage } = parts
   const running = openJobs(parts, jobHandlers(parts))
   const queue = new RunQueue(parts)
+  const replaying = new ReplayRunner(parts)
   const ticker = new Ticker(parts)
   ticker.wake()
   storage.onChange((change, id) => {
@@ -101,12 +105,13 @@ export function startBackground(parts: Parts): Background {
       wake() {
         running.wake()
         ticker.wake()
+        replaying.survey()
         search()
       },
     },
     async close() {
       clearInterval(searching)
-      await Promise.all([ticker.close(), running.close(), queue.close()])
+      await Promise.all([ticker.close(), running.close(), queue.close(), replaying.close()])
     },
   }
 }
@@ -132,10 +137,12 @@ async function endLeasesOf(
   const ended = await storage.transaction(async (db) => {
     const job = await endLeases(db, jobs.LEASED_JOBS, node, now())
     await endLeases(db, LEASED_RUNS, node, now())
+    await endLeases(db, LEASED_CASES, node, now())
     await endLeases(db, usage.LEASED_LINES, node, now())
     const delivery = await endLeases(db, LEASED_DELIVERIES, node, now())
     await endLeases(db, claims.CLAIMS, node, now())
     await announce(db, 'jobs')
+    await announce(db, 'replays')
     await announce(db, 'deliveries')
     return { job, delivery }
   })
@@ -174,6 +181,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'approvals', keep_ms: retention.invocations, remove: removeApprovals },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
     { name: 'deliveries of triggers', keep_ms: retention.deliveries, remove: incoming.removeOlder },
+    { name: 'replays', keep_ms: retention.invocations, remove: inTransaction(parts, replays.removeFinished) },
     { name: 'logs of projects', keep_ms: 0, remove: logs.removeOfProjects },
     { name: 'invocations of projects', keep_ms: 0, remove: invocations.removeOfProjects },
     { name: 'approvals of projects', keep_ms: 0, remove: removeApprovalsOfProjects },
@@ -202,6 +210,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'memories of deleted agents', remove: memory.removeOfMissingAgents },
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
     { name: 'approvals of deleted agents', remove: removeApprovalsOfMissingAgents },
+    { name: 'sets and replays of deleted agents', remove: replays.removeOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
     { name: 'deliveries of deleted triggers', remove: incoming.removeOrphans },
     { name: 'usage of imports that were given up', remove: removeAbandoned },

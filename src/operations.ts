@@ -98,6 +98,7 @@ import { listProviderModels } from './providers/list-provider-models.ts'
 import { listProviders } from './providers/list-providers.ts'
 import { setProvider } from './providers/set-provider.ts'
 import { testProvider } from './providers/test-provider.ts'
+import { replayOperations } from './replays/replay-operations.ts'
 import { createSchedule } from './schedules/create-schedule.ts'
 import { deleteSchedule } from './schedules/delete-schedule.ts'
 import { getSchedule } from './schedules/get-schedule.ts'
@@ -112,6 +113,7 @@ import { getTelemetry } from './service/get-telemetry.ts'
 import { listOverview } from './service/list-overview.ts'
 import { moveAgent } from './service/move-agent.ts'
 import { repriceUsage } from './service/reprice-usage.ts'
+import { setOperations } from './sets/set-operations.ts'
 import { triggerOperations } from './triggers/trigger-operations.ts'
 import { getUsage } from './usage/get-usage.ts'
 import { deletePrice } from './usage/prices/delete-price.ts'
@@ -182,6 +184,9 @@ export const operations: readonly Operation[] = [
   findDeployment,
   diffDeployment,
   rollbackDeployment,
+
+  ...setOperations,
+  ...replayOperations,
 
   createSchedule,
   listSchedules,

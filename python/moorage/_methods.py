@@ -771,6 +771,158 @@ class Deployments(Group):
         )
 
 
+class Sets(Group):
+    def put(
+        self,
+        agent_id: str,
+        name: str,
+        *,
+        description: Union[str, None] = UNSET,
+        cases: List[Dict[str, Any]] = UNSET,
+        from_: Dict[str, Any] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.Set:
+        """Set up a set. Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, what the model was shown of the session and of memory, and the results of tool calls, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets."""
+        return self._caller.call(
+            "PUT",
+            fill("/v1/agents/{agent_id}/sets/{name}", agent_id=agent_id, name=name),
+            body=given({"description": description, "cases": cases, "from": from_}),
+            options=options,
+        )
+
+    def get(
+        self,
+        agent_id: str,
+        name: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.SetWithCases:
+        """Get a set. Returns the set with its cases."""
+        return self._caller.call(
+            "GET",
+            fill("/v1/agents/{agent_id}/sets/{name}", agent_id=agent_id, name=name),
+            options=options,
+        )
+
+    def delete(
+        self,
+        agent_id: str,
+        name: str,
+        **options: Unpack[RequestOptions],
+    ) -> Dict[str, Any]:
+        """Delete a set. Deletes the set with its cases. Replays of the set keep their own copies."""
+        return self._caller.call(
+            "DELETE",
+            fill("/v1/agents/{agent_id}/sets/{name}", agent_id=agent_id, name=name),
+            options=options,
+        )
+
+    def list(
+        self,
+        agent_id: str,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "name", "-name"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.Set]:
+        """List sets. Lists the agent's sets, without their cases."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/agents/{agent_id}/sets", agent_id=agent_id),
+            query=given({"limit": limit, "offset": offset, "sort": sort}),
+            options=options,
+        )
+
+
+class Replays(Group):
+    def create(
+        self,
+        agent_id: str,
+        *,
+        version: str = UNSET,
+        working_copy: Literal[True] = UNSET,
+        set: str = UNSET,
+        filter: Dict[str, Any] = UNSET,
+        last: int = UNSET,
+        baseline: Literal["deployed", "recorded"] = UNSET,
+        checks: List[Dict[str, Any]] = UNSET,
+        limits: Dict[str, Any] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.Replay:
+        """Start a replay. Sends the cases of a set, or past invocations, to a version or the draft, and compares the answers with those of the deployed version or with the recorded ones. It runs in the background. Tools aren't called: results come from the recorded invocations, and a call that was never recorded is reported. Nothing is remembered, no webhook is sent, and no metric changes. Model calls cost what they always cost, and count in usage and budgets. An agent can have 10 running replays."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/replays", agent_id=agent_id),
+            body=given({"version": version, "working_copy": working_copy, "set": set, "filter": filter, "last": last, "baseline": baseline, "checks": checks, "limits": limits}),
+            options=options,
+        )
+
+    def list(
+        self,
+        agent_id: str,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "finished_at", "-finished_at"] = UNSET,
+        status: Literal["running", "completed", "cancelled"] = UNSET,
+        set: str = UNSET,
+        version: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.Replay]:
+        """List replays. Lists the agent's replays with their verdicts."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/agents/{agent_id}/replays", agent_id=agent_id),
+            query=given({"limit": limit, "offset": offset, "sort": sort, "status": status, "set": set, "version": version}),
+            options=options,
+        )
+
+    def get(
+        self,
+        agent_id: str,
+        replay_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.Replay:
+        """Get a replay. Returns the progress, and when it has completed, the verdict and the report."""
+        return self._caller.call(
+            "GET",
+            fill("/v1/agents/{agent_id}/replays/{replay_id}", agent_id=agent_id, replay_id=replay_id),
+            options=options,
+        )
+
+    def cases(
+        self,
+        agent_id: str,
+        replay_id: str,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["position", "-position"] = UNSET,
+        outcome: Literal["regressed", "improved", "passed", "failed", "unknown"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.ReplayCase]:
+        """List a replay's cases. Lists the cases with their answers in three columns: recorded, by the baseline, and by the candidate."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/agents/{agent_id}/replays/{replay_id}/cases", agent_id=agent_id, replay_id=replay_id),
+            query=given({"limit": limit, "offset": offset, "sort": sort, "outcome": outcome}),
+            options=options,
+        )
+
+    def cancel(
+        self,
+        agent_id: str,
+        replay_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.Replay:
+        """Cancel a replay. Stops the replay. Answers that it already has are kept. If it was already cancelled, returns 200."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/replays/{replay_id}/cancel", agent_id=agent_id, replay_id=replay_id),
+            options=options,
+        )
+
+
 class Schedules(Group):
     def create(
         self,
@@ -1143,7 +1295,7 @@ class Usage(Group):
         request_id: str = UNSET,
         model: str = UNSET,
         door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"] = UNSET,
-        purpose: Literal["run", "facts", "summary", "memory", "search", "test"] = UNSET,
+        purpose: Literal["run", "facts", "summary", "memory", "search", "test", "replay"] = UNSET,
         format: Literal["json", "csv"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Usage:
@@ -1460,7 +1612,7 @@ class Users(Group):
         user_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.ErasedUser:
-        """Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`."""
+        """Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`."""
         return self._caller.call(
             "DELETE",
             fill("/v1/users/{user_id}", user_id=user_id),

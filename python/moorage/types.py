@@ -539,6 +539,93 @@ DeploymentDiff = TypedDict("DeploymentDiff", {"from": 'Dict[str, Any]', "to": 'D
 RollbackPreview = TypedDict("RollbackPreview", {"dry_run": 'Literal[True]', "from": 'Dict[str, Any]', "to": 'Dict[str, Any]', "diff": 'List[Dict[str, Any]]', "memories": 'int'}, total=False)
 
 
+class _Set(TypedDict):
+    name: str
+    agent_id: str
+    description: Union[str, None]
+    digest: str
+    case_count: int
+    created_by: str
+    created_at: str
+    updated_at: str
+
+
+class Set(_Set, total=False):
+    created_by_name: Union[str, None]
+
+
+PutSet = TypedDict("PutSet", {"description": 'Union[str, None]', "cases": 'List[Dict[str, Any]]', "from": 'Dict[str, Any]'}, total=False)
+
+
+class _SetWithCases(TypedDict):
+    name: str
+    agent_id: str
+    description: Union[str, None]
+    digest: str
+    case_count: int
+    created_by: str
+    created_at: str
+    updated_at: str
+    cases: List[Dict[str, Any]]
+
+
+class SetWithCases(_SetWithCases, total=False):
+    created_by_name: Union[str, None]
+
+
+class _Replay(TypedDict):
+    id: str
+    agent_id: str
+    status: Literal["running", "completed", "cancelled"]
+    version: Union[str, None]
+    digest: str
+    set: Union[Dict[str, Any], None]
+    filter: Union[Dict[str, Any], None]
+    baseline: Literal["deployed", "recorded"]
+    baseline_version: Union[str, None]
+    baseline_digest: Union[str, None]
+    checks: List[Dict[str, Any]]
+    limits: Dict[str, Any]
+    spent: Dict[str, Any]
+    case_count: int
+    finished_cases: int
+    waits_for: Union[str, None]
+    reached_limit: Union[Literal["cost_usd", "tokens"], None]
+    verdict: Union[Literal["passed", "regression", "inconclusive"], None]
+    report: Union[Dict[str, Any], None]
+    durations_ms: Union[Dict[str, Any], None]
+    created_by: str
+    created_at: str
+    finished_at: Union[str, None]
+
+
+class Replay(_Replay, total=False):
+    created_by_name: Union[str, None]
+
+
+class CreateReplay(TypedDict, total=False):
+    version: str
+    working_copy: Literal[True]
+    set: str
+    filter: Dict[str, Any]
+    last: int
+    baseline: Literal["deployed", "recorded"]
+    checks: List[Dict[str, Any]]
+    limits: Dict[str, Any]
+
+
+class ReplayCase(TypedDict):
+    position: int
+    name: Union[str, None]
+    request_id: Union[str, None]
+    erased: bool
+    message: str
+    outcome: Union[Literal["regressed", "improved", "passed", "failed", "unknown"], None]
+    recorded: Union[Dict[str, Any], None]
+    baseline: Union[Dict[str, Any], None]
+    candidate: Union[Dict[str, Any], None]
+
+
 class ScheduleWithRuns(TypedDict):
     id: str
     agent_id: str
@@ -814,7 +901,7 @@ class UsageRow(_UsageRow, total=False):
     user_id: Union[str, None]
     door: Union[str, None]
     model: str
-    purpose: Literal["run", "facts", "summary", "memory", "search", "test"]
+    purpose: Literal["run", "facts", "summary", "memory", "search", "test", "replay"]
 
 
 class RepricedUsage(TypedDict):

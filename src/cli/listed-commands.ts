@@ -33,6 +33,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     dev: ['Redeploy on every save and show the logs', () => import('./commands/agents/dev.ts')],
     rollback: ['Roll back to the previous or an earlier deployment', () => import('./commands/agents/deployments.ts')],
     deployments: ['List, show, compare and create deployments', () => import('./commands/agents/deployments.ts')],
+    sets: [
+      'Manage sets of messages that an agent should answer well',
+      () => import('./commands/replays/manage-replays.ts'),
+    ],
+    replays: ['Start, list and show replays', () => import('./commands/replays/manage-replays.ts')],
     agents: ['List, change and delete agents', () => import('./commands/agents/agents.ts')],
     remote: ["Check a remote agent's implementation", () => import('./commands/agents/check-remote.ts')],
   }),

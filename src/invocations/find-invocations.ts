@@ -1,6 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
-import type { Door } from '../operation/door.ts'
+import { DOORS, type Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
@@ -10,10 +11,24 @@ import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { removeOfRequests } from '../webhooks/callback-store.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { asksPeople, works } from './approvals/asks-people.ts'
+import { eraseCopies } from './cases/case-store.ts'
 import { eraseFromFeedback } from './feedback/feedback-store.ts'
-import type { Invocation } from './invocation.ts'
+import { type Invocation, InvocationStatus } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutToken, withoutWords } from './steps/receipt-steps.ts'
+
+/** The query fields that choose among an agent's invocations. */
+export const INVOCATION_FILTERS = {
+  status: InvocationStatus.optional(),
+  activity: z
+    .enum(['working', 'asking'])
+    .optional()
+    .describe('`asking`: waiting for people to decide. `working`: running, or waiting for anything else'),
+  door: z.enum(DOORS).optional().describe('Only invocations that came through this channel'),
+  session_id: z.string().max(256).optional(),
+  user_id: z.string().max(256).optional(),
+  schedule_id: z.string().max(100).optional().describe('Only invocations started by this schedule'),
+}
 
 const FILTERS = ['status', 'schedule_id', 'user_id', 'session_id', 'created_by', 'door', 'parent_request_id'] as const
 type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & {
@@ -133,6 +148,7 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
   const ids = ended.map(({ id }) => id)
   await eraseFromApprovals(db, ids)
   await removeOfRequests(db, ids)
+  await eraseCopies(db, ids, now)
   for (const { id, response, error, steps, created_by } of ended) {
     await db
       .updateTable('invocations')

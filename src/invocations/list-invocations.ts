@@ -1,15 +1,12 @@
-import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { withKeyNames } from '../keys/key-names.ts'
-import { DOORS } from '../operation/door.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { withAsking } from './approvals/asks-people.ts'
 import { withFeedback } from './feedback/with-feedback.ts'
-import { findInvocations } from './find-invocations.ts'
-import { InvocationStatus } from './invocation.ts'
+import { findInvocations, INVOCATION_FILTERS } from './find-invocations.ts'
 import { starterFor } from './invocation-in-scope.ts'
 import { presentInvocation, Receipt } from './receipt.ts'
 import { listWithStepsSoFar } from './steps/kept-steps.ts'
@@ -23,17 +20,7 @@ export const listInvocations = operation({
   access: { permission: 'read', ownPermission: 'invoke', userTokens: true },
   input: {
     params: AgentParams,
-    query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], {
-      status: InvocationStatus.optional(),
-      activity: z
-        .enum(['working', 'asking'])
-        .optional()
-        .describe('`asking`: waiting for people to decide. `working`: running, or waiting for anything else'),
-      door: z.enum(DOORS).optional().describe('Only invocations that came through this channel'),
-      session_id: z.string().max(256).optional(),
-      user_id: z.string().max(256).optional(),
-      schedule_id: z.string().max(100).optional().describe('Only invocations started by this schedule'),
-    }),
+    query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], INVOCATION_FILTERS),
   },
   answer: { list: Receipt },
 

@@ -3,7 +3,7 @@ import type { Write } from '../storage/journal/rows.ts'
 import type { ProjectSnapshot } from './project-snapshot.ts'
 
 /** What a model or an embedder is called for. */
-export const PURPOSES = ['run', 'facts', 'summary', 'memory', 'search', 'test'] as const
+export const PURPOSES = ['run', 'facts', 'summary', 'memory', 'search', 'test', 'replay'] as const
 export type Purpose = (typeof PURPOSES)[number]
 
 /** On whose behalf models are called. Missing values are null. */

@@ -9,6 +9,7 @@ import type { RunInput } from './run-input.ts'
 import type { RecallStep, StepKeeper } from './steps.ts'
 import type { AgentTool } from './tools/called-agent.ts'
 import type { Redact } from './tools/fill-secrets.ts'
+import type { RecordedTools } from './tools/recorded-tools.ts'
 import type { AskAgent } from './tools/tool.ts'
 
 /** The input of a run, and who receives its events. */
@@ -43,6 +44,8 @@ export type RunRequest = RunInput & {
   span?: Span | undefined
   /** The run's place in a tree of runs. Undefined if it can't call another run. */
   tree?: RunTree | undefined
+  /** The run repeats an earlier one: it calls no tool, and results come from that run's record. */
+  recorded?: RecordedTools | undefined
   cancellation: Cancellation
   emit?: ((event: RunEvent) => void) | undefined
 }

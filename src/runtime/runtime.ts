@@ -46,14 +46,14 @@ type ProvenKey = 'accepted' | 'untested' | 'none'
 export class Runtime {
   readonly #options: RuntimeOptions
   readonly #runners: ReturnType<typeof openRunners>
-  readonly #schemaCheck = new SchemaCheck()
+  readonly schemaCheck = new SchemaCheck()
   readonly #closing = new Cancellation()
   readonly #idle = Promise.withResolvers<void>()
   #active = 0
 
   constructor(options: RuntimeOptions) {
     this.#options = options
-    this.#runners = openRunners({ ...options, schemaCheck: this.#schemaCheck })
+    this.#runners = openRunners({ ...options, schemaCheck: this.schemaCheck })
   }
 
   /** The models that a provider lists. Undefined if there is no such provider. Throws ModelFailure. */
@@ -99,7 +99,7 @@ export class Runtime {
       deadline,
       log: () => {},
       fetch: (url: Parameters<Fetch>[0], init: Parameters<Fetch>[1]) => fetch(url, { ...init, owner: agent_id }),
-      schemaCheck: this.#schemaCheck,
+      schemaCheck: this.schemaCheck,
       project_id,
       agent_id,
       expires_after_seconds: DEFAULT_EXPIRY_SECONDS,
@@ -154,14 +154,14 @@ export class Runtime {
   ): Promise<string | undefined> {
     const read = parseArguments(JSON.stringify(args))
     if ('problem' in read) return read.problem
-    return argumentProblem(read.value, input_schema, { schemaCheck: this.#schemaCheck, ...agent })
+    return argumentProblem(read.value, input_schema, { schemaCheck: this.schemaCheck, ...agent })
   }
 
   /** What is wrong with a schema, and where. Undefined if that can't be determined now. */
   async reviewSchema(lane: string, schema: object): Promise<readonly SchemaProblem[] | undefined> {
     const size = schemaProblem(schema)
     if (size) return [{ at: '', problem: size }]
-    const answer = await this.#schemaCheck.review(schema, { lane })
+    const answer = await this.schemaCheck.review(schema, { lane })
     if (answer.outcome === 'undecided') return undefined
     return answer.outcome === 'errors' ? answer.errors : []
   }
@@ -228,7 +228,7 @@ export class Runtime {
   async close(): Promise<void> {
     this.#closing.cancel()
     if (this.#active > 0) await this.#idle.promise
-    await Promise.all([this.#runners.equipment.close(), this.#schemaCheck.close()])
+    await Promise.all([this.#runners.equipment.close(), this.schemaCheck.close()])
   }
 
   /** Passes on the steps that a remote agent requests. Undefined if this attempt isn't active on this node. */

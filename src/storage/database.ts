@@ -45,6 +45,7 @@ export const CHANGES = [
   'projects',
   'pauses',
   'schedules',
+  'replays',
   'budgets',
   'schema',
 ] as const

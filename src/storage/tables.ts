@@ -2,12 +2,13 @@ import type { Selectable } from 'kysely'
 import type { TableColumn } from './schema/column.ts'
 import type { RowsOf, Table } from './schema/described-table.ts'
 import { agentTables } from './tables/agent-tables.ts'
-import { countTables } from './tables/count-tables.ts'
 import { fileTables } from './tables/file-tables.ts'
 import { logTables } from './tables/log-tables.ts'
+import { countTables } from './tables/logic/count-tables.ts'
 import { memoryTables } from './tables/memory-tables.ts'
 import { peopleTables } from './tables/people-tables.ts'
 import { projectTables } from './tables/project-tables.ts'
+import { replayTables } from './tables/replay-tables.ts'
 import { type invocationView, runTables } from './tables/run-tables.ts'
 import { securityTables } from './tables/security-tables.ts'
 import { serviceTables } from './tables/service-tables.ts'
@@ -23,6 +24,7 @@ export const TABLES = {
   ...projectTables,
   ...agentTables,
   ...runTables,
+  ...replayTables,
   ...logTables,
   ...countTables,
   ...usageTables,

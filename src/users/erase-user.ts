@@ -4,6 +4,7 @@ import * as budgets from '../budgets/store.ts'
 import { unavailable } from '../errors.ts'
 import * as files from '../files/store.ts'
 import * as incoming from '../incoming/store.ts'
+import { eraseCopiesOfUser } from '../invocations/cases/case-store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { InvocationStatus, isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
@@ -32,7 +33,7 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
+    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
   access: { permission: 'delete' },
   mfa: { policy: 'clear_memory', acrossAgents: true },
   audit: { target: 'user_id' },
@@ -73,6 +74,7 @@ export const eraseUser = operation({
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
       erased.deliveries += await incoming.eraseOfUser(db, { agent_id, user_id })
+      await storage.transaction((held) => eraseCopiesOfUser(held, { agent_seq, user_id }, now()))
       const left = await eraseInvocations(storage, agent_seq, whose, now)
       // A run that ends before this is one of those whose receipt was erased, or it's counted as unfinished.
       erased.memories += await memories.clear(storage, { agent_seq, user_id })

@@ -117,7 +117,8 @@ onAnyEngine(
 
     test("404 for another agent's record under this agent's path, even for an admin", async () => {
       await createAgent(service(), 'here')
-      const nested = operationsForKeys.filter(({ path }) => /\{agent_id\}.*\{/.test(path))
+      // A client chooses the name of a set, so the other agent gets one of that name.
+      const nested = operationsForKeys.filter(({ id, path }) => id !== 'putSet' && /\{agent_id\}.*\{/.test(path))
       assert.ok(nested.length > 3)
       for (const operation of nested) {
         const { method, path, body } = await sampleRequest(service(), operation)

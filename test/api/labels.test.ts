@@ -20,6 +20,8 @@ const FREE_TEXT_OF: Record<string, string[]> = {
   updateTrigger: ['message'],
   decideApproval: ['note', 'answer'],
   giveFeedback: ['comment'],
+  putSet: ['description', 'cases.message', 'cases.checks.value'],
+  createReplay: ['checks.value'],
   createAgent: ['description', 'tools.description'],
   updateAgent: ['description', 'tools.description'],
   testTool: ['tool.description'],

@@ -126,6 +126,7 @@ export async function fillStore({ told, world, issuer }: Scene): Promise<Kept> {
   const rated = await invoke('pilot', 'How is the weather?', { context: BOB })
   const rating = { score: -0.5, comment: 'It rained' }
   await ask('PUT', `/v1/agents/pilot/invocations/${rated.request_id}/feedback`, rating)
+  await ask('PUT', '/v1/agents/pilot/sets/weather', { from: { request_ids: [rated.request_id] } })
   await invoke('captain', 'how is the weather at sea?')
 
   const paused = await otherProjects(ask)

@@ -177,6 +177,8 @@ async function askAgent(id: string, get: Get, list: List): Promise<void> {
   for (const run of await list(`${agent}/invocations`))
     await askRun(`${agent}/invocations/${run.request_id}`, get, list)
   for (const schedule of await list(`${agent}/schedules`)) await get(`${agent}/schedules/${schedule.id}`)
+  for (const { name } of await list(`${agent}/sets`)) await get(`${agent}/sets/${name}`)
+  await list(`${agent}/replays`)
   for (const memory of await list(`${agent}/memory`)) await get(`${agent}/memory/${memory.id}`)
   await list(`${agent}/users`)
   await list(`${agent}/sessions`)

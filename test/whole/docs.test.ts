@@ -33,6 +33,7 @@ const VARIABLES: Record<string, string> = {
   LISTENER_ID: 'lsn',
   SESSION_ID: 'cns',
   SCHEDULE_ID: 'sch',
+  REPLAY_ID: 'rpl',
 }
 
 type Reader = {
@@ -152,6 +153,7 @@ const DOCS = [
   'docs/projects.md',
   'docs/feedback.md',
   'docs/triggers.md',
+  'docs/replays.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/memory-search.md',

@@ -47,7 +47,7 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
     const nothing = { messages: [], memories: [], left_out: null, output_schema: null }
     return { ...common, ...nothing, notes: ['The content of this invocation has been erased.'] }
   }
-  const found = await remembered(wanted, db, notes)
+  const found = await rememberedBy(wanted, db, notes)
   const given = await givenTo(wanted, parts)
   const { message, context, attachments } = invocation
   const input: ModelInput = {
@@ -84,7 +84,11 @@ export async function rebuildPrompt(wanted: PromptRequest, parts: RebuildNeeds):
   }
 }
 
-async function givenTo({ agent, invocation: { given } }: PromptRequest, { db, earlier }: Needs<'db' | 'earlier'>) {
+/** What its caller sent in addition to the message, with the conversation that it continues. */
+export async function givenTo(
+  { agent, invocation: { given } }: PromptRequest,
+  { db, earlier }: Needs<'db' | 'earlier'>,
+) {
   if (!given) return undefined
   const taken = await resolveGiven(given, agent, { db, texts: earlier })
   if (!taken) throw unavailable('Too many long conversations are being read. Try again shortly.')
@@ -111,7 +115,7 @@ type PromptMemory = Pick<NamedMemories, 'history' | 'recalled'> & { summary: str
 const NOTHING: PromptMemory = { history: [], recalled: [], summary: undefined }
 
 /** The recalled memories that still exist. */
-async function remembered(wanted: PromptRequest, db: Database, notes: string[]): Promise<PromptMemory> {
+export async function rememberedBy(wanted: PromptRequest, db: Database, notes: string[]): Promise<PromptMemory> {
   const { agent, invocation, steps, step } = wanted
   const recall = steps.slice(0, step).findLast((one) => one.kind === 'recall')
   if (!recall) return NOTHING

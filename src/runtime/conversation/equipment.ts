@@ -18,6 +18,7 @@ import type { RemoteSettings } from '../spec.ts'
 import { askNoAgent } from '../tools/agent-tool.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../tools/fill-secrets.ts'
 import { McpServers } from '../tools/mcp/mcp-servers.ts'
+import { recordedToolbox } from '../tools/recorded-tools.ts'
 import type { Fetch, RunTool, ToolWorld } from '../tools/tool.ts'
 import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from '../tools/toolbox.ts'
 
@@ -69,12 +70,13 @@ export class Equipment {
     hostSteps: readonly RunTool[] = [],
     remote?: RemoteSettings,
   ): Promise<RunInProgress> {
-    const { request_id, project_id, providers, attempt, emit, keeper, span, given, meter, stored } = request
+    const { request_id, project_id, providers, attempt, emit, keeper, span, given, meter, stored, recorded } = request
     const { retryDelayMs = RETRY_DELAY_MS } = this.#options
     const known = providers ?? (await this.#options.providers(project_id))
     if (known.length > 0) host.hide(this.#providerKeys.redactorOf(known))
-    const isEquipped = request.agent.tools.length + hostSteps.length > 0
+    const isEquipped = request.agent.tools.length + hostSteps.length > 0 && !recorded
     let toolbox = isEquipped ? await this.#openToolbox(request, host, hostSteps, remote) : NO_TOOLS
+    if (recorded) toolbox = recordedToolbox(request.agent.tools, recorded)
     if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
     const wanted = wantedOutput(request)
     const isAtOnce = toolbox.definitions.length === 0 || given?.tool_choice === 'none'

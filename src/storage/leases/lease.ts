@@ -15,11 +15,11 @@ const RENEWED_AT_ONCE = 500
  * an owner to its row has the condition that it still holds the lease.
  */
 export type LeasedTable = {
-  table: 'claims' | 'deliveries' | 'runs' | 'jobs' | 'ledger'
+  table: 'claims' | 'cases' | 'deliveries' | 'runs' | 'jobs' | 'ledger'
   /** The columns that identify a row. The owner is in the column `owner`. */
   key: readonly string[]
   /** The column with the end of the lease. */
-  until: 'lease_until' | 'next_attempt_at' | 'run_at'
+  until: 'lease_until' | 'next_attempt_at' | 'run_at' | 'due_at'
   /** A condition in SQL that is true for leased rows. It repeats the condition of the index that the queries use. */
   condition: string
 }

@@ -18,6 +18,8 @@ const forgottenMemories = frozenMigration('0005-forgotten-memories', { touches: 
 
 /** Addresses that turn signed requests into runs. */
 const triggers = frozenMigration('0006-triggers')
+/** Messages that are sent to an agent again, and the answers. */
+const replays = frozenMigration('0007-replays')
 
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
@@ -27,6 +29,7 @@ export const MIGRATIONS: readonly Migration[] = [
   versionMetrics,
   forgottenMemories,
   triggers,
+  replays,
 ]
 
 /** Whether a store with these migrations is older than the first release. */

@@ -1,6 +1,6 @@
 import { flag, integer, json, SQL_TYPES, text, time } from '../schema/column.ts'
 import { table } from '../schema/described-table.ts'
-import { RUN_STATEMENTS } from './run-statements.ts'
+import { RUN_STATEMENTS } from './logic/run-statements.ts'
 
 /** The columns that a run has from its start and that its receipt keeps. */
 const asked = {

@@ -43,6 +43,19 @@ export const STORIES: Record<string, Story> = {
 
   replayTriggerDelivery: triggered,
   getTriggerDelivery: triggered,
+  async putSet(service, name) {
+    const agent_id = await createAgent(service, name)
+    return { params: { agent_id, name: 'sample' }, body: { cases: [{ message: 'sample' }] } }
+  },
+  getSet: withSet,
+  deleteSet: withSet,
+  async createReplay(service, name) {
+    const { params } = await withSet(service, name)
+    return { params, body: { working_copy: true, set: 'sample' } }
+  },
+  getReplay: withReplay,
+  listReplayCases: withReplay,
+  cancelReplay: (service, name) => withReplay(service, name, { reply: 'late', delay_ms: 60_000 }),
 
   async rollbackDeployment(service, name) {
     const agent_id = await createAgent(service, name)
@@ -148,4 +161,19 @@ async function post(
   const reply = await service.call('POST', path, { body, headers })
   assert.equal(reply.status, expected, reply.text)
   return reply.body.data
+}
+
+async function withSet(service: Service, name: string, rule: object = { reply: 'sample' }): Promise<StoryInput> {
+  const agent_id = await createAgent(service, name, { model: 'builtin/script', script: { rules: [rule] } })
+  const body = { cases: [{ message: 'sample' }] }
+  const reply = await service.call('PUT', `/v1/agents/${agent_id}/sets/sample`, { body })
+  assert.equal(reply.status, 200, reply.text)
+  return { params: { agent_id, name: 'sample' } }
+}
+
+async function withReplay(service: Service, name: string, rule?: object): Promise<StoryInput> {
+  const { params } = await withSet(service, name, rule)
+  const body = { working_copy: true, set: 'sample' }
+  const { id } = await post(service, `/v1/agents/${params['agent_id']}/replays`, body, 201)
+  return { params: { ...params, replay_id: id as string } }
 }

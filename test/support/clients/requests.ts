@@ -63,6 +63,8 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   repriceUsage: { from: '2026-01-01T00:00:00Z' },
   createBudget: { scope: { type: 'project' }, limit: { runs: 1000 } },
   updateBudget: { limit: { runs: 2000 } },
+  putSet: { cases: [{ message: 'sample' }] },
+  createReplay: { working_copy: true, set: 'sample' },
 }
 
 /** How to create what a path names. Each can use what comes before it in the path. */

@@ -37,6 +37,7 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'keys/store.ts findAdmin': 'an administrator of the service, for a link that is made on the host',
   'keys/store.ts updateLastUsed': 'the keys that this node has seen, by their ids',
   'people/store.ts removeStrangers': 'people who have no role in any project',
+  'replays/running/case-queue.ts survey': 'the cases that are due, which sorts by project',
   'schedules/store.ts listNearest': 'the next ticks, whose schedules they are',
   'service/store.ts countDisabledWebhooks': 'a gauge of the service',
   'usage/reserved-store.ts takeLapsed': 'work in the background',

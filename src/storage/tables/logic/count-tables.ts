@@ -1,5 +1,5 @@
-import { integer, text } from '../schema/column.ts'
-import { table } from '../schema/described-table.ts'
+import { integer, text } from '../../schema/column.ts'
+import { table } from '../../schema/described-table.ts'
 
 /** The tables whose rows are counted per agent. Every other total is counted from an index on request. */
 const COUNTED = ['invocations', 'logs'] as const

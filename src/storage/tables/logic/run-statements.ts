@@ -1,4 +1,4 @@
-import { LOST_LEASE_CODE } from '../postgres/lost-lease.ts'
+import { LOST_LEASE_CODE } from '../../postgres/lost-lease.ts'
 
 /**
  * Counts an agent's active runs after locking the agent's row. A plain statement sees only what was committed when it
