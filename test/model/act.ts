@@ -6,6 +6,8 @@ type Common = {
   project: string
   /** The Idempotency-Key. */
   once?: string
+  /** Its process died while its tool was called. */
+  isInterrupted?: true
 }
 
 export type Invoke = Common & {

@@ -33,7 +33,7 @@ function onceOnly(world: World, act: Act): Answer {
   const { once } = act
   if (once === undefined) return ask(world, act)
   const name = nameOf(world, act)
-  const asked = JSON.stringify({ ...act, once: undefined })
+  const asked = JSON.stringify({ ...act, once: undefined, isInterrupted: undefined })
   const known = world.replies[name]
   if (known) {
     // Whether the key may still do this is checked first.

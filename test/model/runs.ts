@@ -59,7 +59,7 @@ export function invoke(world: World, act: Invoke): Answer {
     return act.how === 'background' ? accepted() : { status: 429, code }
   }
   startsRun(projectOf(world, act), act.agent)
-  first(world, name, run)
+  first(world, name, run, act.isInterrupted)
   return act.how === 'background' ? accepted() : replyOf(run, act)
 }
 
@@ -77,6 +77,9 @@ function invoked(world: World, act: Invoke): Agent {
 
 const accepted = (): Answer => ({ status: 202, says: { status: 'queued' } })
 
+/** docs/runs.md, of a call that a crash has interrupted: "The model learns that the outcome is unknown". */
+const UNKNOWN = 'unknown'
+
 /** What a client is told that waits for the run. */
 function replyOf(run: Run, act: Invoke): Answer {
   if (run.status === 'completed') return { status: 200, says: { response: run.response, tokens: run.tokens } }
@@ -86,7 +89,7 @@ function replyOf(run: Run, act: Invoke): Answer {
 }
 
 /** The first call of the model, and what follows from it without a person. */
-function first(world: World, name: RunName, run: Run) {
+function first(world: World, name: RunName, run: Run, isInterrupted = false) {
   const { plan } = run
   if (plan === 'refuse') {
     calls(world, name).model += 1
@@ -99,7 +102,12 @@ function first(world: World, name: RunName, run: Run) {
   if (plan === 'tool') {
     calls(world, name).tool += 1
     callModel(world, name, run, 2)
-    return endRun(world, name, 'completed', saying(run.answering.persona, name.message, 'looked'))
+    return endRun(
+      world,
+      name,
+      'completed',
+      saying(run.answering.persona, name.message, isInterrupted ? UNKNOWN : 'looked'),
+    )
   }
   // docs/approvals.md: the run waits until a person has decided.
   takesPart(world, name, 'agent.waiting')
@@ -148,7 +156,7 @@ export function decide(world: World, act: Extract<Act, { do: 'decide' }>): Answe
   const isApproved = act.decision === 'approve'
   if (isApproved) calls(world, name).refund += 1
   callModel(world, name, run, 2)
-  const result = isApproved ? 'refunded' : 'rejected'
+  const result = isApproved ? (act.isInterrupted ? UNKNOWN : 'refunded') : 'rejected'
   endRun(world, name, 'completed', saying(run.answering.persona, act.message, result))
   return { status: 200, says: { status: isApproved ? 'approved' : 'rejected' } }
 }

@@ -16,18 +16,24 @@ export type Client = {
   runs: Map<string, string>
   /** The names of agents, by their ids. */
   agents: Map<string, string>
-  /** What was sent with an Idempotency-Key, by the act. */
+  /** What is to be sent again as it was, by the act. */
   sent: Map<string, Request>
 }
 
 type Request = { method: string; path: string; body?: unknown; headers?: Record<string, string> }
 
+/** Looks up what the request names, before something goes wrong. */
+export async function prepare(client: Client, act: Act): Promise<void> {
+  const name = JSON.stringify(act)
+  if (!client.sent.has(name)) client.sent.set(name, await requestFor(client, act))
+}
+
 /** Undefined: no answer came, or one that does not say whether it was done. */
 export async function ask(client: Client, act: Act, signal?: AbortSignal): Promise<Answer | undefined> {
   // Who asks again sends the same bytes to the same path.
-  const again = act.once === undefined ? undefined : client.sent.get(JSON.stringify(act))
-  const request = again ?? (await requestFor(client, act))
-  if (act.once !== undefined) client.sent.set(JSON.stringify(act), request)
+  const name = JSON.stringify(act)
+  const request = client.sent.get(name) ?? (await requestFor(client, act))
+  if (act.once !== undefined) client.sent.set(name, request)
   const headers = { ...request.headers, ...(act.once !== undefined && { 'Idempotency-Key': act.once }) }
   const reply = await send(client, act, { ...request, headers }, signal)
   if (!reply || reply.status === 503) return undefined

@@ -208,6 +208,8 @@ function ofOutside(world: World, { outside, runs }: Client, compare: Compare): v
     return Object.fromEntries(made.toSorted())
   }
   compare('calls of the world outside', calls(world.outside), calls(outside.calls))
+  const repeated = Object.entries(outside.calls).filter(([, { tool, refund }]) => tool > 1 || refund > 1)
+  compare('calls of tools that are never made twice', [], repeated)
   const told = ({ url, type, about }: { url: string; type: string; about: string }) => `${url} ${type} ${about}`
   const arrived = new Map(
     outside.deliveries.map((one) => [one.id + one.url, { ...one, about: runs.get(one.about) ?? one.about }]),

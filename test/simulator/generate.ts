@@ -8,10 +8,22 @@ import { emptyWorld, type World } from '../model/world.ts'
 import { type Random, randomOf } from './random.ts'
 
 /** What goes wrong during a step. */
-export type Fault = 'hang up' | 'refuse runs' | 'refuse ends' | 'break off runs' | 'break off ends'
+export type Fault =
+  | 'hang up'
+  | 'refuse runs'
+  | 'refuse ends'
+  | 'break off runs'
+  | 'break off ends'
+  /** The node dies, as by kill -9. */
+  | 'kill'
+  /** PostgreSQL has committed, and its answer does not arrive. */
+  | 'lose a commit'
+
+/** When it goes wrong: at which call of a model or tool, or at which commit. */
+export type Moment = { call: number } | { commit: number; isDone: boolean }
 
 export type Step =
-  | { acts: Act[]; fault?: Fault }
+  | { acts: Act[]; fault?: Fault; at?: Moment }
   /** The clock goes on by so much. */
   | { pass: number }
   | { restart: true }
@@ -30,9 +42,13 @@ const EVENTS = [
   'deployment.rolled_back',
 ]
 
+/** Of another number than the script, so that a script is the same whether its node dies or not. */
+const MORTAL = 1_000_003
+const MORTAL_SHARE = 1 / 8
+
 export function scriptOf(seed: number, length: number, abilities: Abilities): Step[] {
   const random = randomOf(seed)
-  const writer = new Writer(random, random.chance(1 / 3))
+  const writer = new Writer(random, random.chance(1 / 3), randomOf(seed + MORTAL).chance(MORTAL_SHARE))
   const steps: Step[] = []
   while (steps.length < length) {
     const step = writer.next(abilities)
@@ -49,29 +65,41 @@ class Writer {
 
   /** In a script without faults that cut runs off, every token is known. */
   readonly #isRough: boolean
+  /** In such a script a node is killed, and nothing else goes wrong. */
+  readonly #isMortal: boolean
 
-  constructor(random: Random, isRough: boolean) {
+  constructor(random: Random, isRough: boolean, isMortal: boolean) {
     this.#random = random
     this.#isRough = isRough
+    this.#isMortal = isMortal
   }
 
   next(abilities: Abilities): Step {
     const random = this.#random
     const { passesTime } = abilities
-    const faults = abilities.faults.filter((fault) => this.#isRough || fault === 'hang up')
+    const faults = this.#isMortal
+      ? (['kill', 'kill', 'hang up'] as const)
+      : abilities.faults.filter((fault) => this.#isRough || fault === 'hang up')
     if (this.#agents().length === 0) return { acts: [this.#createAgent()] }
     const chance = random.next()
     if (chance < 0.06 && passesTime)
       return { pass: random.of([30, 60, 61, 90, 130, 600]) * 60_000 + random.of([0, 0, 30_000]) }
     if (chance < 0.08) return { restart: true }
     if (chance < 0.2 && faults.length > 0) {
-      const fault = random.of(faults)
+      const fault = random.of<Fault>(faults)
       const act = fault === 'hang up' ? this.#hungUp() : this.#act()
+      if (fault === 'kill' || fault === 'lose a commit') return { acts: [act], fault, at: this.#moment(fault) }
       return { acts: [act], fault }
     }
     const acts = [this.#act()]
     while (random.chance(0.15) && acts.length < 3) acts.push(this.#act())
     return { acts }
+  }
+
+  #moment(fault: Fault): Moment {
+    const random = this.#random
+    if (fault === 'kill' && random.chance(0.5)) return { call: 1 + random.below(2) }
+    return { commit: 1 + random.below(5), isDone: fault !== 'kill' || random.chance(0.5) }
   }
 
   /** Where the script is then, if everything goes well. */

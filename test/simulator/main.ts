@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   if (!failure) return
   const shortest = values.whole
     ? failure
-    : await shorten(failure, (script) => play(script, (outside) => openStage(engine, outside)))
+    : await shorten(failure, (script) => play(script, (outside, all) => openStage(engine, outside, all)))
   console.log(shown(shortest, engine, steps))
   process.exitCode = 1
 }

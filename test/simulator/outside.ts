@@ -23,6 +23,8 @@ export type Outside = {
   secrets: Map<string, string>
   /** The next call of the model about this message is answered only then. Resolves when it has come. */
   hold(message: string, until: Promise<void>): Promise<void>
+  /** The call of a model or tool that comes as this number from now on is not answered: this is done instead. */
+  atCall(number: number, act: () => unknown): void
   close(): Promise<void>
 }
 
@@ -37,6 +39,12 @@ export async function openOutside(): Promise<Outside> {
   const secrets = new Map<string, string>()
   const held = new Map<string, { until: Promise<void>; came: () => void }>()
   const keysOfCalls = new Set<string>()
+  let strike = { left: 0, act: (): unknown => undefined }
+  const isStruck = () => {
+    strike.left -= 1
+    if (strike.left === 0) strike.act()
+    return strike.left === 0
+  }
   const callsOf = (message: string) => (calls[saidIn(message)] ??= { model: 0, tool: 0, refund: 0 })
 
   const server = await startLocalServer(async (request, response) => {
@@ -46,6 +54,7 @@ export async function openOutside(): Promise<Outside> {
       const prompt = promptOf(JSON.parse(body).messages)
       prompts.push(prompt)
       callsOf(prompt.message).model += 1
+      if (isStruck()) return
       const hold = held.get(prompt.message)
       if (hold) {
         held.delete(prompt.message)
@@ -60,6 +69,7 @@ export async function openOutside(): Promise<Outside> {
       const key = String(request.headers['idempotency-key'])
       if (kind === 'refund' && keysOfCalls.has(key)) wrong.push(`the refund ${key} of ${message} was made again`)
       keysOfCalls.add(key)
+      if (isStruck()) return
       response.end(kind === 'tool' ? 'looked' : 'refunded')
     } else {
       const { type, data } = JSON.parse(body)
@@ -80,6 +90,9 @@ export async function openOutside(): Promise<Outside> {
     deliveries,
     wrong,
     secrets,
+    atCall(left, act) {
+      strike = { left, act }
+    },
     hold: (message, until) => new Promise((came) => held.set(message, { until, came })),
     close: server.close,
   }
@@ -127,7 +140,7 @@ function answer(response: ServerResponse, { message, persona, round }: Prompt, m
     response.write(chatChunk({}, 'tool_calls'))
   } else {
     const result = contentOf(messages.findLast(({ role }) => role === 'tool') ?? { role: '', content: '' })
-    const outcome = /looked|refunded/.exec(result)?.[0] ?? (round > 1 ? 'rejected' : '')
+    const outcome = /looked|refunded|unknown/.exec(result)?.[0] ?? (round > 1 ? 'rejected' : '')
     response.write(chatChunk({ role: 'assistant', content: saying(persona, message, outcome) }))
     response.write(chatChunk({}, 'stop'))
   }

@@ -3,11 +3,11 @@ import type { Act, Invoke } from '../model/act.ts'
 import { promised } from '../model/promise.ts'
 import { passTime } from '../model/schedules.ts'
 import { type Answer, emptyWorld, type World } from '../model/world.ts'
-import { ask, type Client, send } from './client.ts'
+import { ask, type Client, prepare, send } from './client.ts'
 import { differences, lookAt } from './differences.ts'
-import type { Fault, Step } from './generate.ts'
+import type { Fault, Moment, Step } from './generate.ts'
 import { type Outside, openOutside } from './outside.ts'
-import { follow, type Told } from './worlds.ts'
+import { DONE, follow, isCut, isRepeatable, type Told } from './worlds.ts'
 
 /** A service under the simulator. */
 export type Stage = {
@@ -16,14 +16,16 @@ export type Stage = {
   pass(ms: number): Promise<void>
   restart(): Promise<void>
   /** Makes something go wrong while `work` is done. */
-  during(fault: Exclude<Fault, 'hang up'>, work: () => Promise<void>): Promise<void>
+  during(fault: Exclude<Fault, 'hang up'>, work: () => Promise<void>, at?: Moment): Promise<void>
   close(): Promise<void>
 }
 
-export type OpenStage = (outside: Outside) => Promise<Stage>
+export type OpenStage = (outside: Outside, steps: readonly Step[]) => Promise<Stage>
 
 /** Work in the background is done in so much time. */
 const SETTLED_MS = 10_000
+/** A node has died, or does not know what it has stored: the lease of its work ends first. */
+const TAKEN_OVER_MS = 60_000
 const LOOK_AGAIN_MS = 10
 
 /** What went wrong, or undefined. */
@@ -32,7 +34,7 @@ export async function play(steps: readonly Step[], open: OpenStage): Promise<str
   let stage: Stage | undefined
   let wrong: string | undefined
   try {
-    stage = await open(outside)
+    stage = await open(outside, steps)
     wrong = await playOn(steps, stage, outside)
   } catch (error) {
     wrong = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -57,8 +59,9 @@ async function playOn(steps: readonly Step[], stage: Stage, outside: Outside): P
     agents: new Map(),
     sent: new Map(),
   }
-  await prepare(client)
+  await makeReady(client)
   let worlds = [emptyWorld(0)]
+  let patience = SETTLED_MS
   for (const [i, step] of steps.entries()) {
     const at = `step ${i + 1}`
     if ('pass' in step) {
@@ -69,16 +72,23 @@ async function playOn(steps: readonly Step[], stage: Stage, outside: Outside): P
     } else {
       const acts = step.acts.filter(({ by }) => by === 'nobody' || client.secrets.has(by))
       const before = worlds
-      const told = await perform(client, stage, acts, step.fault)
+      const told = await perform(client, stage, acts, step, before)
       worlds = follow(before, acts, told, step.fault)
       if (worlds.length === 0) return `${at}: ${contradiction(before, acts, told)}`
     }
-    await settle(client, worlds)
+    const wasCut = 'acts' in step && isCut(step.fault)
+    if (wasCut) patience = TAKEN_OVER_MS
+    await settle(client, worlds, patience)
+    if (wasCut) {
+      const { wrong, fitting } = await compare(client, worlds, patience)
+      if (wrong !== undefined) return `${at}: ${wrong}`
+      worlds = fitting
+    }
   }
-  return compare(client, worlds)
+  return (await compare(client, worlds, patience)).wrong
 }
 
-async function prepare(client: Client): Promise<void> {
+async function makeReady(client: Client): Promise<void> {
   const body = { name: 'harbour' }
   const made = await send(client, { by: 'root', project: 'default' }, { method: 'POST', path: '/v1/projects', body })
   if (made?.status !== 201) throw new Error(`the project was not made: ${JSON.stringify(made)}`)
@@ -86,7 +96,13 @@ async function prepare(client: Client): Promise<void> {
   await send(client, { by: 'root', project: 'default' }, { method: 'DELETE', path: '/v1/agents/hello' })
 }
 
-async function perform(client: Client, stage: Stage, acts: Act[], fault: Fault | undefined): Promise<Told> {
+async function perform(
+  client: Client,
+  stage: Stage,
+  acts: Act[],
+  { fault, at }: Extract<Step, { acts: Act[] }>,
+  worlds: World[],
+): Promise<Told> {
   if (fault === 'hang up') return [await hangUp(client, acts[0] as Invoke | undefined)]
   let told: Told = []
   const all = async () => {
@@ -95,8 +111,24 @@ async function perform(client: Client, stage: Stage, acts: Act[], fault: Fault |
     if (fault) told = told.map((answer) => (answer && answer.status >= 500 ? undefined : answer))
   }
   if (fault === undefined) await all()
-  else await stage.during(fault, all)
+  else {
+    if (isCut(fault)) for (const act of acts) await prepare(client, act)
+    await stage.during(fault, all, at)
+  }
+  if (isCut(fault)) told = await Promise.all(acts.map((act, i) => told[i] ?? askAgain(client, act, worlds)))
+  for (const act of acts) if (act.once === undefined) client.sent.delete(JSON.stringify(act))
   return told
+}
+
+/** A careful client asks again until it is answered, if that does no harm. */
+async function askAgain(client: Client, act: Act, worlds: World[]): Promise<Answer | undefined> {
+  const isKept = act.once !== undefined && worlds.every((world) => promised(world, act).answer.status < 300)
+  if (!isKept && !isRepeatable(act)) return undefined
+  for (const end = Date.now() + TAKEN_OVER_MS; Date.now() < end; await pause()) {
+    const answer = await ask(client, act)
+    if (answer && answer.status < 500) return isKept ? answer : DONE
+  }
+  throw new Error(`${JSON.stringify(act)} was not answered again`)
 }
 
 /** The client hangs up while its model thinks. */
@@ -139,10 +171,10 @@ function contradiction(worlds: World[], acts: Act[], told: Told): string {
 }
 
 /** Background runs end before the next step, so that one client sees what another has left. */
-async function settle(client: Client, worlds: World[]): Promise<void> {
+async function settle(client: Client, worlds: World[], patience: number): Promise<void> {
   const busy = '/v1/invocations?limit=1&status='
   const projects = Object.keys(worlds[0]?.projects ?? {})
-  for (const end = Date.now() + SETTLED_MS; ; await pause()) {
+  for (const end = Date.now() + patience; ; await pause()) {
     const lists = projects.flatMap((project) =>
       ['queued', 'running'].map((status) =>
         send(client, { by: 'root', project }, { method: 'GET', path: busy + status }),
@@ -155,14 +187,20 @@ async function settle(client: Client, worlds: World[]): Promise<void> {
 }
 
 /** The world that the service is in is one of those that are possible. Deliveries take a moment. */
-async function compare(client: Client, worlds: World[]): Promise<string | undefined> {
-  for (const end = Date.now() + SETTLED_MS; ; await pause()) {
+async function compare(
+  client: Client,
+  worlds: World[],
+  patience: number,
+): Promise<{ wrong?: string; fitting: World[] }> {
+  for (const end = Date.now() + patience; ; await pause()) {
     const seen = await lookAt(client, Object.keys(worlds[0]?.projects ?? {}))
     const found = worlds.map((world) => differences(world, client, seen))
-    if (found.some(({ length }) => length === 0)) return undefined
+    // What is on its way to a receiver may belong to another world that fits.
+    const fitting = worlds.filter((_, i) => found[i]?.every((difference) => difference.includes('not delivered')))
+    if (found.some(({ length }) => length === 0)) return { fitting }
     const least = found.toSorted((a, b) => a.length - b.length)[0] as string[]
     // What is wrong for good is wrong at once.
     const mayPass = least.every((difference) => /not delivered|schedules|runs of|usage|calls/.test(difference))
-    if (Date.now() > end || !mayPass) return least.join('\n')
+    if (Date.now() > end || !mayPass) return { wrong: least.join('\n'), fitting }
   }
 }

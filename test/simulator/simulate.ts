@@ -28,7 +28,7 @@ export async function simulate({
   for (const next of seeds()) {
     if (performance.now() > end) break
     const script = scriptOf(next, steps, abilities)
-    const wrong = await play(script, (outside) => openStage(engine, outside))
+    const wrong = await play(script, (outside, all) => openStage(engine, outside, all))
     played += 1
     if (wrong !== undefined) return { played, failure: { seed: next, wrong, steps: script } }
   }

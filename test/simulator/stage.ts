@@ -1,12 +1,20 @@
 // The services that scripts are played on.
-import { rowsOf, wakeJobs } from '../support/inside.ts'
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { newKey } from '../../src/security/key-format.ts'
+import { databaseUrl } from '../support/inside.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
 import { type Engine, type Service, type Settings, startService } from '../support/service/service.ts'
 import { localProvider } from '../support/service/with-model.ts'
+import { startCommitProxy } from '../support/stores/commit-proxy.ts'
+import { freshPostgres, freshSqlite } from '../support/stores/fresh-store.ts'
+import { storeFolder } from '../support/stores/store-folder.ts'
 import { breakConnectionOnce, refuse } from '../support/stores/unwilling-store.ts'
-import type { Abilities, Fault } from './generate.ts'
+import type { Abilities, Fault, Moment, Step } from './generate.ts'
+import { type MortalNode, mortalNode } from './mortal-node.ts'
 import type { Outside } from './outside.ts'
+import { passOn } from './pass-on.ts'
 import type { Stage } from './play.ts'
 
 const settingsFor = ({ url }: Outside): Settings => ({
@@ -19,41 +27,143 @@ const settingsFor = ({ url }: Outside): Settings => ({
 
 const FAULTS: Record<Engine, readonly Fault[]> = {
   sqlite: ['hang up', 'hang up', 'refuse runs', 'refuse ends'],
-  postgres: ['hang up', 'refuse runs', 'break off runs', 'break off ends'],
+  postgres: ['hang up', 'refuse runs', 'break off runs', 'break off ends', 'lose a commit', 'lose a commit'],
 }
 
 /** One node on SQLite, whose clock the script moves; two on PostgreSQL, whose clock is the database's. */
 export const abilitiesOf = (engine: Engine): Abilities => ({ passesTime: engine === 'sqlite', faults: FAULTS[engine] })
 
-export async function openStage(engine: Engine, outside: Outside): Promise<Stage> {
-  const service = await startService(engine, settingsFor(outside))
+/** A process of its own takes a second to start, so only scripts that kill it have one. */
+export function openStage(engine: Engine, outside: Outside, steps: readonly Step[]): Promise<Stage> {
+  const has = (fault: Fault) => steps.some((step) => 'acts' in step && step.fault === fault)
+  if (!has('kill')) return openTogether(engine, outside, has('lose a commit'))
+  return engine === 'sqlite' ? openMortal(outside) : openBeside(outside)
+}
+
+/** All nodes are in this process. */
+async function openTogether(engine: Engine, outside: Outside, losesCommits: boolean): Promise<Stage> {
+  await using opened = new AsyncDisposableStack()
+  const proxy = losesCommits ? await openProxy(opened) : undefined
+  const service = await startService(engine, { ...settingsFor(outside), ...(proxy && { DATABASE_URL: proxy.url }) })
+  opened.defer(() => service.stop())
   const nodes = [service]
   if (engine === 'sqlite') service.holdClock()
-  else nodes.push(await service.beside())
+  else {
+    const beside = await service.beside()
+    opened.defer(() => beside.stop())
+    nodes.push(beside)
+  }
+  const owned = opened.move()
+  let only: Service | undefined
   return {
-    urls: () => nodes.map(({ url }) => url),
+    urls: () => (only ? [only] : nodes).map(({ url }) => url),
     admin: service.admin,
-    async pass(ms) {
-      service.advance(ms)
-      wakeJobs(service)
-      await until('the ticks that are due', () => isTicked(service))
-    },
+    pass: (ms) => passOn(service, ms),
     async restart() {
       for (const node of nodes) await node.restart()
     },
-    during: (fault, work) => during(service, fault, work),
-    async close() {
-      for (const node of nodes.toReversed()) await node.stop()
+    async during(fault, work, at) {
+      if (fault !== 'lose a commit') return during(service, fault, work)
+      only = service
+      proxy?.loseCommit(at && 'commit' in at ? at.commit : 1)
+      await work()
+      proxy?.keepCommits()
+      only = undefined
     },
+    close: () => owned.disposeAsync(),
   }
 }
 
-async function isTicked(service: Service): Promise<boolean> {
-  const schedules = await rowsOf(service, 'schedules')
-  return schedules.every(({ next_at, parked }) => next_at === null || parked === 1 || next_at > service.now())
+async function openProxy(opened: AsyncDisposableStack) {
+  const database = await freshPostgres()
+  opened.defer(() => database.drop())
+  const proxy = await startCommitProxy(new URL(database.url))
+  opened.defer(() => proxy.close())
+  return proxy
 }
 
-const WRITES: Record<Exclude<Fault, 'hang up'>, 'a new run' | 'the end of a run'> = {
+/** The only node on a SQLite store. After its death it is started again, as a supervisor would. */
+async function openMortal(outside: Outside): Promise<Stage> {
+  await using opened = new AsyncDisposableStack()
+  const home = await storeFolder('mortal')
+  opened.defer(() => rm(home, { recursive: true, force: true }))
+  const data = join(home, 'data')
+  await freshSqlite(data)
+  const admin = newKey(randomBytes)
+  const node = mortalNode('sqlite', { ...settingsFor(outside), MOORAGE_DATA: data, MOORAGE_INIT_KEY: admin })
+  let time = Date.now()
+  const start = () => node.start(time)
+  await start()
+  opened.defer(() => node.stop())
+  const owned = opened.move()
+  return {
+    urls: () => [node.url()],
+    admin,
+    async pass(ms) {
+      time += ms
+      await node.pass(ms)
+    },
+    restart: node.restart,
+    async during(_fault, work, at) {
+      await killDuring(node, outside, work, at)
+      await start()
+    },
+    close: () => owned.disposeAsync(),
+  }
+}
+
+/** Two nodes on PostgreSQL, of which the second is killed. The first takes over what it was doing. */
+async function openBeside(outside: Outside): Promise<Stage> {
+  await using opened = new AsyncDisposableStack()
+  const settings = settingsFor(outside)
+  const survivor = await startService('postgres', settings)
+  opened.defer(() => survivor.stop())
+  const { admin, data } = survivor
+  const shared = { DATABASE_URL: databaseUrl(survivor), MOORAGE_DATA: data, MOORAGE_INIT_KEY: admin }
+  const node = mortalNode('postgres', { ...settings, ...shared })
+  await node.start(undefined)
+  opened.defer(() => node.stop())
+  const owned = opened.move()
+  let urls = () => [survivor.url, node.url()]
+  const both = urls
+  return {
+    urls: () => urls(),
+    admin,
+    pass: () => Promise.reject(new Error('the clock of the database cannot be moved')),
+    async restart() {
+      await survivor.restart()
+      await node.restart()
+    },
+    async during(_fault, work, at) {
+      urls = () => [node.url()]
+      await killDuring(node, outside, work, at)
+      urls = both
+      await node.start(undefined)
+    },
+    close: () => owned.disposeAsync(),
+  }
+}
+
+/** What was acknowledged but is not done yet may come so far. */
+const LIVES_ON_MS = 100
+
+/** kill -9 at the moment that the script names, or soon after everything was answered. */
+async function killDuring(
+  node: MortalNode,
+  outside: Outside,
+  work: () => Promise<void>,
+  at: Moment | undefined,
+): Promise<void> {
+  if (at && 'commit' in at) await node.dieAt(at)
+  if (at && 'call' in at) outside.atCall(at.call, node.kill)
+  await work()
+  const later = new Promise((resolve) => setTimeout(resolve, LIVES_ON_MS))
+  await Promise.race([later, node.gone()])
+  await node.kill()
+  outside.atCall(0, () => {})
+}
+
+const WRITES: Record<Exclude<Fault, 'hang up' | 'kill' | 'lose a commit'>, 'a new run' | 'the end of a run'> = {
   'refuse runs': 'a new run',
   'refuse ends': 'the end of a run',
   'break off runs': 'a new run',
@@ -61,6 +171,7 @@ const WRITES: Record<Exclude<Fault, 'hang up'>, 'a new run' | 'the end of a run'
 }
 
 async function during(service: Service, fault: Exclude<Fault, 'hang up'>, work: () => Promise<void>): Promise<void> {
+  if (fault === 'kill' || fault === 'lose a commit') throw new Error(`this stage has no ${fault}`)
   const doHarm = fault.startsWith('break off') ? breakConnectionOnce : refuse
   const letGo = await doHarm(service, WRITES[fault])
   try {

@@ -11,6 +11,15 @@ const MOST_WORLDS = 400
 /** What was answered to acts that were sent at the same time. Undefined: no answer came. */
 export type Told = (Answer | undefined)[]
 
+/** What was interrupted was asked for again, and is done now. */
+export const DONE: Answer = { status: 0 }
+
+/** The service has not come to the end of what it did, or does not know whether it has. */
+export const isCut = (fault: string | undefined): boolean => fault === 'kill' || fault === 'lose a commit'
+
+/** It can be asked for again without a key: what is gone is gone. */
+export const isRepeatable = ({ do: what }: Act): boolean => /^(delete|erase|forget|revoke)/.test(what)
+
 /** Every world in which these answers could have been given, in any order of what was asked at the same time. */
 export function follow(worlds: World[], acts: Act[], told: Told, fault: string | undefined): World[] {
   const possible = worlds.flatMap((world) =>
@@ -37,6 +46,8 @@ function reachedBy(
   fault: string | undefined,
   together: readonly Act[],
 ): World[] {
+  if (answer === DONE) return [promised(world, act).world]
+  if (isCut(fault)) return reachedAfterCut(world, act, answer, fault)
   const { answer: due, or, world: after } = promised(world, act)
   if (answer !== undefined) {
     const told = [due, or].some((one) => isDeepStrictEqual(one, answer)) ? [after] : []
@@ -50,6 +61,39 @@ function reachedBy(
   if (fault !== 'hang up') return [notStored(world, act), after, ...brokenOff(world, act)]
   if (act.once !== undefined) return [after]
   return due.status === 200 ? [cancelled(world, act)] : [after]
+}
+
+/**
+ * docs/runs.md: background runs and those with a key resume after their last step. Any other run "is marked failed". What
+ * was answered is on disk.
+ */
+function reachedAfterCut(world: World, act: Act, answer: Answer | undefined, fault: string | undefined): World[] {
+  const isRun = act.do === 'invoke' || act.do === 'decide'
+  const survives = act.once !== undefined || act.do === 'decide' || (act.do === 'invoke' && act.how === 'background')
+  const ways = isRun && (survives || !answer) ? [act, { ...act, isInterrupted: true } as const] : [act]
+  const reached = ways.flatMap((way) => {
+    const { answer: due, or, world: after } = promised(world, way)
+    if (answer && ![due, or].some((one) => isDeepStrictEqual(one, answer))) return []
+    if (!isRun || (answer && !survives)) return [after]
+    return [{ ...after, unsure: [...after.unsure, act.message] }]
+  })
+  if (answer) return reached
+  if (act.do !== 'invoke') return [world, ...reached]
+  const failed = fault === 'kill' ? [endedOtherwise(world, act, 'failed')] : brokenOff(world, act)
+  const left = [notStored(world, act), ...(survives ? [] : failed)]
+  // It may have counted in budgets, or not.
+  return [...reached, ...left, ...[...left].map((one) => countedAs(one, one === left[0] ? reached[0] : world))]
+}
+
+/** The same world, in which budgets are used as much as in another one. */
+function countedAs(world: World, other: World | undefined): World {
+  const counted = structuredClone(world)
+  for (const [name, { budgets }] of Object.entries(counted.projects)) {
+    for (const [budget, it] of Object.entries(budgets)) {
+      it.used = other?.projects[name]?.budgets[budget]?.used ?? it.used
+    }
+  }
+  return counted
 }
 
 function stops(other: Act, run: Invoke): boolean {

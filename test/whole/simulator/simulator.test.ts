@@ -44,7 +44,7 @@ describe('the simulator notices', () => {
   /** A service that does something else than it should when it is started again. */
   const playBroken = (doWrong: (ask: (method: string, path: string) => Promise<unknown>) => Promise<void>) =>
     play(script, async (outside) => {
-      const stage = await openStage('sqlite', outside)
+      const stage = await openStage('sqlite', outside, script)
       const ask = (method: string, path: string) =>
         fetch(stage.urls()[0] + path, { method, headers: { Authorization: `Bearer ${stage.admin}` } })
       return { ...stage, restart: () => doWrong(ask) }
