@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { McpTool, Script } from '../../src/runtime/spec.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { localRuntime, runOf, toolCalls } from '../support/service/run-agent.ts'
 import { startWithModel } from '../support/service/with-model.ts'
@@ -14,6 +15,7 @@ const TOOLS = [
   { name: 'add', call: ({ a, b }: Record<string, unknown>) => String(Number(a) + Number(b)) },
   { name: 'whoami', call: (_args: unknown, headers: Record<string, unknown>) => String(headers['mcp-session-id']) },
   { name: 'broken', status: 500 },
+  { name: 'open', call: () => 'an answer', staysOpen: true },
 ]
 
 async function setUp(t: TestContext, options?: { hasSessions: boolean }) {
@@ -56,6 +58,14 @@ describe('kept between runs of an agent', () => {
     assert.deepEqual(asked(server), ['tools/call'])
     await runtime.close()
     assert.deepEqual(asked(server), ['DELETE'])
+  })
+
+  test('no stream of an answer, even if the server does not close it', async (t) => {
+    const { server, run } = await setUp(t)
+    assert.equal(resultOf(await run('open', 'ann')), 'an answer')
+    assert.equal(resultOf(await run('open', 'ann')), 'an answer')
+    await until('all answers are closed', () => server.open() === 0)
+    assert.equal(asked(server).filter((method) => method === 'initialize').length, 1)
   })
 
   test('sessions, separately for each user and each agent', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { Cancellation } from '../../src/runtime/deadline.ts'
 import type { RunEvent } from '../../src/runtime/outcome.ts'
 import type { RunOutcome } from '../../src/runtime/run-outcome.ts'
@@ -36,6 +37,9 @@ before(async () => {
     if (url.startsWith('/long-error')) return void response.writeHead(503).end('x'.repeat(300 * 1024))
     if (url.startsWith('/large')) return void response.end('x'.repeat(256 * 1024))
     if (url.startsWith('/huge')) return void response.end('x'.repeat(256 * 1024 + 1))
+    if (url.startsWith('/packed')) {
+      return void response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('{"temperature":21}'))
+    }
     if (url.startsWith('/reset')) return void response.socket?.resetAndDestroy()
     if (url.startsWith('/whoami')) {
       const sent = headers.authorization ?? 'nobody'
@@ -350,6 +354,12 @@ describe('an HTTP tool', () => {
 
   test('the response is decoded with the charset that it names', async () => {
     assert.equal((await callOnce(loose({ url: `${api.url}/latin` }), {})).result, 'Größe: 12 m²')
+  })
+
+  test('a compressed response is an error, because nobody asked for one', async () => {
+    const { error } = await callOnce(loose({ url: `${api.url}/packed` }), {})
+    assert.equal(error, 'HTTP 200: the response is compressed (gzip), which was not asked for')
+    assert.equal(seen[0]?.headers['accept-encoding'], 'identity')
   })
 
   test('a response over 256 KiB is an error', async () => {

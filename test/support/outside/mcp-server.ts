@@ -11,6 +11,8 @@ export type McpServerTool = {
   content?: object[]
   /** Never answers. */
   silent?: boolean
+  /** Answers with a stream, and never closes it. */
+  staysOpen?: boolean
   /** Answers with this status. */
   status?: number
 }
@@ -103,7 +105,11 @@ function respond(
     const tool = tools.find(({ name }) => name === message.params?.name)
     if (!tool) send({ error: { code: -32_602, message: 'No such tool' } })
     else if (tool.status) response.writeHead(tool.status).end()
-    else if (!tool.silent) send({ result: callResult(tool, message.params?.arguments ?? {}, headers) })
+    else if (tool.staysOpen) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const result = callResult(tool, message.params?.arguments ?? {}, headers)
+      response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result })}\n\n`)
+    } else if (!tool.silent) send({ result: callResult(tool, message.params?.arguments ?? {}, headers) })
   } else send({ error: { code: -32_601, message: 'Method not found' } })
 }
 

@@ -109,6 +109,11 @@ export class McpConnection {
     return this.#client.callTool(request, options)
   }
 
+  /** Every call has its answer. A server could keep the streams open that the answers came in, one for each call. */
+  endAnswers(): void {
+    this.#wire.endAnswers()
+  }
+
   /** Closes the session with the server. If the run was stopped, nothing more is sent. */
   async end(): Promise<void> {
     if (!this.#wire.signal.aborted) {
@@ -123,6 +128,7 @@ export class McpConnection {
 class Wire {
   signal: AbortSignal
   readonly #fetch: Fetch
+  readonly #answers = new Set<AbortController>()
 
   constructor(fetch: Fetch, signal: AbortSignal) {
     this.#fetch = fetch
@@ -134,7 +140,15 @@ class Wire {
     // don't answer those.
     const isResumed = new Headers(init.headers).has('last-event-id')
     if (init.method === 'GET' && !isResumed) return new Response(null, { status: 405 })
-    const signals = init.signal ? [this.signal, init.signal] : [this.signal]
-    return boundedAnswer(await this.#fetch(url, { ...init, signal: AbortSignal.any(signals) }))
+    const answer = new AbortController()
+    const signals = [this.signal, answer.signal, ...(init.signal ? [init.signal] : [])]
+    const response = await this.#fetch(url, { ...init, signal: AbortSignal.any(signals) })
+    this.#answers.add(answer)
+    return boundedAnswer(response)
+  }
+
+  endAnswers(): void {
+    for (const answer of this.#answers) answer.abort()
+    this.#answers.clear()
   }
 }

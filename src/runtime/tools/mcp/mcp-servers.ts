@@ -158,7 +158,10 @@ export class McpVisit {
       } finally {
         link.calls -= 1
         // Other calls may still get an answer over this connection and must not be interrupted.
-        if (link.calls === 0 && this.#linking !== linking) await link.connection.end()
+        if (link.calls === 0) {
+          link.connection.endAnswers()
+          if (this.#linking !== linking) await link.connection.end()
+        }
       }
     }
   }
