@@ -244,10 +244,15 @@ function without(some: string[], others: string[]): string[] {
   })
 }
 
-/** What a model may be shown: docs/memory.md, "Users never see each other's memories." */
-function wrongPrompt(world: World, { message, persona, round, turns, mentioned }: Prompt): string[] {
-  const run = runsOf(world).find(([name]) => saidIn(name) === message)?.[1]
-  if (!run) return []
+/** What a model may be shown: docs/memory.md, "Users never see each other's memories." Runs of a schedule have one message. */
+function wrongPrompt(world: World, prompt: Prompt): string[] {
+  const wrong = runsOf(world)
+    .filter(([name]) => saidIn(name) === prompt.message)
+    .map(([, run]) => wrongFor(run, prompt))
+  return wrong.some(({ length }) => length === 0) ? [] : (wrong[0] ?? [])
+}
+
+function wrongFor(run: Run, { message, persona, round, turns, mentioned }: Prompt): string[] {
   const wrong: string[] = []
   if (run.answering.persona !== persona)
     wrong.push(`${message} was answered by ${persona}, not ${run.answering.persona}`)

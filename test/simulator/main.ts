@@ -1,13 +1,13 @@
 // npm run simulate -- [--seconds 60] [--seed N] [--scripts 1] [--engine sqlite|postgres] [--steps 40]
-// npm run simulate -- --world provider [--seconds 60] [--seed N] [--scripts 1]
+// npm run simulate -- --world provider|tools|receiver [--seconds 60] [--seed N] [--scripts 1]
 // Plays one script after the other, each made by a seed. Stops at the first that finds something, shortens it, and prints
-// how to play it again. With --world provider it asks one agent after the other whose provider misbehaves.
+// how to play it again. With --world it asks one agent after the other whose world misbehaves; with --all it goes on.
 import { parseArgs } from 'node:util'
 import { ALL_RULES } from '../support/invariants/watch-invariants.ts'
 import type { Engine } from '../support/service/service.ts'
 import { play } from './play.ts'
 import { shorten } from './shorten.ts'
-import { askHostile, shown, simulate } from './simulate.ts'
+import { askHostile, type HOSTILE, shown, simulate } from './simulate.ts'
 import { openStage } from './stage.ts'
 
 process.env[ALL_RULES] = '1'
@@ -29,8 +29,9 @@ async function main(): Promise<void> {
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : Number(values.seed)
   const steps = Number(values.steps)
   console.log(`${engine}, from seed ${seed}`)
-  if (values.world === 'provider') {
-    const wish = { engine, seed, seconds: Number(values.seconds), scripts: Number(values.scripts) }
+  if (values.world !== 'scripts') {
+    const world = values.world as keyof typeof HOSTILE
+    const wish = { world, engine, seed, seconds: Number(values.seconds), scripts: Number(values.scripts) }
     const { asked, wrong } = await askHostile(wish, values.all)
     console.log([`${asked} answers`, ...wrong].join('\n'))
     if (wrong.length > 0) process.exitCode = 1

@@ -77,7 +77,9 @@ async function playOn(steps: readonly Step[], stage: Stage, outside: Outside): P
       if (worlds.length === 0) return `${at}: ${contradiction(before, acts, told)}`
     }
     const wasCut = 'acts' in step && isCut(step.fault)
-    if (wasCut) patience = TAKEN_OVER_MS
+    // Its client was told 503, and its lease ends by itself.
+    const isUnstored = 'acts' in step && step.fault?.startsWith('break off')
+    if (wasCut || isUnstored) patience = TAKEN_OVER_MS
     await settle(client, worlds, patience)
     if (wasCut) {
       const { wrong, fitting } = await compare(client, worlds, patience)

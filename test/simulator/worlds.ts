@@ -119,6 +119,9 @@ function notStored(world: World, act: Invoke): World {
 function endedOtherwise(world: World, act: Invoke, status: 'failed' | 'cancelled'): World {
   // The same run with a model that refuses to answer leaves a receipt and no memories.
   const { world: after } = promised(world, { ...act, plan: 'refuse' })
+  // What was kept for its key is the answer to the request as it was.
+  const asked = JSON.stringify({ ...act, once: undefined })
+  for (const reply of Object.values(after.replies)) if (reply.about === act.message) reply.asked = asked
   const project = world.keys[act.by]?.project ?? act.project
   const run = after.projects[project]?.agents[act.agent]?.runs[act.message]
   if (!run) return after

@@ -23,7 +23,7 @@ describe('scripts by seed', () => {
   }
 
   test('a misbehaving provider leads to the right answer or a clear failure', async () => {
-    const { asked, wrong } = await askHostile({ engine: 'sqlite', seed: SEED, seconds: SECONDS, scripts: 60 })
+    const { asked, wrong } = await askHostile({ world: 'provider', engine: 'sqlite', seed: SEED, seconds: SECONDS, scripts: 60 })
     assert.deepEqual(wrong, [])
     assert.ok(asked > 5)
   })

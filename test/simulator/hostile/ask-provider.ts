@@ -1,25 +1,17 @@
 // Asks an agent whose provider misbehaves, and says what is wrong with what came of it.
 import { isDeepStrictEqual } from 'node:util'
-import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
-import { until } from '../support/running/until.ts'
-import { type Engine, type Service, startService } from '../support/service/service.ts'
-import { localProvider } from '../support/service/with-model.ts'
+import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { until } from '../../support/running/until.ts'
+import { type Engine, type Service, startService } from '../../support/service/service.ts'
+import { localProvider } from '../../support/service/with-model.ts'
 import { type Act, isFair, openHostileProvider, type Performance, performanceOf } from './hostile-provider.ts'
+import { AGENTS, type HostileStage } from './hostile-stage.ts'
 
 /** The time limit of the agent, and what an answer may take in addition. */
 const LIMIT_MS = 3_000
 const GRACE_MS = 8_000
 const API_KEY = 'sk-of-the-hostile-provider'
 const MOST_ASKED = 8
-
-/** So many answers are read at the same time. */
-export const AGENTS = 6
-
-export type HostileStage = {
-  /** What is wrong with the answer of this seed, from one of the agents. */
-  ask(seed: number, agent: number): Promise<string[]>
-  close(): Promise<void>
-}
 
 /** One service for many seeds: one answer must not spoil another. */
 export async function openHostileStage(engine: Engine): Promise<HostileStage> {
@@ -34,7 +26,11 @@ export async function openHostileStage(engine: Engine): Promise<HostileStage> {
     await service.call('POST', '/v1/agents', { body: { name: `mate-${i}`, model: `local/m${i}`, tools, limits } })
   }
   return {
-    ask: (seed, agent) => askOnce(service, `mate-${agent}`, provider.begin(`m${agent}`, performanceOf(seed))),
+    async ask(seed, agent) {
+      const wrong = await askOnce(service, `mate-${agent}`, provider.begin(`m${agent}`, performanceOf(seed)))
+      if (provider.elsewhere.came.length > 0) wrong.push(`seed ${seed}: a redirect to another host was followed`)
+      return wrong
+    },
     async close() {
       await service.stop().finally(provider.close)
     },

@@ -1,13 +1,20 @@
 // A model provider that misbehaves by seed. What is expected of the service is a property and not a list: the right answer
 // or a clear failure, in time; no tool called wrongly or twice; nothing charged that was not used; no connection left.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
-import { gzipSync } from 'node:zlib'
-import { readBody } from '../support/outside/local-server.ts'
-import { type Random, randomOf } from './random.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readBody } from '../../support/outside/local-server.ts'
+import { randomOf } from '../random.ts'
+import {
+  cutsOf,
+  type Elsewhere,
+  type Manners,
+  mannersOf,
+  openHostileServer,
+  RUDE_MANNERS,
+  sendBadly,
+  WIRE_MANNERS,
+  watchBusy,
+} from './wire.ts'
 
 /** How the provider misbehaves. Each has a name, so that a failure can be read. */
 export type Manner = keyof typeof MANNERS
@@ -17,18 +24,14 @@ export type Said = { text: string; call: { filter: string } | null; usage: { inp
 
 export type Performance = { seed: number; said: Said; manners: Manner[]; cuts: number[] }
 
-/**
- * `fair`: a careful reader gets the right answer in spite of it. `foul`: a reader may fail, and says so. A provider that
- * fails at first is asked again.
- */
+/** A provider that fails at first is asked again. */
 const MANNERS = {
-  'bytes in pieces': 'fair',
+  ...WIRE_MANNERS,
+  ...RUDE_MANNERS,
   CRLF: 'fair',
   comments: 'fair',
   'no space after data': 'fair',
   'event names': 'fair',
-  'interim 102': 'fair',
-  'interim 103': 'fair',
   'open after the end': 'fair',
   'late call id': 'fair',
   'call id repeated': 'fair',
@@ -39,27 +42,20 @@ const MANNERS = {
   'no usage': 'fair',
   'one JSON': 'fair',
   'one JSON without a finish': 'fair',
-  gzip: 'foul',
   'byte order mark': 'fair',
   'no [DONE]': 'fair',
-  slow: 'fair',
   'overload inside 200, once': 'fair',
   'overload 529, once': 'fair',
   'Retry-After 0.5': 'fair',
   'empty body, once': 'foul',
-  reset: 'foul',
-  'early end': 'foul',
   'cut off at the limit': 'foul',
   'error inside 200': 'foul',
   garbage: 'foul',
   'negative usage': 'foul',
   'absurd usage': 'foul',
   'text as usage': 'foul',
-  silence: 'foul',
-  endless: 'foul',
-  redirect: 'foul',
   HTML: 'foul',
-} as const satisfies Record<string, 'fair' | 'foul'>
+} as const satisfies Manners
 
 const TEXTS = [
   'Ahoy!',
@@ -78,9 +74,7 @@ export const isFair = ({ manners }: Performance) =>
 
 export function performanceOf(seed: number): Performance {
   const random = randomOf(seed)
-  const names = Object.keys(MANNERS) as Manner[]
-  const manners = new Set<Manner>()
-  while (manners.size === 0 || random.chance(0.45)) manners.add(random.of(names))
+  const manners = mannersOf(random, MANNERS)
   const call = random.chance(0.5) ? { filter: random.of(['x', 'größer', '"quoted"']) } : null
   const has = (manner: Manner) => manners.has(manner)
   // Without a finish, an answer that was cut off looks like any other.
@@ -89,8 +83,6 @@ export function performanceOf(seed: number): Performance {
   const usage = isUnreported ? null : { input: 10 + random.below(90), output: 1 + random.below(50) }
   return { seed, said: { text: random.of(TEXTS), call, usage }, manners: [...manners], cuts: cutsOf(random) }
 }
-
-const cutsOf = (random: Random) => Array.from({ length: 12 }, () => random.next())
 
 /** What a model of the provider is to do, and what came of it. */
 export type Act = {
@@ -105,6 +97,7 @@ export type Act = {
 
 export type HostileProvider = {
   url: string
+  elsewhere: Elsewhere
   /** What a model does from now on. Models are asked at the same time. */
   begin(model: string, performance: Performance): Act
   close(): Promise<void>
@@ -112,8 +105,7 @@ export type HostileProvider = {
 
 export async function openHostileProvider(): Promise<HostileProvider> {
   const acts = new Map<string, Act>()
-  const sockets = new Set<Socket>()
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse, elsewhere: Elsewhere) => {
     const body = JSON.parse((await readBody(request)) || 'null')
     const ofTool = /^\/tool\/(.*)$/.exec(request.url ?? '')?.[1]
     const act = acts.get(ofTool ?? body.model) as Act
@@ -122,31 +114,20 @@ export async function openHostileProvider(): Promise<HostileProvider> {
       return void response.end('found')
     }
     act.asked += 1
-    act.busy.add(response)
-    response.on('close', () => act.busy.delete(response))
+    watchBusy(act.busy, response)
     const isSecond = (body.messages as { role: string }[]).at(-1)?.role === 'tool'
-    await perform(response, act, isSecond)
+    await perform(response, act, isSecond, elsewhere)
   }
-  const server: Server = createServer(
-    (request, response) => void answer(request, response).catch(() => response.destroy()),
-  )
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const server = await openHostileServer(answer)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: server.url,
+    elsewhere: server.elsewhere,
     begin(model, performance) {
       const act: Act = { performance, asked: 0, calls: [], busy: new Set() }
       acts.set(model, act)
       return act
     },
-    async close() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: server.close,
   }
 }
 
@@ -156,10 +137,9 @@ async function perform(
   response: ServerResponse,
   { performance: { said, manners, cuts }, asked }: Act,
   isSecond: boolean,
+  elsewhere: Elsewhere,
 ) {
   const has = (manner: Manner) => manners.includes(manner)
-  if (has('interim 102')) response.writeProcessing()
-  if (has('interim 103')) response.writeEarlyHints({ link: '</style.css>; rel=preload' })
   const isFirst = asked === 1
   if (has('overload 529, once') && isFirst) {
     response.writeHead(529, {
@@ -168,47 +148,26 @@ async function perform(
     })
     return void response.end('{"error":{"type":"overloaded_error","message":"busy"}}')
   }
-  if (has('redirect')) return void response.writeHead(302, { location: '/elsewhere' }).end()
   if (has('HTML')) return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>')
   const call = isSecond ? null : said.call
   if (has('one JSON') || has('one JSON without a finish'))
     return void response.end(wholeAnswer(response, said, call, has))
 
-  response.writeHead(200, { 'content-type': 'text/event-stream', ...(has('gzip') && { 'content-encoding': 'gzip' }) })
-  if (has('empty body, once') && isFirst) return void response.end()
+  const headers = { 'content-type': 'text/event-stream' }
+  if (has('empty body, once') && isFirst) return void response.writeHead(200, headers).end()
   if (has('overload inside 200, once') && isFirst) {
-    return void response.end(`${frame({ error: { code: 503, message: 'overloaded' } })}\n\n`)
+    return void response.writeHead(200, headers).end(`${frame({ error: { code: 503, message: 'overloaded' } })}\n\n`)
   }
   const lines = [...framesOf(said, call, has)]
   const newline = has('CRLF') ? '\r\n' : '\n'
   let text = lines.map((line) => decorated(line, has, newline) + newline + newline).join('')
   if (has('no space after data')) text = text.replaceAll('data: {', 'data:{')
   if (has('byte order mark')) text = `\ufeff${text}`
-  let bytes = Buffer.from(text)
-  if (has('gzip')) bytes = gzipSync(bytes)
-  const stopAt =
-    has('reset') || has('early end') || has('silence') || has('garbage')
-      ? Math.floor(bytes.length * (cuts[0] ?? 0.5))
-      : bytes.length
-  const pieces = has('bytes in pieces') ? split(bytes.subarray(0, stopAt), cuts) : [bytes.subarray(0, stopAt)]
-  for (const piece of pieces) {
-    response.write(piece)
-    if (has('slow')) await delay(30)
-    else if (pieces.length > 1) await delay(1)
-  }
-  if (has('reset')) return void response.socket?.resetAndDestroy()
-  if (has('silence')) return
-  if (has('garbage')) response.write('\n\ndata: {"choices": [\n\n\0\xff\n\n')
-  if (has('error inside 200')) response.write(`${frame({ error: { code: 400, message: 'no' } })}\n\n`)
-  if (has('endless')) return endless(response)
-  if (!has('open after the end')) response.end()
-}
-
-async function endless(response: ServerResponse): Promise<void> {
-  while (!response.destroyed) {
-    response.write(': still here\n\n')
-    await delay(50)
-  }
+  const error = has('error inside 200') ? `${frame({ error: { code: 400, message: 'no' } })}\n\n` : ''
+  const garbage = has('garbage') ? '\n\ndata: {"choices": [\n\n\0\xff\n\n' : ''
+  const spoilt = has('garbage') ? { body: text, tail: garbage + error } : { body: text + error }
+  const sent = { headers, ...spoilt, filler: ': still here\n\n', staysOpen: has('open after the end') }
+  await sendBadly(response, sent, { has, cuts, elsewhere: elsewhere.url })
 }
 
 type Has = (manner: Manner) => boolean
@@ -219,11 +178,6 @@ function decorated(line: string, has: Has, newline: string): string {
     ...(has('event names') ? ['event: message', 'id: 7'] : []),
     line,
   ].join(newline)
-}
-
-function split(bytes: Buffer, cuts: readonly number[]): Buffer[] {
-  const places = [0, ...cuts.map((cut) => Math.floor(cut * bytes.length)), bytes.length].toSorted((a, b) => a - b)
-  return places.slice(1).map((end, i) => bytes.subarray(places[i], end))
 }
 
 function usageOf(said: Said, has: Has) {
