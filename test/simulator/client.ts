@@ -2,10 +2,11 @@
 import type { Act, Invoke } from '../model/act.ts'
 import type { Answer } from '../model/world.ts'
 import { readEvents } from '../support/clients/sse.ts'
+import { PATIENCE } from '../support/running/patience.ts'
 import { type Outside, textOf } from './outside.ts'
 
-/** An answer takes no longer than this, whatever happens. */
-const PATIENCE_MS = 20_000
+/** An answer takes no longer than this, whatever happens: who asks again may wait until a lease has ended. */
+const PATIENCE_MS = 60_000 * PATIENCE
 
 /** What a client knows: the secrets of keys and the ids of runs that it was told. */
 export type Client = {

@@ -3,6 +3,7 @@ import type { Act, Invoke } from '../model/act.ts'
 import { promised } from '../model/promise.ts'
 import { passTime } from '../model/schedules.ts'
 import { type Answer, emptyWorld, type World } from '../model/world.ts'
+import { PATIENCE } from '../support/running/patience.ts'
 import { ask, type Client, prepare, send } from './client.ts'
 import { differences, lookAt } from './differences.ts'
 import type { Fault, Moment, Step } from './generate.ts'
@@ -23,9 +24,9 @@ export type Stage = {
 export type OpenStage = (outside: Outside, steps: readonly Step[]) => Promise<Stage>
 
 /** Work in the background is done in so much time. */
-const SETTLED_MS = 10_000
+const SETTLED_MS = 10_000 * PATIENCE
 /** A node has died, or does not know what it has stored: the lease of its work ends first. */
-const TAKEN_OVER_MS = 60_000
+const TAKEN_OVER_MS = 60_000 * PATIENCE
 const LOOK_AGAIN_MS = 10
 
 /** What went wrong, or undefined. */

@@ -47,7 +47,7 @@ export const HOSTILE = {
 
 type Asking = Omit<Wish, 'steps'> & { world: keyof typeof HOSTILE }
 
-const LATE = /timeout|it took|did not answer|No answer within|still being read/
+const LATE = /timeout|it took|did not answer|No answer within|still being read|have arrived/
 
 /** Stops at the first answer that is wrong, or goes on. */
 export async function askHostile({ world, engine, seconds, seed, scripts }: Asking, goesOn = false) {

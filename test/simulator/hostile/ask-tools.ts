@@ -1,14 +1,15 @@
 // Asks an agent whose tool or MCP server misbehaves, and says what is wrong with what came of it.
 import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
+import { PATIENCE } from '../../support/running/patience.ts'
 import { until } from '../../support/running/until.ts'
 import { type Engine, type Reply, type Service, startService } from '../../support/service/service.ts'
 import { AGENTS, type HostileStage } from './hostile-stage.ts'
 import { type Act, isFair, openHostileTools, performanceOf, resultOf } from './hostile-tools.ts'
 
 /** The time limits of a call and of the agent, and what an answer may take in addition. */
-const CALL_MS = 1_500
-const LIMIT_MS = 4_000
-const GRACE_MS = 8_000
+const CALL_MS = 1_500 * PATIENCE
+const LIMIT_MS = 4_000 * PATIENCE
+const GRACE_MS = 8_000 * PATIENCE
 const SECRET = 'tok-"quoted"/seven+more&less=7'
 const ARGS = { berth: 7 }
 

@@ -70,12 +70,11 @@ export async function sendBadly(
   if (has('not HTTP')) return void response.socket?.end('220 mail.example.com ESMTP\r\n')
   if (has('interim 102')) response.writeProcessing()
   if (has('interim 103')) response.writeEarlyHints({ link: '</style.css>; rel=preload' })
-  if (has('redirect')) return void response.writeHead(302, { location: '/elsewhere' }).end()
-  if (has('redirect to another host')) return void response.writeHead(307, { location: elsewhere }).end()
+  if (has('redirect')) return void response.writeHead(302, { ...headers, location: '/elsewhere' }).end()
+  if (has('redirect to another host')) return void response.writeHead(307, { ...headers, location: elsewhere }).end()
   const isPacked = has('gzip') || has('compressed bomb')
   const padding = has('huge headers') ? { 'x-padding': 'x'.repeat(200_000) } : {}
-  let bytes = has('compressed bomb') ? Buffer.alloc(BOMB_BYTES) : Buffer.from(body)
-  if (isPacked) bytes = gzipSync(bytes)
+  const bytes = has('compressed bomb') ? BOMB : has('gzip') ? gzipSync(body) : Buffer.from(body)
   response.writeHead(status, { ...headers, ...padding, ...(isPacked && { 'content-encoding': 'gzip' }) })
   if (has('broken chunks')) return void response.socket?.end('zz\r\nnot a length')
   const isCut = has('reset') || has('early end') || has('silence') || tail !== undefined
@@ -93,7 +92,7 @@ export async function sendBadly(
   if (!staysOpen) response.end()
 }
 
-const BOMB_BYTES = 20 * 2 ** 20
+const BOMB = gzipSync(Buffer.alloc(20 * 2 ** 20))
 
 async function goOn(response: ServerResponse, filler: string): Promise<void> {
   while (!response.destroyed) {

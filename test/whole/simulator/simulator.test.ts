@@ -5,11 +5,29 @@ import { play } from '../../simulator/play.ts'
 import { askHostile, shown, simulate } from '../../simulator/simulate.ts'
 import { abilitiesOf, openStage } from '../../simulator/stage.ts'
 import { underAllRules } from '../../support/invariants/watch-invariants.ts'
-import { ENGINES } from '../../support/service/service.ts'
+import { ENGINES, type Engine } from '../../support/service/service.ts'
 
 const SECONDS = 4
 const STEPS = 30
 const SEED = 20_261_119
+
+const ROOT = { by: 'root', project: 'default', agent: 'mate' }
+const MADE = { ...ROOT, do: 'create agent', persona: 'p1', remember: true, history: 3 } as const
+const ASKED = { ...ROOT, do: 'invoke', user: 'bob', session: 's1', environment: 'production' } as const
+const lost = { fault: 'lose a commit', at: { commit: 1, isDone: true } } as const
+
+/** A dead node on PostgreSQL is noticed after seven seconds, and a lost lease after thirty: only `npm run simulate` waits. */
+const CUT_OFF: Record<Engine, Step[]> = {
+  sqlite: [
+    { acts: [MADE] },
+    { acts: [{ ...ASKED, message: 'm2', plan: 'tool', how: 'background' }], fault: 'kill', at: { call: 2 } },
+  ],
+  postgres: [
+    { acts: [{ ...MADE, once: 'k1' }], ...lost },
+    { acts: [{ ...ROOT, do: 'write memory', about: 'n2', user: 'ada', session: null, once: 'k2' }], ...lost },
+    { acts: [{ ...ROOT, do: 'deploy', environment: 'production', version: 'v1', once: 'k3' }], ...lost },
+  ],
+}
 
 underAllRules()
 
@@ -22,22 +40,40 @@ describe('scripts by seed', () => {
     })
   }
 
+  for (const engine of ENGINES) {
+    test(`what was acknowledged outlives ${engine === 'sqlite' ? 'a killed process' : 'a lost commit'}`, async () => {
+      const script = CUT_OFF[engine]
+      assert.equal(await play(script, (outside) => openStage(engine, outside, script)), undefined)
+    })
+  }
+
+  for (const world of ['tools', 'receiver'] as const) {
+    test(`misbehaving ${world}: the right outcome or a clear failure`, async () => {
+      const { asked, wrong } = await askHostile({ world, engine: 'sqlite', seed: SEED, seconds: 1, scripts: 12 })
+      assert.deepEqual(wrong, [])
+      assert.ok(asked > 5)
+    })
+  }
+
   test('a misbehaving provider leads to the right answer or a clear failure', async () => {
-    const { asked, wrong } = await askHostile({ world: 'provider', engine: 'sqlite', seed: SEED, seconds: SECONDS, scripts: 60 })
+    const { asked, wrong } = await askHostile({
+      world: 'provider',
+      engine: 'sqlite',
+      seed: SEED,
+      seconds: SECONDS,
+      scripts: 60,
+    })
     assert.deepEqual(wrong, [])
     assert.ok(asked > 5)
   })
 })
 
 describe('the simulator notices', () => {
-  const root = { by: 'root', project: 'default', agent: 'mate' }
-  const made = { ...root, do: 'create agent', persona: 'p1', remember: true, history: 3 } as const
-  const noted = { ...root, do: 'write memory', about: 'n1', user: 'ada', session: null } as const
-  const asked = { ...root, do: 'invoke', message: 'm2', plan: 'answer', user: 'bob', session: 's1' } as const
+  const noted = { ...ROOT, do: 'write memory', about: 'n1', user: 'ada', session: null } as const
   const script: Step[] = [
-    { acts: [made] },
+    { acts: [MADE] },
     { acts: [noted] },
-    { acts: [{ ...asked, environment: 'production', how: 'plain' }] },
+    { acts: [{ ...ASKED, message: 'm2', plan: 'answer', how: 'plain' }] },
     { restart: true },
   ]
 
