@@ -27,6 +27,7 @@ const ROUTES: Route[] = [
   { path: '/agents/:agent/memory', needs: ['listMemory'], load: async () => (await pages()).MemoryPage },
   { path: '/agents/:agent/settings', needs: ['getAgent'], load: async () => (await pages()).SettingsPage },
   { path: '/agents/:agent/schedules', needs: ['listSchedules'], load: async () => (await pages()).SchedulesPage },
+  { path: '/agents/:agent/share', needs: ['listLinks'], load: async () => (await pages()).SharePage },
   { path: '/deployments/:deployment', needs: ['findDeployment'], load: async () => (await pages()).DeploymentPage },
   { path: '/activity', needs: ['listAllInvocations'], load: async () => (await pages()).ActivityPage },
   { path: '/activity/:request', needs: ['listAllInvocations'], load: async () => (await pages()).RequestPage },

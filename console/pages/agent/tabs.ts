@@ -10,5 +10,6 @@ export const TABS: Tab[] = [
   { id: 'metrics', label: 'Metrics', needs: 'getPerformance' },
   { id: 'memory', label: 'Memory', needs: 'listMemory' },
   { id: 'schedules', label: 'Schedules', needs: 'listSchedules' },
+  { id: 'share', label: 'Share', needs: 'listLinks' },
   { id: 'settings', label: 'Settings', needs: 'getAgent' },
 ]

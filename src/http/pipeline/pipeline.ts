@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Gate } from '../../security/gate.ts'
-import { ipList } from '../../security/ip-list.ts'
+import { addressBucket, ipList } from '../../security/ip-list.ts'
 import type { Rate, RateLimiter } from '../../security/limits/rate-limiter.ts'
 import { runTokenReader } from '../../security/run-token.ts'
 import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
@@ -12,7 +12,7 @@ import { authenticator, validUntil } from './guards/authenticate.ts'
 import { hasMoved, inProject } from './guards/choose-project.ts'
 import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
-import { failureLimit } from './guards/failure-limit.ts'
+import { type FailureLimit, failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
 import type { ArrivedRequest, GuardedAgent, IdentifiedRequest } from './request.ts'
 
@@ -25,8 +25,8 @@ export type Pipeline = {
   enter(arrived: ArrivedRequest): Promise<void>
   /** Finds the actor and the project. */
   authenticate(arrived: ArrivedRequest): Promise<IdentifiedRequest>
-  /** Counts a failed sign-in from an IP address. Throws if there were too many. */
-  countFailure(bucket: string): Promise<void>
+  /** Counts failed sign-ins of IP addresses. */
+  failures: FailureLimit
 }
 
 /** The steps that every request takes. An operation can't skip one. */
@@ -52,6 +52,7 @@ export function pipeline(edge: Edge): Pipeline {
     readRunToken: runTokenReader(parts.keyring),
     inNamedProject: (known) => inNamedProject(edge, known),
     failures,
+    links: edge.links,
     console: edge.console,
     tier: config.limits.defaultTier,
     bodyLimits: config,
@@ -69,7 +70,7 @@ export function pipeline(edge: Edge): Pipeline {
       if (headers.origin !== undefined) await grantOrigin(arrived)
     },
     authenticate,
-    countFailure: (bucket) => failures.count(bucket),
+    failures,
   }
 }
 
@@ -132,7 +133,9 @@ export async function takeFromTier(
   if (!tier) return
   const { requestsPerMinute: limit, burst } = tier
   const reason = () => `tier "${name}" allows ${limit} requests per minute (limits.tiers.${name})`
-  await takeRate(arrived, limiter, { bucket: `key:${actor.id}`, rate: { perMinute: limit, burst }, limit, reason })
+  // A link has one key for all its visitors. One of them must not use up the rate of the others.
+  const whose = arrived.visitor ? `${actor.id} ${addressBucket(arrived.address)}` : actor.id
+  await takeRate(arrived, limiter, { bucket: `key:${whose}`, rate: { perMinute: limit, burst }, limit, reason })
 }
 
 /** Counts a request against the limit that the service or an agent sets for all callers together. */
