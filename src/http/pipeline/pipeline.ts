@@ -12,7 +12,7 @@ import { authenticator, validUntil } from './guards/authenticate.ts'
 import { hasMoved, inProject } from './guards/choose-project.ts'
 import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
-import { type FailureLimit, failureLimit } from './guards/failure-limit.ts'
+import { failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
 import type { ArrivedRequest, GuardedAgent, IdentifiedRequest } from './request.ts'
 
@@ -25,8 +25,10 @@ export type Pipeline = {
   enter(arrived: ArrivedRequest): Promise<void>
   /** Finds the actor and the project. */
   authenticate(arrived: ArrivedRequest): Promise<IdentifiedRequest>
-  /** Counts failed sign-ins of IP addresses. */
-  failures: FailureLimit
+  /** Counts a failed sign-in from an IP address. Throws if there were too many. */
+  countFailure(bucket: string): Promise<void>
+  /** Throws while an IP address is blocked because of that. */
+  refuseBlocked(bucket: string): void
 }
 
 /** The steps that every request takes. An operation can't skip one. */
@@ -70,7 +72,8 @@ export function pipeline(edge: Edge): Pipeline {
       if (headers.origin !== undefined) await grantOrigin(arrived)
     },
     authenticate,
-    failures,
+    countFailure: (bucket) => failures.count(bucket),
+    refuseBlocked: (bucket) => failures.refuseBlocked(bucket),
   }
 }
 

@@ -36,7 +36,7 @@ const UNKNOWN = "This chat doesn't exist, or it has ended."
  */
 export function addChatPages(endpoints: Router<Endpoint>, { steps, edge, routes }: Front): void {
   const { links, pagesFolder } = edge
-  const needs = { links, failures: steps.failures }
+  const needs = { links, failures: { count: steps.countFailure, refuseBlocked: steps.refuseBlocked } }
   const files = new ConsoleFiles(pagesFolder)
 
   const page: Endpoint['page'] = async (arrived, response) => {
