@@ -29,6 +29,7 @@ const ROUTES: Route[] = [
   { path: '/agents/:agent/schedules', needs: ['listSchedules'], load: async () => (await pages()).SchedulesPage },
   { path: '/agents/:agent/triggers', needs: ['listTriggers'], load: async () => (await pages()).TriggersPage },
   { path: '/agents/:agent/triggers/:trigger', needs: ['getTrigger'], load: async () => (await pages()).TriggerPage },
+  { path: '/agents/:agent/share', needs: ['listLinks'], load: async () => (await pages()).SharePage },
   { path: '/agents/:agent/replays', needs: ['listReplays'], load: async () => (await pages()).ReplaysPage },
   { path: '/agents/:agent/replays/:replay', needs: ['getReplay'], load: async () => (await pages()).ReplayPage },
   { path: '/deployments/:deployment', needs: ['findDeployment'], load: async () => (await pages()).DeploymentPage },

@@ -5,6 +5,8 @@ import { bundledLicenses } from './bundled-licenses.mjs'
 import { fingerprintOf } from './fingerprint-of.mjs'
 
 const SCRIPTS = ['scripts/console-build.mjs', 'scripts/bundled-licenses.mjs']
+const CONSOLE = ['console/main.tsx', 'console/console.css', 'console/icon.svg']
+const CHAT = ['console/chat/shared-chat.tsx', 'console/chat/chat.css']
 const SOURCES = ['console', 'sdk', 'gallery', 'package-lock.json', ...SCRIPTS]
 
 /** Builds the console, unless it is built of the sources as they are now. */
@@ -15,11 +17,11 @@ export async function buildConsoleIfStale(root) {
 }
 
 async function buildConsole(root, sources) {
-  const { build, stop } = await import('esbuild')
+  const { build } = await import('esbuild')
   const fresh = join(root, 'dist', `.console-${process.pid}`)
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: ['console/main.tsx', 'console/console.css', 'console/icon.svg'],
+    entryPoints: [...CONSOLE, ...CHAT],
     outdir: join(fresh, 'assets'),
     outbase: 'console',
     entryNames: '[name]-[hash]',
@@ -35,25 +37,46 @@ async function buildConsole(root, sources) {
     legalComments: 'none',
     metafile: true,
     logLevel: 'error',
-    // Otherwise its process would stay as long as the service that begins here.
-  }).finally(stop)
+  })
   mkdirSync(fresh, { recursive: true })
-  writeFileSync(join(fresh, 'index.html'), page(readFileSync(join(root, 'console/index.html'), 'utf8'), metafile))
+  await buildWidget(root, fresh)
+  const write = (file, template, entries, folder) =>
+    writeFileSync(join(fresh, file), page(readFileSync(join(root, template), 'utf8'), metafile, entries, folder))
+  write('index.html', 'console/index.html', CONSOLE, './console/assets/')
+  write('chat.html', 'console/chat/chat.html', [...CHAT, 'console/icon.svg'], './assets/')
   writeFileSync(join(fresh, 'LICENSES.txt'), bundledLicenses(root, metafile))
   writeFileSync(join(fresh, 'built-of.txt'), sources)
   replace(join(root, 'dist/console'), fresh)
 }
 
-/** The page names the built files, and those that its script loads at once: the browser asks for all of them together. */
-function page(template, { outputs }) {
-  const urlOf = (file) => `./console/assets/${file.slice(file.lastIndexOf('/') + 1)}`
+/** Other sites name the widget's script, so its name stays. It is one file without imports. */
+async function buildWidget(root, fresh) {
+  const { build, stop } = await import('esbuild')
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['console/chat/widget.ts'],
+    outfile: join(fresh, 'widget.js'),
+    bundle: true,
+    minify: true,
+    format: 'iife',
+    target: ['es2020'],
+    legalComments: 'none',
+    logLevel: 'error',
+    // Otherwise its process would stay as long as the service that begins here.
+  }).finally(stop)
+}
+
+/** A page names its built files, and those that its script loads at once: the browser asks for all of them together. */
+function page(template, { outputs }, entries, folder) {
+  const urlOf = (file) => `${folder}${file.slice(file.lastIndexOf('/') + 1)}`
   const outputOf = (source) => Object.keys(outputs).find((file) => outputs[file].entryPoint === source)
-  const script = outputOf('console/main.tsx')
+  const script = outputOf(entries.find((entry) => entry.endsWith('.tsx')))
   const loaded = outputs[script].imports.filter(({ kind }) => kind === 'import-statement').map(({ path }) => path)
-  return template
-    .replace('./icon.svg', urlOf(outputOf('console/icon.svg')))
-    .replace('./console.css', urlOf(outputOf('console/console.css')))
-    .replace('./main.tsx', urlOf(script))
+  return entries
+    .reduce(
+      (html, entry) => html.replace(`./${entry.slice(entry.lastIndexOf('/') + 1)}`, urlOf(outputOf(entry))),
+      template,
+    )
     .replace('</head>', () => [...loaded.map(preload), '</head>'].join('\n'))
 
   function preload(file) {

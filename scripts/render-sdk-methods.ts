@@ -9,6 +9,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Triggers?/, 'triggers'],
   [/Replays?/, 'replays'],
   [/Sets?$/, 'sets'],
+  [/Links?$/, 'links'],
   [/Files?/, 'files'],
   [/Webhook|deliver/i, 'webhooks'],
   [/Invocations?|Prompt|Effects|Steps/, 'invocations'],

@@ -133,7 +133,7 @@ export type Invocation = {
   /** While it is queued: why it has not started. Only in the receipt of one invocation, not in lists */
   queue?: InvocationQueue | undefined
   /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
-  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console'
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link'
   background: boolean
   environment: string
   /** null: the draft */
@@ -1962,7 +1962,7 @@ export type PutSet = {
       /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
       activity?: 'working' | 'asking' | undefined
       /** Only invocations that came through this channel */
-      door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined
+      door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
       session_id?: string | undefined
       user_id?: string | undefined
       /** Only invocations started by this schedule */
@@ -2053,7 +2053,7 @@ export type Replay = {
     /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
     activity?: 'working' | 'asking' | undefined
     /** Only invocations that came through this channel */
-    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined
+    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
     session_id?: string | undefined
     user_id?: string | undefined
     /** Only invocations started by this schedule */
@@ -2228,7 +2228,7 @@ export type CreateReplay = {
     /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
     activity?: 'working' | 'asking' | undefined
     /** Only invocations that came through this channel */
-    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined
+    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
     session_id?: string | undefined
     user_id?: string | undefined
     /** Only invocations started by this schedule */
@@ -2821,6 +2821,60 @@ export type ReplayedDelivery = {
   delivery_id: string
 }
 
+export type Link = {
+  id: string
+  agent_id: string
+  name: string | null
+  environment: string
+  /** Where the chat is: absolute if `server.publicUrl` is set, otherwise a path. Null without the permission `invoke` */
+  url: string | null
+  origins: string[]
+  status: 'active' | 'expired'
+  expires_at: string | null
+  limits: {
+    messages_per_visitor: number | null
+    cost_usd: number | null
+  }
+  welcome: string | null
+  starters: string[]
+  /** The budget that limits its cost */
+  budget_id: string | null
+  used: {
+    /** Visitors who have sent a message */
+    visitors: number
+    messages: number
+    /** Null without a cost limit */
+    cost_usd: number | null
+  }
+  /** Why its cost limit refuses every message, such as a model without a price. Only in the reply to create */
+  warnings?: string[] | undefined
+  created_by: string
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
+  created_by_name?: string | null | undefined
+  created_at: string
+}
+
+export type CreateLink = {
+  /** The title that visitors see. With null, they see the agent's name */
+  name?: string | null | undefined
+  /** The environment that answers */
+  environment?: string | undefined
+  /** Origins whose pages can embed the chat and call it, such as `https://www.example.com`. Empty: only its own page */
+  origins?: string[] | undefined
+  expires_at?: string | null | undefined
+  /** When a limit is reached, the chat says so and accepts no more messages */
+  limits?: {
+    /** How many messages one visitor can send in total; null for any number */
+    messages_per_visitor?: number | null | undefined
+    /** How much all visitors together can spend on model calls, in US dollars; null for any amount. The limit is a budget, which you can change under budgets */
+    cost_usd?: number | null | undefined
+  } | undefined
+  /** The first text on the page */
+  welcome?: string | null | undefined
+  /** Messages that visitors can send with one click */
+  starters?: string[] | undefined
+}
+
 export type LogEntry = {
   id: string
   timestamp: string
@@ -3181,7 +3235,7 @@ export type UserLine = {
   /** While it is queued: why it has not started. Only in the receipt of one invocation, not in lists */
   queue?: InvocationQueue | undefined
   /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
-  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console'
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link'
   background: boolean
   environment: string
   /** null: the draft */
@@ -4172,7 +4226,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */
@@ -4219,7 +4273,7 @@ export type Operations = {
   }
   /** List invocations of all agents */
   listAllInvocations: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
     item: Invocation
   }
   /** List approvals */
@@ -4550,6 +4604,31 @@ export type Operations = {
     params: { agent_id: string; trigger_id: string; delivery_id: string }
     data: ReplayedDelivery
   }
+  /** Create a link */
+  createLink: {
+    params: { agent_id: string }
+    body: CreateLink
+    data: Link
+  }
+  /** List links */
+  listLinks: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'expires_at' | '-expires_at' | 'name' | '-name' | 'id' | '-id' | undefined }
+    item: Link
+  }
+  /** Get a link */
+  getLink: {
+    params: { agent_id: string; link_id: string }
+    data: Link
+  }
+  /** Delete a link */
+  deleteLink: {
+    params: { agent_id: string; link_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
   /** Get an agent's log entries */
   getLogs: {
     params: { agent_id: string }
@@ -4570,7 +4649,7 @@ export type Operations = {
   }
   /** Get usage and costs */
   getUsage: {
-    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | 'replay' | undefined; format?: 'json' | 'csv' | undefined }
+    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | 'replay' | undefined; format?: 'json' | 'csv' | undefined }
     data: Usage
   }
   /** Reprice past usage */
@@ -5138,6 +5217,10 @@ export const routes = {
   listTriggerDeliveries: { method: 'GET', path: '/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries' },
   getTriggerDelivery: { method: 'GET', path: '/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries/{delivery_id}' },
   replayTriggerDelivery: { method: 'POST', path: '/v1/agents/{agent_id}/triggers/{trigger_id}/deliveries/{delivery_id}/replay' },
+  createLink: { method: 'POST', path: '/v1/agents/{agent_id}/links' },
+  listLinks: { method: 'GET', path: '/v1/agents/{agent_id}/links' },
+  getLink: { method: 'GET', path: '/v1/agents/{agent_id}/links/{link_id}' },
+  deleteLink: { method: 'DELETE', path: '/v1/agents/{agent_id}/links/{link_id}' },
   getLogs: { method: 'GET', path: '/v1/agents/{agent_id}/logs' },
   getMetrics: { method: 'GET', path: '/v1/agents/{agent_id}/metrics' },
   getPerformance: { method: 'GET', path: '/v1/agents/{agent_id}/performance' },

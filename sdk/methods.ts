@@ -164,6 +164,16 @@ export function methods({ call, list, lines }: Caller) {
       /** Replay a delivery. Starts another background run with the delivery's payload and the trigger's current message template, with the permissions of the key that sends this request. The trigger's filter isn't applied, and the trigger can be disabled. If the payload isn't stored, the request fails with 409. */
       replay: (agent_id: string, trigger_id: string, delivery_id: string, o?: RequestOptions) => call('replayTriggerDelivery', { params: { agent_id, trigger_id, delivery_id } }, o),
     },
+    links: {
+      /** Create a link. Creates a URL at which everyone who has it can chat with the agent, without a key. Each visitor is a separate user and sees only their own conversation. If the agent has deployments, the environment's version answers, never the draft. Visitors can decide what their own runs ask only if the agent sets `approvals.self` and the link's creator has the permission `approve`. */
+      create: (agent_id: string, body: Body<'createLink'>, o?: RequestOptions) => call('createLink', { params: { agent_id }, body }, o),
+      /** List links. Lists the agent's links with their limits and how much of them was used. */
+      list: (agent_id: string, query?: ListQuery<'listLinks'>, o?: RequestOptions) => list('listLinks', { params: { agent_id }, query }, o),
+      /** Get a link. Returns the link, with its limits and how much of them was used. */
+      get: (agent_id: string, link_id: string, o?: RequestOptions) => call('getLink', { params: { agent_id, link_id } }, o),
+      /** Delete a link. The URL stops working. The runs that its visitors have started are cancelled and their streams end. The visitors' conversations are kept under invocations. */
+      delete: (agent_id: string, link_id: string, o?: RequestOptions) => call('deleteLink', { params: { agent_id, link_id } }, o),
+    },
     logs: {
       /** Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters. If there are more, the reply has `pagination.searched_to`: send it as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first. Then send each `pagination.next_after` as `after`. Every entry is returned once, including entries stored late. */
       list: (agent_id: string, query?: ListQuery<'getLogs'>, o?: RequestOptions) => list('getLogs', { params: { agent_id }, query }, o),

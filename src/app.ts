@@ -18,6 +18,7 @@ import { spendCode } from './keys/factors/spend-code.ts'
 import { type KeyVerifier, keyVerifier } from './keys/verify-key.ts'
 import { createLog } from './lib/log.ts'
 import { findVersion } from './lib/version.ts'
+import { openLinks } from './links/open-links.ts'
 import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
@@ -89,11 +90,12 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     isUnderWay: (run: TokenRun) => isUnderWay(run, parts),
     idempotency,
     inlet: openInlet(parts),
+    links: openLinks(keys, parts),
+    pagesFolder: overrides.consoleFolder ?? CONSOLE_FOLDER,
     console: console
       ? {
           sessions: console,
           door: consoleDoor(config),
-          folder: overrides.consoleFolder ?? CONSOLE_FOLDER,
         }
       : undefined,
   }

@@ -28,7 +28,7 @@ class Invocations(Group):
         sort: Literal["created_at", "-created_at", "finished_at", "-finished_at", "duration_ms", "-duration_ms", "tokens_used", "-tokens_used", "status", "-status", "id", "-id"] = UNSET,
         status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"] = UNSET,
         activity: Literal["working", "asking"] = UNSET,
-        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"] = UNSET,
+        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console", "link"] = UNSET,
         session_id: str = UNSET,
         user_id: str = UNSET,
         schedule_id: str = UNSET,
@@ -118,7 +118,7 @@ class Invocations(Group):
         sort: Literal["created_at", "-created_at"] = UNSET,
         agent_id: str = UNSET,
         status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"] = UNSET,
-        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"] = UNSET,
+        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console", "link"] = UNSET,
         session_id: str = UNSET,
         user_id: str = UNSET,
         request_id: str = UNSET,
@@ -1207,6 +1207,72 @@ class Triggers(Group):
         )
 
 
+class Links(Group):
+    def create(
+        self,
+        agent_id: str,
+        *,
+        name: Union[str, None] = UNSET,
+        environment: str = UNSET,
+        origins: List[str] = UNSET,
+        expires_at: Union[str, None] = UNSET,
+        limits: Dict[str, Any] = UNSET,
+        welcome: Union[str, None] = UNSET,
+        starters: List[str] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.Link:
+        """Create a link. Creates a URL at which everyone who has it can chat with the agent, without a key. Each visitor is a separate user and sees only their own conversation. If the agent has deployments, the environment's version answers, never the draft. Visitors can decide what their own runs ask only if the agent sets `approvals.self` and the link's creator has the permission `approve`."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/links", agent_id=agent_id),
+            body=given({"name": name, "environment": environment, "origins": origins, "expires_at": expires_at, "limits": limits, "welcome": welcome, "starters": starters}),
+            options=options,
+        )
+
+    def list(
+        self,
+        agent_id: str,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "expires_at", "-expires_at", "name", "-name", "id", "-id"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.Link]:
+        """List links. Lists the agent's links with their limits and how much of them was used."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/agents/{agent_id}/links", agent_id=agent_id),
+            query=given({"limit": limit, "offset": offset, "sort": sort}),
+            options=options,
+        )
+
+    def get(
+        self,
+        agent_id: str,
+        link_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.Link:
+        """Get a link. Returns the link, with its limits and how much of them was used."""
+        return self._caller.call(
+            "GET",
+            fill("/v1/agents/{agent_id}/links/{link_id}", agent_id=agent_id, link_id=link_id),
+            options=options,
+        )
+
+    def delete(
+        self,
+        agent_id: str,
+        link_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> Dict[str, Any]:
+        """Delete a link. The URL stops working. The runs that its visitors have started are cancelled and their streams end. The visitors' conversations are kept under invocations."""
+        return self._caller.call(
+            "DELETE",
+            fill("/v1/agents/{agent_id}/links/{link_id}", agent_id=agent_id, link_id=link_id),
+            options=options,
+        )
+
+
 class Logs(Group):
     def list(
         self,
@@ -1294,7 +1360,7 @@ class Usage(Group):
         user_id: str = UNSET,
         request_id: str = UNSET,
         model: str = UNSET,
-        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"] = UNSET,
+        door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console", "link"] = UNSET,
         purpose: Literal["run", "facts", "summary", "memory", "search", "test", "replay"] = UNSET,
         format: Literal["json", "csv"] = UNSET,
         **options: Unpack[RequestOptions],

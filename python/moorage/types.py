@@ -96,7 +96,7 @@ class _Invocation(TypedDict):
     request_id: str
     agent_id: str
     status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"]
-    door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console"]
+    door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console", "link"]
     background: bool
     environment: str
     version: Union[str, None]
@@ -848,6 +848,39 @@ class _ReplayedDelivery(TypedDict):
 class ReplayedDelivery(_ReplayedDelivery, total=False):
     approvals: List[PendingApproval]
     reason: str
+
+
+class _Link(TypedDict):
+    id: str
+    agent_id: str
+    name: Union[str, None]
+    environment: str
+    url: Union[str, None]
+    origins: List[str]
+    status: Literal["active", "expired"]
+    expires_at: Union[str, None]
+    limits: Dict[str, Any]
+    welcome: Union[str, None]
+    starters: List[str]
+    budget_id: Union[str, None]
+    used: Dict[str, Any]
+    created_by: str
+    created_at: str
+
+
+class Link(_Link, total=False):
+    warnings: List[str]
+    created_by_name: Union[str, None]
+
+
+class CreateLink(TypedDict, total=False):
+    name: Union[str, None]
+    environment: str
+    origins: List[str]
+    expires_at: Union[str, None]
+    limits: Dict[str, Any]
+    welcome: Union[str, None]
+    starters: List[str]
 
 
 class LogEntry(TypedDict):

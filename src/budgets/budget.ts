@@ -142,7 +142,7 @@ export function presentBudget(
   const kind = { limit_kind }
   return {
     ...budget,
-    scope: { type: scope_type, id: agent_id ?? scope_id },
+    scope: { type: scope_type, id: scope_id ?? agent_id },
     limit: { [limit_kind]: shownAmount(kind, amount) },
     subject: subject || null,
     used: shownAmount(kind, used),

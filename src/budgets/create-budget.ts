@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import { conflict, invalid } from '../errors.ts'
+import { invalid } from '../errors.ts'
 import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
@@ -10,10 +10,7 @@ import type { Database } from '../storage/database.ts'
 import { type Budget, BudgetReply, CreateBudgetBody, limitOf } from './budget.ts'
 import { presentNow } from './budget-in-reach.ts'
 import { warningsOf } from './budget-warnings.ts'
-import * as budgets from './store.ts'
-
-/** Each call of a model checks all budgets of its project, so their number is limited. */
-const MOST_BUDGETS = 1_000
+import { insertBudget } from './insert-budget.ts'
 
 export const createBudget = operation({
   id: 'createBudget',
@@ -36,9 +33,6 @@ export const createBudget = operation({
     const { scope, limit, ...asked } = body
     const owned = await ownedBy(db, actor, scope)
     requireScope(actor, owned.agent_id)
-    if ((await budgets.countAndHold(db, owned.project_id)) >= MOST_BUDGETS) {
-      throw conflict(`There are already ${MOST_BUDGETS} budgets, the maximum. Delete one first.`)
-    }
     const time = now()
     const budget = {
       ...asked,
@@ -50,7 +44,7 @@ export const createBudget = operation({
       created_at: time,
       updated_at: time,
     }
-    await budgets.insert(db, budget)
+    await insertBudget(db, budget)
     return { ...(await presentNow(db, budget, time)), warnings: await warningsOf(budget, context) }
   },
 })

@@ -50,6 +50,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     feedback: ['Rate answers, and list ratings and comments', () => import('./commands/talk/rate-answers.ts')],
     callbacks: ['Get notified when one invocation ends', () => import('./commands/talk/callbacks.ts')],
     files: ['Upload, list, download and delete files', () => import('./commands/talk/files.ts')],
+    links: ['Share an agent by a link, without keys', () => import('./commands/talk/share-links.ts')],
     schedules: ['Run an agent on a schedule', () => import('./commands/talk/schedules.ts')],
     triggers: ['Run an agent when another service sends an event', () => import('./commands/talk/triggers.ts')],
     memory: ["Search and edit an agent's memory", () => import('./commands/talk/memories.ts')],

@@ -47,6 +47,12 @@ export async function findActive(db: Database, agent_id: string, environment: st
   return row && fromRow(row)
 }
 
+/** Whether any environment of the agent was ever deployed. */
+export async function isDeployed(db: Database, agent_id: string): Promise<boolean> {
+  const any = db.selectFrom('deployments').select('id').where('agent_id', '=', agent_id)
+  return (await any.limit(1).executeTakeFirst()) !== undefined
+}
+
 /** At most this many are checked to find what a rollback restores. */
 const LOOK_BACK = 1000
 

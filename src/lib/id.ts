@@ -15,6 +15,7 @@ export type IdPrefix =
   | 'lsn'
   | 'cns'
   | 'sch'
+  | 'lnk'
   | 'apr'
   | 'fbk'
   | 'set'

@@ -50,9 +50,9 @@ export type Spending = {
   heldLines(): ReadonlySet<string>
 }
 
-/** The key in an actor's ID, if it is one. A token belongs to a user, and the host has none. */
+/** The key, role or link in an actor's ID, if it is one. A token belongs to a user, and the host has none. */
 export function keyNamed(actor_id: string): string | null {
-  return /^(?:key|rol)_/.test(actor_id) ? actor_id : null
+  return /^(?:key|lnk|rol)_/.test(actor_id) ? actor_id : null
 }
 
 /** Only the project is known. */

@@ -25,7 +25,7 @@ const MAX_ORIGINS = 100
 const MAX_CALLERS = 100
 
 /** An origin as browsers write it: without a path, a default port or capital letters. */
-const Origin = z.string().refine(isOrigin, 'must be an exact origin such as https://app.example.com')
+export const Origin = z.string().refine(isOrigin, 'must be an exact origin such as https://app.example.com')
 
 const Window = z
   .string('must be a duration such as 1m')

@@ -58,11 +58,10 @@ export type CarriedTable = {
 /** A table whose rows aren't exported, and why. */
 type LeftOutTable = { stays: string }
 
-const ofProject = (table: Named, column: string) => (project_id: string) =>
-  sql<SqlBool>`
-  ${sql.ref(column)} in (select id from ${sql.table(table)} where ${sql.ref(`${table}.project_id`)} = ${project_id})`
-
 const OF_SERVICE_KEYS = sql<SqlBool>`person_id is null and role_source is null`
+
+/** A link's budget stays with the link. */
+const IS_NO_LINKS = sql<SqlBool>`(scope_id is null or substr(scope_id, 1, 4) <> 'lnk_')`
 
 const ofServiceKeys = (project_id: string) => sql<SqlBool>`
   key_id in (select id from keys where project_id = ${project_id} and ${OF_SERVICE_KEYS})`
@@ -83,9 +82,10 @@ export const TRANSFER = {
   providers: { by: 'project', fixed: { paid_by: 'project' }, sealed: { api_key: purposeOfNamed(purposeOfProvider) } },
   prices: { by: 'project', fixed: { set_by: 'project' } },
   secrets: { by: 'project', sealed: { value: purposeOfNamed(purposeOfSecret) } },
-  budgets: { by: 'project', names: { agent_id: 'agents' } },
+  budgets: { by: 'project', where: IS_NO_LINKS, names: { agent_id: 'agents' } },
   budget_counters: {
-    by: ofProject('budgets', 'budget_id'),
+    by: (project_id) => sql<SqlBool>`
+      budget_id in (select id from budgets where budgets.project_id = ${project_id} and ${IS_NO_LINKS})`,
     where: sql<SqlBool>`kept = 1`,
     fixed: { reserved: 0 },
     names: { budget_id: 'budgets' },
@@ -175,6 +175,8 @@ export const TRANSFER = {
   deliveries: { stays: 'what was to be sent is sent by this service' },
   persons: { stays: 'people sign in with the identity providers of a service' },
   person_identities: { stays: 'people sign in with the identity providers of a service' },
+  links: { stays: 'their URLs are of this service, and their visitors have cookies of it' },
+  link_visitors: { stays: 'as links: a browser visits the links of one service' },
   invitations: { stays: 'people sign in with the identity providers of a service' },
   console_sessions: { stays: 'sessions of browsers with this service' },
   console_links: { stays: 'they sign in to this service, for ten minutes' },

@@ -57,8 +57,14 @@ export async function listLeftOut(db: Database, exported: Exported, missing: Mis
     await named(
       "people's roles",
       'Invite them again where the project is imported.',
-      sql`select name from keys where project_id = ${project_id} and role_source is not null and revoked_at is null
-        order by name`,
+      sql`select name from keys where project_id = ${project_id} and role_source is not null and person_id is not null
+        and revoked_at is null order by name`,
+    ),
+    await named(
+      'links',
+      'Create new ones where the project is imported.',
+      sql`select links.id as name from links join agents on agents.id = agent_id where project_id = ${project_id}
+        order by links.id`,
     ),
     await named(
       'personal keys',

@@ -7,6 +7,7 @@ import * as incoming from '../incoming/store.ts'
 import { eraseCopiesOfUser } from '../invocations/cases/case-store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { InvocationStatus, isFinal } from '../invocations/invocation.ts'
+import * as links from '../links/store.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import type { Parts } from '../operation/parts.ts'
@@ -75,6 +76,7 @@ export const eraseUser = operation({
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
       erased.deliveries += await incoming.eraseOfUser(db, { agent_id, user_id })
       await storage.transaction((held) => eraseCopiesOfUser(held, { agent_seq, user_id }, now()))
+      await storage.transaction((held) => links.removeVisitor(held, user_id, agent_id))
       const left = await eraseInvocations(storage, agent_seq, whose, now)
       // A run that ends before this is one of those whose receipt was erased, or it's counted as unfinished.
       erased.memories += await memories.clear(storage, { agent_seq, user_id })

@@ -22,6 +22,7 @@ const FREE_TEXT_OF: Record<string, string[]> = {
   giveFeedback: ['comment'],
   putSet: ['description', 'cases.message', 'cases.checks.value'],
   createReplay: ['checks.value'],
+  createLink: ['welcome'],
   createAgent: ['description', 'tools.description'],
   updateAgent: ['description', 'tools.description'],
   testTool: ['tool.description'],

@@ -64,6 +64,10 @@ const NAMED: Record<string, Doors> = {
   getFeedback: { sdk: (c) => c.feedback.get('a', 'r'), cli: 'feedback get a r' },
   deleteFeedback: { sdk: (c) => c.feedback.delete('a', 'r'), cli: 'feedback delete a r --yes' },
   listFeedback: { sdk: (c) => c.feedback.list(), cli: 'feedback list' },
+  createLink: { sdk: (c) => c.links.create('a', {}), cli: 'links create a' },
+  listLinks: { sdk: (c) => c.links.list('a'), cli: 'links list a' },
+  getLink: { sdk: (c) => c.links.get('a', 'l'), cli: 'links get a l' },
+  deleteLink: { sdk: (c) => c.links.delete('a', 'l'), cli: 'links delete a l --yes' },
   eraseInvocation: { sdk: (c) => c.invocations.erase('a', 'r'), cli: 'invocations erase a r --yes' },
   createCallback: {
     sdk: (c) => c.callbacks.create('a', 'r', { url: 'https://example.com' }),
@@ -347,7 +351,14 @@ describe('every route of another dialect', () => {
   after(() => service.stop())
 
   const [, ...others] = dialects
-  for (const { dialect, method, path, operation } of others.flatMap(({ routes }) => routes(operations))) {
+  const all = others.flatMap(({ routes }) => routes(operations))
+  for (const { method, path } of all.filter(({ isForVisitors }) => isForVisitors)) {
+    test(`link: ${method} ${path} opens for the token of a link, and for no key`, async () => {
+      const reply = await service.call(method, path.replaceAll(/\{\w+\}/g, 'hello'))
+      assert.deepEqual([reply.status, reply.body.error.code], [404, 'not_found'], reply.text)
+    })
+  }
+  for (const { dialect, method, path, operation } of all.filter(({ isForVisitors }) => !isForVisitors)) {
     test(`${dialect.name}: ${method} ${path} needs a key, and the permission of ${operation.id}`, async () => {
       const here = path.replaceAll(/\{\w+\}/g, 'hello')
       const stranger = await service.call(method, here, { key: null })

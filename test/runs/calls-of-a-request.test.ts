@@ -11,6 +11,7 @@ import { pipeline } from '../../src/http/pipeline/pipeline.ts'
 import type { ArrivedRequest } from '../../src/http/pipeline/request.ts'
 import { runAuthorised } from '../../src/http/pipeline/run-authorised.ts'
 import { keyVerifier } from '../../src/keys/verify-key.ts'
+import { openLinks } from '../../src/links/open-links.ts'
 import { PLAIN_REPLY } from '../../src/operation/reply-channel.ts'
 import { operations } from '../../src/operations.ts'
 import { openInlet } from '../../src/triggers/receive/inlet.ts'
@@ -49,6 +50,8 @@ function openPipeline(node: Service) {
     isUnderWay: async () => false,
     idempotency: once,
     inlet: openInlet(parts),
+    links: openLinks(keyVerifier(parts), parts),
+    pagesFolder: '',
     console: undefined,
   }
   const close = async () => {
@@ -71,6 +74,7 @@ function arrivedWith(key: string): ArrivedRequest {
     rate: undefined,
     bytes: undefined,
     cors: undefined,
+    visitor: undefined,
     key: undefined,
     trace: { actor: null, agent_id: null },
     span: undefined,

@@ -34,6 +34,7 @@ const VARIABLES: Record<string, string> = {
   SESSION_ID: 'cns',
   SCHEDULE_ID: 'sch',
   REPLAY_ID: 'rpl',
+  LINK_ID: 'lnk',
 }
 
 type Reader = {
@@ -154,6 +155,7 @@ const DOCS = [
   'docs/feedback.md',
   'docs/triggers.md',
   'docs/replays.md',
+  'docs/share.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/memory-search.md',

@@ -22,6 +22,7 @@ const DOORS: [door: Invocation['door'], label: string][] = [
   ['cli', 'CLI on the server'],
   ['schedule', 'schedule'],
   ['console', 'console'],
+  ['link', 'link'],
 ]
 /** The URL's parameters and their labels. */
 const FILTERS = { agent: 'Agent', status: 'Status', door: 'Channel', user: 'User', session: 'Session' }

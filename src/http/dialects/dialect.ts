@@ -56,6 +56,16 @@ export type Writer = {
   replay(operation: Operation, reply: RenderedReply): StreamEvent[]
 }
 
+/** Someone who chats through a link, which opens its agent to them without a key. */
+export type Visitor = {
+  link_id: string
+  user_id: string
+  agent_id: string
+  environment: string
+  /** They may decide what their own runs ask. Others aren't told what it is. */
+  mayDecide: boolean
+}
+
 /** A request whose body was read. */
 export type ReceivedRequest = {
   message: Pick<IncomingMessage, 'headers' | 'headersDistinct'>
@@ -63,6 +73,7 @@ export type ReceivedRequest = {
   query: string
   bytes: Buffer | undefined
   request_id: string
+  visitor?: Visitor | undefined
 }
 
 /** What a client requests from an operation, and how the answer is written. */
@@ -145,6 +156,10 @@ export type Route = {
   deprecation?: Record<string, string>
   /** Set if agents with a public card are shown here without a key. Nothing can be called without a key. */
   isOpenForPublicCards?: true
+  /** The token in its path opens a chat: see `guards/visitor.ts`. */
+  isForVisitors?: true
+  /** It is a message, of which a visitor may send only some. */
+  isMessageOfVisitor?: true
 } & RequestReader
 
 type RequestReader =

@@ -4,9 +4,10 @@ import { mcp } from './mcp/mcp.ts'
 import { moorage } from './moorage.ts'
 import { openai } from './openai/openai.ts'
 import { prometheus } from './prometheus.ts'
+import { visitors } from './visitor/visitors.ts'
 
 /** All supported dialects. The first one handles paths that belong to no dialect. */
-export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus, openai, mcp, a2a]
+export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus, openai, mcp, a2a, visitors]
 
 /** The dialect in which errors on this path are written. */
 export function dialectOf(path: string): Dialect {

@@ -8,11 +8,12 @@ import type { KeyCheck } from './guards/authenticate.ts'
 import type { ConsoleSessions } from './guards/console-cookie.ts'
 import type { ConsoleDoor } from './guards/console-door.ts'
 import type { SpendCode } from './guards/require-code.ts'
+import type { Links } from './guards/visitor.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
 import type { AgentAccess, GuardedAgent } from './request.ts'
 
-/** The console's sessions, the check whether a request comes from the console, and the folder of its files. */
-export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor; folder: string }
+/** The console: who is signed in, and who can be. */
+export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor }
 
 /** A trigger that accepts requests. */
 export type OpenInlet = {
@@ -56,6 +57,9 @@ export type Edge = {
   idempotency: Idempotency
   /** The URLs of triggers. Throws `not_found` for a token that belongs to no enabled trigger. */
   inlet: { find(token: string): Promise<OpenInlet> }
+  links: Links
+  /** The built files of the console and of the chat's page. */
+  pagesFolder: string
   /** Undefined if the console is switched off. */
   console: SignedIn | undefined
 }

@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Gate } from '../../security/gate.ts'
-import { ipList } from '../../security/ip-list.ts'
+import { addressBucket, ipList } from '../../security/ip-list.ts'
 import type { Rate, RateLimiter } from '../../security/limits/rate-limiter.ts'
 import { runTokenReader } from '../../security/run-token.ts'
 import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
@@ -27,6 +27,8 @@ export type Pipeline = {
   authenticate(arrived: ArrivedRequest): Promise<IdentifiedRequest>
   /** Counts a failed sign-in from an IP address. Throws if there were too many. */
   countFailure(bucket: string): Promise<void>
+  /** Throws while an IP address is blocked because of that. */
+  refuseBlocked(bucket: string): void
 }
 
 /** The steps that every request takes. An operation can't skip one. */
@@ -52,6 +54,7 @@ export function pipeline(edge: Edge): Pipeline {
     readRunToken: runTokenReader(parts.keyring),
     inNamedProject: (known) => inNamedProject(edge, known),
     failures,
+    links: edge.links,
     console: edge.console,
     tier: config.limits.defaultTier,
     bodyLimits: config,
@@ -70,6 +73,7 @@ export function pipeline(edge: Edge): Pipeline {
     },
     authenticate,
     countFailure: (bucket) => failures.count(bucket),
+    refuseBlocked: (bucket) => failures.refuseBlocked(bucket),
   }
 }
 
@@ -132,7 +136,9 @@ export async function takeFromTier(
   if (!tier) return
   const { requestsPerMinute: limit, burst } = tier
   const reason = () => `tier "${name}" allows ${limit} requests per minute (limits.tiers.${name})`
-  await takeRate(arrived, limiter, { bucket: `key:${actor.id}`, rate: { perMinute: limit, burst }, limit, reason })
+  // A link has one key for all its visitors. One of them must not use up the rate of the others.
+  const whose = arrived.visitor ? `${actor.id} ${addressBucket(arrived.address)}` : actor.id
+  await takeRate(arrived, limiter, { bucket: `key:${whose}`, rate: { perMinute: limit, burst }, limit, reason })
 }
 
 /** Counts a request against the limit that the service or an agent sets for all callers together. */

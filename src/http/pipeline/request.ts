@@ -6,7 +6,7 @@ import type { Cors, Gate } from '../../security/gate.ts'
 import type { Decision } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { Span } from '../../telemetry/tracing.ts'
-import type { Dialect, NamedAgent, Route } from '../dialects/dialect.ts'
+import type { Dialect, NamedAgent, Route, Visitor } from '../dialects/dialect.ts'
 
 /** What the pipeline needs to know about an agent before the operation runs. */
 export type AgentAccess = NamedAgent & {
@@ -48,6 +48,8 @@ export type ArrivedRequest = {
   bytes: Promise<Buffer | undefined> | undefined
   /** Set if a page of a listed origin may read the reply. */
   cors: Cors | undefined
+  /** Who chats, if the request came through a link. */
+  visitor: Visitor | undefined
   /** What is logged and audited about the request, no matter how far it gets. */
   readonly trace: {
     actor: Actor | null

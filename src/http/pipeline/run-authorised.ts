@@ -203,6 +203,8 @@ async function findClosed({ arrived, actor }: AuthorizedCall, { guardedIn, parts
  */
 function repeatScope({ kind, id, scope, reach, console_session }: Actor): string {
   const { project_id, user_id } = scope
+  // The visitors of a link have one key.
+  if (kind === 'key' && user_id !== null) return sha256(JSON.stringify([id, project_id, user_id]))
   if (console_session !== undefined) return JSON.stringify([id, project_id, user_id, console_session])
   if (kind === 'token') return sha256(JSON.stringify([id, project_id, user_id]))
   return reach === 'service' ? JSON.stringify([id, project_id]) : id

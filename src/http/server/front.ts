@@ -15,6 +15,7 @@ import { authorisePublic } from '../pipeline/guards/authorise-public.ts'
 import { isForwardedSecure } from '../pipeline/guards/client-address.ts'
 import { isPreflight } from '../pipeline/guards/cors.ts'
 import { promiseHttps } from '../pipeline/guards/pass-gate.ts'
+import { countMessage } from '../pipeline/guards/visitor.ts'
 import { countRequest, endOfAccess, type Pipeline, pipeline } from '../pipeline/pipeline.ts'
 import type { ArrivedRequest, AuthorizedCall, PathParams } from '../pipeline/request.ts'
 import { AgentChanges } from './agent-changes.ts'
@@ -147,6 +148,7 @@ export function arrive(
     rate: undefined,
     bytes: undefined,
     cors: undefined,
+    visitor: undefined,
     key: undefined,
     trace: { actor: null, agent_id: null },
     span: undefined,
@@ -156,9 +158,9 @@ export function arrive(
   return tracer ? { ...arrived, span: beginRequest(tracer, arrived) } : arrived
 }
 
-/** Everybody who knows the URL of a trigger can send requests there, so it isn't written anywhere. */
+/** Everybody who knows the URL of a trigger or a link can send requests there, so it isn't written anywhere. */
 function withoutToken(path: string): string {
-  return path.replace(/^\/v1\/in\/.*/, '/v1/in/{token}')
+  return path.replace(/^\/v1\/in\/.*/, '/v1/in/{token}').replace(/^\/chat\/[^/]+/, '/chat/{token}')
 }
 
 function beginRequest(tracer: Tracer, { message, route, path, secure }: ArrivedRequest): Span {
@@ -237,6 +239,7 @@ export async function letIn(
   if (!route) throw notRouted(endpoints, arrived)
   const authorised = await authorise(edge, known, route.operation, params)
   checkBodyHeaders(arrived)
+  if (route.isMessageOfVisitor) await countMessage(edge, arrived)
   return authorised
 }
 

@@ -98,6 +98,21 @@ export async function cancelThose(db: Database, ids: readonly string[], now: num
   await announce(db, 'cancellations')
 }
 
+/** Cancels the agent's active runs that this actor has started. */
+export async function cancelStartedBy(
+  db: Database,
+  { agent_seq, created_by }: { agent_seq: number; created_by: string },
+  now: number,
+): Promise<void> {
+  const active = db.selectFrom('runs').select('id').where('agent_seq', '=', agent_seq)
+  const started = await active.where('created_by', '=', created_by).execute()
+  await cancelThose(
+    db,
+    started.map(({ id }) => id),
+    now,
+  )
+}
+
 /** Runs that have ended or were deleted while runs that they called are still active and not being cancelled. */
 export async function listEndedCallers(db: Database, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`

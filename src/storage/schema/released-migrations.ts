@@ -18,8 +18,12 @@ const forgottenMemories = frozenMigration('0005-forgotten-memories', { touches: 
 
 /** Addresses that turn signed requests into runs. */
 const triggers = frozenMigration('0006-triggers')
+
 /** Messages that are sent to an agent again, and the answers. */
 const replays = frozenMigration('0007-replays')
+
+/** Links that open a chat with an agent. */
+const chatLinks = frozenMigration('0008-chat-links')
 
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
@@ -30,6 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   forgottenMemories,
   triggers,
   replays,
+  chatLinks,
 ]
 
 /** Whether a store with these migrations is older than the first release. */

@@ -30,7 +30,10 @@ export const securityTables = {
      * removed.
      */
     person_id: text.nullable,
-    /** Where a person's role comes from. A role is stored as a key without a secret. Null for every other key. */
+    /**
+     * The source of a person's role, which is stored as a key without a secret, or `link` for the key of a chat link,
+     * which only opens the chat. Null for every other key.
+     */
     role_source: text.nullable,
     /** The role with which a person's key was created. The key ends with the role. */
     role_id: text.nullable.references('keys'),
@@ -45,6 +48,37 @@ export const securityTables = {
       "unique (person_id, coalesce(project_id, '')) where role_source is not null and revoked_at is null",
     keys_by_role: '(role_id) where role_id is not null',
   }),
+  /** A link that opens a chat with an agent. Its visitors act with the key that has the same ID. */
+  links: table({
+    id: text.primary,
+    agent_id: text.references('agents'),
+    name: text.nullable,
+    environment: text,
+    /** The part of its URL that opens the chat, encrypted. */
+    token: text,
+    /** An array of origins. */
+    origins: json,
+    messages_per_visitor: integer.nullable,
+    /** The budget that limits its cost. */
+    budget_id: text.nullable,
+    welcome: text.nullable,
+    /** An array of messages. */
+    starters: json,
+    created_by: text,
+    created_at: time,
+    expires_at: time.nullable,
+  }).indexes({ links_by_agent: '(agent_id, created_at, id)' }),
+  /** How many messages each visitor of a link has sent. */
+  link_visitors: table({
+    link_id: text.references('links'),
+    user_id: text,
+    messages: integer,
+    /** The Idempotency-Key of the latest message, which is counted once however often it is sent. */
+    last_key: text,
+    last_at: time,
+  })
+    .primaryKey('link_id', 'user_id')
+    .indexes({ link_visitors_by_user: '(user_id)' }),
   /** A key's earlier secret. It is valid until its grace period ends. */
   earlier_secrets: table({ hash: text.primary, key_id: text.references('keys'), expires_at: time }).indexes({
     earlier_secrets_by_key: '(key_id)',

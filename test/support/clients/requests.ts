@@ -80,6 +80,8 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   },
   trigger_id: async (service, { agent_id }) =>
     (await create(service, `/v1/agents/${agent_id}/triggers`, 'createTrigger')).id as string,
+  link_id: async (service, { agent_id }) =>
+    (await create(service, `/v1/agents/${agent_id}/links`, 'createLink')).id as string,
   schedule_id: async (service, { agent_id }) =>
     (await create(service, `/v1/agents/${agent_id}/schedules`, 'createSchedule')).id as string,
   async name(service) {

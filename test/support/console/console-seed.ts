@@ -29,6 +29,7 @@ export const PAGES = [
   'metrics',
   'memory',
   'schedules',
+  'share',
   'settings',
   'settings-tools',
   'settings-yaml',
@@ -158,6 +159,7 @@ export async function fillForConsole(
     metrics: '/agents/support/metrics',
     memory: '/agents/support/memory',
     schedules: '/agents/support/schedules',
+    share: '/agents/support/share',
     settings: '/agents/support/settings',
     'settings-tools': '/agents/cashier/settings?view=tools',
     'settings-yaml': '/agents/support/settings?view=yaml',
@@ -213,6 +215,7 @@ async function beginDay(service: Service, post: Post): Promise<{ webhook: string
     message: 'Which orders came in over night?',
   })
   await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
+  await post('/v1/agents/support/links', { name: 'Questions about ropes', limits: { cost_usd: 5 } })
   return { webhook, key }
 }
 

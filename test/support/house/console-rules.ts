@@ -6,7 +6,7 @@ type Arrows = Pick<SourceFile, 'file' | 'imports'>
  * The layers of the console from the top. Each may use those below it. A page is loaded through its line in
  * `routes.ts`.
  */
-const FLOORS = ['main.tsx', 'shell', 'routes.ts', 'pages', 'ui', 'lib']
+const FLOORS = ['main.tsx', 'chat', 'shell', 'routes.ts', 'pages', 'ui', 'lib']
 
 /** Folders of `pages/` that other pages may use, and for what. */
 const SHARED_PAGES: Record<string, string> = {

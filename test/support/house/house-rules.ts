@@ -61,12 +61,14 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 5, name: 'triggers', face: [] },
   { level: 6, name: 'replays', face: [] },
   { level: 5, name: 'sets', face: ['set.ts', 'store.ts'] },
+  { level: 5, name: 'links', face: ['store.ts'] },
   { level: 5, name: 'schedules', face: ['schedule.ts', 'store.ts', 'times.ts'] },
   {
     level: 4,
     name: 'invocations',
     face: [
       'approvals/pending.ts',
+      'children/child-store.ts',
       'rows/invocation-rows.ts',
       'invocation.ts',
       'receipt.ts',
@@ -92,7 +94,19 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 3, name: 'audit', face: [] },
   { level: 3, name: 'people', face: ['person.ts', 'recognise-person.ts', 'roles.ts', 'store.ts'] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
-  { level: 3, name: 'budgets', face: ['budget.ts', 'budget-period.ts', 'desk/counter-store.ts', 'store.ts'] },
+  {
+    level: 3,
+    name: 'budgets',
+    face: [
+      'budget.ts',
+      'budget-in-reach.ts',
+      'budget-period.ts',
+      'budget-warnings.ts',
+      'desk/counter-store.ts',
+      'insert-budget.ts',
+      'store.ts',
+    ],
+  },
   { level: 3, name: 'files', face: ['file.ts', 'keep-file.ts', 'file-in-reach.ts', 'store.ts'] },
   {
     level: 2,
@@ -126,6 +140,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     name: 'keys',
     face: [
       'key.ts',
+      'escalation.ts',
       'key-names.ts',
       'key-tiers.ts',
       'make-key.ts',

@@ -1,7 +1,17 @@
 import { test } from 'node:test'
 import { type ConsoleScene, inHarbour } from '../../support/console/console-scene.ts'
 
-const OF_AGENTS = new Set(['playground', 'deployments', 'logs', 'metrics', 'memory', 'schedules', 'settings', 'tools'])
+const OF_AGENTS = new Set([
+  'playground',
+  'deployments',
+  'logs',
+  'metrics',
+  'memory',
+  'schedules',
+  'share',
+  'settings',
+  'tools',
+])
 
 /** What is measured while the test runs, not by the clock of the service. */
 const MEASURED: Record<string, [RegExp, string][]> = {
@@ -47,6 +57,7 @@ inHarbour('what the pages of the console say', (open, harbour) => {
       '/agents/night-watch/memory',
     ],
     schedules: () => ['/agents/support/schedules', '/agents/pilot/schedules'],
+    share: () => ['/agents/pilot/share'],
     settings: () => ['/agents/pilot/settings', '/agents/ferry/settings', '/agents/support/settings?view=yaml'],
     tools: () => ['/agents/cashier/settings?view=tools', '/agents/pilot/settings?view=tools'],
     activity: () => ['/activity', '/activity?status=failed&agent=support', '/activity?user=nobody'],

@@ -27,6 +27,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   metrics: '3 (1',
   memory: 'Do you have a mooring rope',
   schedules: 'Morning round',
+  share: 'Questions about ropes',
   settings: 'Be brief and friendly',
   'settings-tools': 'Pays money back',
   'settings-yaml': 'the stock system did not answer',
@@ -130,6 +131,8 @@ describe('the size of the console', () => {
   const isReader = (file: string) => /^(definition-yaml|croner)-/.test(file)
   /** Loaded when an agent is made. */
   const isGallery = (file: string) => file.startsWith('gallery-')
+  /** Only on the page of a link. */
+  const isChat = (file: string) => /^(shared-)?chat-/.test(file)
 
   test('is at most 40 KB of script at first, and 128 KB in all, with 50 KB for reading YAML and cron patterns, and 5 KB of examples', () => {
     const page = readFileSync(new URL('index.html', BUILT), 'utf8')
@@ -142,8 +145,15 @@ describe('the size of the console', () => {
     assert.ok(sum(readers) <= 50 * 1024, `${sum(readers)} bytes`)
     const gallery = all.filter(isGallery)
     assert.ok(gallery.length === 1 && sum(gallery) <= 5 * 1024, `${sum(gallery)} bytes`)
-    const others = all.filter((file) => !isReader(file) && !isGallery(file))
+    const others = all.filter((file) => !isReader(file) && !isGallery(file) && !isChat(file))
     assert.ok(sum(others) <= 128 * 1024, `${sum(others)} bytes`)
+  })
+
+  test("the chat's page has at most 20 KB of script", () => {
+    const page = readFileSync(new URL('chat.html', BUILT), 'utf8')
+    const scripts = [...page.matchAll(/assets\/([\w.-]+\.js)"/g)].map(([, file]) => file ?? '')
+    const size = scripts.reduce((bytes, file) => bytes + packed(file), 0)
+    assert.ok(scripts.length > 1 && size <= 20 * 1024, `${size} bytes`)
   })
 
   test("no CSS class is defined in two files, so no page changes another's look", () => {

@@ -19,6 +19,7 @@ import { PROJECT_HEADER, projectMeant } from './choose-project.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
+import { identifyVisitor, type Links } from './visitor.ts'
 
 export type KeyCheck = {
   /** Undefined unless this is the hash of a valid key. */
@@ -37,6 +38,7 @@ export type Credentials = {
   /** Moves the request's actor to the project that the request names. */
   inNamedProject(known: IdentifiedRequest): Promise<IdentifiedRequest>
   readRunToken(token: string): TokenRun | undefined
+  links: Links
   /** Undefined if the console is switched off. */
   console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
   /** The rate-limit tier of actors that use a token. */
@@ -81,6 +83,7 @@ export function authenticator(credentials: Credentials) {
   }
 
   return async (arrived: ArrivedRequest): Promise<IdentifiedRequest> => {
+    if (arrived.route?.isForVisitors) return identifyVisitor(arrived, credentials)
     const { headers, socket } = arrived.message
     const { authorization = '' } = headers
     const known = hashes.get(socket)

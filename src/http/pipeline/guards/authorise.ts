@@ -33,7 +33,8 @@ export async function authorise(
   arrived.trace.agent_id = agent.id
   if (agent.gate) await enterGate(arrived, agent.gate, agent.id, edge)
   // An agent of another project may have the same name but list other origins. Only browsers send this header.
-  if (arrived.message.headers.origin !== undefined) settleOrigin(arrived, [agent.gate?.cors ?? edge.service.gate.cors])
+  if (arrived.message.headers.origin !== undefined && !arrived.visitor)
+    settleOrigin(arrived, [agent.gate?.cors ?? edge.service.gate.cors])
   return { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
 }
 

@@ -48,7 +48,7 @@ export const CONSOLE_FOLDER = fileURLToPath(
 
 type Packings = { plain: Buffer; br?: Buffer; gzip?: Buffer }
 
-/** The files of the built console. */
+/** The files of the built console, and of the pages beside it. */
 export class ConsoleFiles {
   readonly #folder: string
   /** An asset's name changes with its content, so each asset is read and compressed only once. */
@@ -70,10 +70,26 @@ export class ConsoleFiles {
     return { status: 200, headers: PAGE_HEADERS, body: Buffer.from(body) }
   }
 
+  /** The text of a page that gets its content when it is served. Undefined if the pages aren't built. */
+  async template(name: string): Promise<string | undefined> {
+    return (await readIfThere(join(this.#folder, name)))?.toString('utf8')
+  }
+
+  /** The script that other sites load. Its name stays, so browsers look for a new one after an hour. */
+  async widget(accepted: string): Promise<ServedPage | undefined> {
+    const found = await this.#served('widget.js', 'widget.js', accepted)
+    const shared = { 'Cache-Control': 'public, max-age=3600', 'Cross-Origin-Resource-Policy': 'cross-origin' }
+    return found && { ...found, headers: { ...found.headers, ...shared } }
+  }
+
   async asset(name: string, accepted: string): Promise<ServedPage | undefined> {
+    return this.#served(name, join('assets', name), accepted)
+  }
+
+  async #served(name: string, path: string, accepted: string): Promise<ServedPage | undefined> {
     const type = ASSET.exec(name)?.[1]
     if (type === undefined) return undefined
-    const packings = await this.#load(name, PACKED.has(type))
+    const packings = await this.#load(path, PACKED.has(type))
     if (!packings) return undefined
     const packing = (['br', 'gzip'] as const).find((one) => packings[one] && acceptsCoding(accepted, one))
     const headers = {
@@ -98,7 +114,7 @@ export class ConsoleFiles {
   }
 
   async #read(name: string, isPacked: boolean): Promise<Packings | undefined> {
-    const plain = await readIfThere(join(this.#folder, 'assets', name))
+    const plain = await readIfThere(join(this.#folder, name))
     if (!plain || !isPacked) return plain && { plain }
     const [br, gz] = await Promise.all([brotli(plain), gzip(plain, { level: 9 })])
     return { plain, br, gzip: gz }

@@ -37,8 +37,8 @@ The API reference is at /docs
 
 /** Adds the console: its page on all its paths, its files, and signing in. */
 export function addConsoleRoutes(endpoints: Router<Endpoint>, front: Front, console: SignedIn): void {
-  const { door, folder } = console
-  const files = new ConsoleFiles(folder)
+  const { door } = console
+  const files = new ConsoleFiles(front.edge.pagesFolder)
 
   const page: Endpoint['page'] = async (arrived, response) => {
     door.checkHost(arrived)

@@ -22,9 +22,9 @@ export async function answerRequest(
   bytes: Buffer | undefined,
   response: ServerResponse,
 ): Promise<void> {
-  const { message, params, query, request_id } = authorised.arrived
+  const { message, params, query, request_id, visitor } = authorised.arrived
   const route = authorised.arrived.route as Route
-  const received = { message, params, query, bytes, request_id }
+  const received = { message, params, query, bytes, request_id, visitor }
   if (route.read) return answerCall(front, authorised, route.read(received), response)
   if (route.serve) return serve(front, authorised, route.serve, received, response)
   const call = route.name(received)

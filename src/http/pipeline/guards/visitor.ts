@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { ApiError, forbidden } from '../../../errors.ts'
+import { sha256 } from '../../../security/digest.ts'
+import { addressBucket } from '../../../security/ip-list.ts'
+import type { Visitor } from '../../dialects/dialect.ts'
+import { readIdempotencyKey } from '../../input/request-headers.ts'
+import type { ArrivedRequest, IdentifiedRequest, VerifiedKey } from '../request.ts'
+import type { FailureLimit } from './failure-limit.ts'
+
+/** A link that opens a chat, as its token names it. */
+export type OpenLink = {
+  id: string
+  key: { readonly hash: string; readonly verified: VerifiedKey }
+  origins: ReadonlySet<string>
+  agent_id: string
+  environment: string
+  mayDecide: boolean
+}
+
+/** What the page of a link shows before the first message. */
+export type ShownChat = { title: string; welcome: string | null; starters: readonly string[] }
+
+export type Links = {
+  /** Undefined if the link is unknown, deleted or expired. */
+  find(token: string): Promise<OpenLink | undefined>
+  /** Whether the token belongs to a link that has expired. */
+  hasExpired(token: string): Promise<boolean>
+  show(link: OpenLink): Promise<ShownChat>
+  /** Counts a message of a visitor before it is answered. Throws if the chat can't accept it. */
+  countMessage(visitor: Visitor, from: { address: string; key: string }): Promise<void>
+}
+
+/** A header that a page of another origin can't send: the browser would ask us first. */
+const HEADER = 'x-moorage-chat'
+const TOKEN = /^[\w-]{32}$/
+const SECRET = /^[\w-]{43}$/
+/** How long a browser keeps a visitor's cookie after the last visit. */
+const COOKIE_SECONDS = 180 * 86_400
+
+type VisitorNeeds = { links: Links; failures: FailureLimit }
+
+/** The visitor who sends a request to a link's chat. They act with the link's key, and only for themselves. */
+export async function identifyVisitor(arrived: ArrivedRequest, needs: VisitorNeeds): Promise<IdentifiedRequest> {
+  const link = await getLink(arrived, needs)
+  if (!mayCall(arrived, link)) throw forbidden("This page isn't allowed to use this chat.")
+  if (arrived.message.headers[HEADER] !== '1') throw forbidden('Requests to a chat need the header X-Moorage-Chat: 1.')
+  const { id: link_id, agent_id, environment, mayDecide } = link
+  const user_id = userOf(link_id, readVisitor(arrived) ?? setVisitor(arrived))
+  const { actor: ofLink } = link.key.verified
+  const actor = { ...ofLink, scope: { ...ofLink.scope, user_id } }
+  arrived.key = link.key
+  arrived.visitor = { link_id, user_id, agent_id, environment, mayDecide }
+  arrived.trace.actor = actor
+  return { arrived, actor }
+}
+
+/** The link whose token is in the path. Whoever guesses tokens is stopped as if they guessed keys. */
+export async function getLink(arrived: ArrivedRequest, { links, failures }: VisitorNeeds): Promise<OpenLink> {
+  const bucket = addressBucket(arrived.address)
+  failures.refuseBlocked(bucket)
+  const { token = '' } = arrived.params
+  const link = TOKEN.test(token) ? await links.find(token) : undefined
+  if (link) return link
+  await failures.count(bucket)
+  throw noChat()
+}
+
+function noChat(): ApiError {
+  return new ApiError('not_found', "This chat doesn't exist, or it has ended.")
+}
+
+/** Counts a message before it is read and answered, so that messages sent at the same time can't exceed a limit. */
+export async function countMessage({ links }: Pick<VisitorNeeds, 'links'>, arrived: ArrivedRequest): Promise<void> {
+  const { visitor, request_id, message } = arrived
+  if (!visitor) return
+  const key = readIdempotencyKey(message) ?? request_id
+  await links.countMessage(visitor, { address: addressBucket(arrived.address), key })
+}
+
+/**
+ * Whether the page that sends the request may do so: the chat's own, or one of an origin that the link lists. The latter
+ * may read the reply, and its browser sends the visitor's cookie.
+ */
+export function mayCall(arrived: ArrivedRequest, { origins }: OpenLink): boolean {
+  const { origin, host, 'sec-fetch-site': site } = arrived.message.headers
+  delete arrived.headers['Access-Control-Allow-Origin']
+  if (origin === undefined) return site === undefined || site === 'same-origin'
+  if (origin === `${arrived.secure ? 'https' : 'http'}://${host}` || site === 'same-origin') return true
+  if (!origins.has(origin)) return false
+  arrived.headers['Access-Control-Allow-Origin'] = origin
+  arrived.headers['Access-Control-Allow-Credentials'] = 'true'
+  arrived.headers['Access-Control-Expose-Headers'] = 'X-Request-Id, Retry-After'
+  arrived.headers['Vary'] = 'Origin'
+  return true
+}
+
+/** Nothing that is stored tells the cookie of a visitor. The same browser is another user in each chat. */
+function userOf(link_id: string, secret: string): string {
+  return `link:${sha256(`${link_id}:${secret}`).slice(0, 32)}`
+}
+
+/** A browser may have two: one for the chat's own page, and one for a page that embeds it. The first one counts. */
+function readVisitor(arrived: ArrivedRequest): string | undefined {
+  const start = `${nameOf(arrived)}=`
+  const pairs = (arrived.message.headers.cookie ?? '').split(';').map((pair) => pair.trim())
+  const secrets = pairs.filter((pair) => pair.startsWith(start)).map((pair) => pair.slice(start.length))
+  return secrets.find((secret) => SECRET.test(secret))
+}
+
+/** Gives the browser its cookie, or lets it keep the one that it has for longer. */
+export function greetVisitor(arrived: ArrivedRequest): void {
+  setVisitor(arrived, readVisitor(arrived))
+}
+
+/**
+ * In a frame on another site, browsers only send cookies that say so (`SameSite=None`), and keep them apart for each
+ * site that embeds the chat (`Partitioned`).
+ */
+function setVisitor(arrived: ArrivedRequest, secret = randomBytes(32).toString('base64url')): string {
+  const { headers } = arrived.message
+  const isEmbedded =
+    headers['sec-fetch-dest'] === 'iframe' || arrived.headers['Access-Control-Allow-Origin'] !== undefined
+  const site = arrived.secure && isEmbedded ? 'SameSite=None; Partitioned' : 'SameSite=Lax'
+  const secure = arrived.secure ? '; Secure' : ''
+  arrived.headers['Set-Cookie'] =
+    `${nameOf(arrived)}=${secret}; Path=/; HttpOnly; ${site}${secure}; Max-Age=${COOKIE_SECONDS}`
+  return secret
+}
+
+/** As for the console's cookie: with TLS only this host can set it, and without TLS each port has its own. */
+function nameOf({ secure, message }: ArrivedRequest): string {
+  return secure ? '__Host-moorage-chat' : `moorage-chat-${/:(\d+)$/.exec(message.headers.host ?? '')?.[1] ?? 80}`
+}

@@ -1,0 +1,106 @@
+import { type AgentSnapshot, findSnapshot } from '../agents/agent-snapshot.ts'
+import { serving } from '../deployments/serving.ts'
+import * as deployments from '../deployments/store.ts'
+import { ApiError, conflict, notFound } from '../errors.ts'
+import type { Key } from '../keys/key.ts'
+import type { Actor } from '../operation/actor.ts'
+import type { Parts } from '../operation/parts.ts'
+import { covers } from '../security/permissions.ts'
+import { type ChatLink, linkStatus, tokenHash } from './chat-link.ts'
+import * as links from './store.ts'
+
+type LinkParts = Pick<Parts, 'findProject' | 'limiter' | 'memo' | 'now' | 'storage'>
+
+/** A valid key, by its hash. */
+type LinkKeys = { verify(hash: string): Promise<{ key: Key; actor: Actor; until: number } | undefined> }
+
+/** Of one visitor. */
+const MESSAGES = { perMinute: 20, burst: 10 }
+/** From one IP address. Deleting the cookie makes another visitor of the same person. */
+const NEW_VISITORS = { perMinute: 120, burst: 120 }
+
+type Chat = { link: ChatLink; origins: ReadonlySet<string> }
+
+/** The visitor of a chat, and what its link names. */
+type ChatVisitor = { link_id: string; user_id: string; agent_id: string; environment: string }
+
+/** What the edge needs to know about links: whom a token lets in, and how many messages they can send. */
+export function openLinks(keys: LinkKeys, parts: LinkParts) {
+  const { memo, now, storage } = parts
+  const findChat = (id: string) => {
+    const load = async (): Promise<Chat | undefined> => {
+      const link = await links.find(storage.db, id)
+      return link && { link, origins: new Set(link.origins) }
+    }
+    // It ends with its key, which is announced.
+    return memo('keys', `link ${id}`, load, () => [id])
+  }
+  return {
+    async find(token: string) {
+      const hash = tokenHash(token)
+      const verified = await keys.verify(hash)
+      const chat = verified && (await findChat(verified.key.id))
+      if (!chat) return undefined
+      const { id, agent_id, environment } = chat.link
+      const snapshot = await findSnapshot(agent_id, parts)
+      if (!snapshot) return undefined
+      const { definition } = await serving(snapshot, environment, parts)
+      const mayDecide = definition.approvals.self && covers(verified.actor.permissions, 'approve')
+      return { id, key: { hash, verified }, origins: chat.origins, agent_id, environment, mayDecide }
+    },
+
+    async hasExpired(token: string): Promise<boolean> {
+      const link = await links.findByHash(storage.db, tokenHash(token))
+      return link !== undefined && linkStatus(link, now()) === 'expired'
+    },
+
+    async show({ id, agent_id }: { id: string; agent_id: string }) {
+      const chat = await findChat(id)
+      const snapshot = await findSnapshot(agent_id, parts)
+      if (!chat || !snapshot) throw notFound('Link', id)
+      const { name, welcome, starters } = chat.link
+      return { title: name ?? snapshot.agent.name, welcome, starters }
+    },
+
+    countMessage: (visitor: ChatVisitor, from: { address: string; key: string }) => countMessage(visitor, from, parts),
+  }
+}
+
+async function countMessage(
+  visitor: ChatVisitor,
+  { address, key }: { address: string; key: string },
+  parts: LinkParts,
+): Promise<void> {
+  const { now, storage } = parts
+  const { link_id, user_id, agent_id, environment } = visitor
+  const snapshot = await findSnapshot(agent_id, parts)
+  if (!snapshot) throw notFound('Agent', agent_id)
+  await requirePublished(snapshot, environment, parts)
+  await take(`visitor:${user_id}`, MESSAGES, parts)
+  const isKnown = await links.isKnownVisitor(storage.db, link_id, user_id)
+  if (!isKnown) await take(`visitors:${address}`, NEW_VISITORS, parts)
+  const message = { link_id, user_id, key, now: now() }
+  const counted = await storage.transaction((db) => links.countMessage(db, message))
+  if (counted === 'no_link') throw notFound('Link', link_id)
+  if (counted === 'too_many') {
+    throw new ApiError('budget_exceeded', 'This visitor has sent as many messages as the link allows.')
+  }
+}
+
+/** Visitors get what was deployed. Only an agent without any deployment answers them with its draft. */
+async function requirePublished(snapshot: AgentSnapshot, environment: string, parts: LinkParts): Promise<void> {
+  const { version } = await serving(snapshot, environment, parts)
+  if (version !== null || !(await deployments.isDeployed(parts.storage.db, snapshot.agent.id))) return
+  throw conflict(`The agent has deployments, but none in the environment "${environment}".`)
+}
+
+async function take(
+  bucket: string,
+  rate: { perMinute: number; burst: number },
+  { limiter }: Pick<Parts, 'limiter'>,
+): Promise<void> {
+  const { allowed, retry_after_ms } = await limiter.take(bucket, rate)
+  if (allowed) return
+  const retry_after = Math.max(1, Math.ceil(retry_after_ms / 1000))
+  throw new ApiError('rate_limited', 'This visitor sends too many messages.', { retry_after })
+}
