@@ -29,6 +29,8 @@ export const PAGES = [
   'metrics',
   'memory',
   'schedules',
+  'triggers',
+  'trigger',
   'settings',
   'settings-tools',
   'settings-yaml',
@@ -131,7 +133,7 @@ export async function fillForConsole(
     return body.data
   }
   service.advance(-24 * HOUR_MS)
-  const { webhook, key } = await beginDay(service, post)
+  const { webhook, key, trigger } = await beginDay(service, post)
   const deployment = await spendDay(service, post, perHour)
 
   const note = { content: 'Her boat is a Folkeboat of 7.7 m', context: { user_id: 'customer-3' } }
@@ -158,6 +160,8 @@ export async function fillForConsole(
     metrics: '/agents/support/metrics',
     memory: '/agents/support/memory',
     schedules: '/agents/support/schedules',
+    triggers: '/agents/support/triggers',
+    trigger: `/agents/support/triggers/${trigger}`,
     settings: '/agents/support/settings',
     'settings-tools': '/agents/cashier/settings?view=tools',
     'settings-yaml': '/agents/support/settings?view=yaml',
@@ -189,7 +193,7 @@ export async function fillForConsole(
 type Post = (path: string, given: object) => Promise<any>
 
 /** Agents, keys, a webhook and schedules. */
-async function beginDay(service: Service, post: Post): Promise<{ webhook: string; key: string }> {
+async function beginDay(service: Service, post: Post): Promise<Record<'webhook' | 'key' | 'trigger', string>> {
   await post('/v1/agents', SUPPORT)
   await post('/v1/agents', { name: 'concierge', description: 'Knows its guests', model: 'builtin/recall' })
   await post('/v1/agents', { name: 'night-watch', description: 'Reads the tide tables', model: 'builtin/echo' })
@@ -213,7 +217,13 @@ async function beginDay(service: Service, post: Post): Promise<{ webhook: string
     message: 'Which orders came in over night?',
   })
   await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
-  return { webhook, key }
+  const { id: trigger } = await post('/v1/agents/support/triggers', {
+    name: 'Orders',
+    message: 'New order: {{/item}}',
+    verify: { scheme: 'none' },
+    user_from: '/customer',
+  })
+  return { webhook, key, trigger }
 }
 
 /** A server that lists its models as long as this process lives. */

@@ -27,6 +27,8 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   metrics: '3 (1',
   memory: 'Do you have a mooring rope',
   schedules: 'Morning round',
+  triggers: 'Orders',
+  trigger: 'New order: {{/item}}',
   settings: 'Be brief and friendly',
   'settings-tools': 'Pays money back',
   'settings-yaml': 'the stock system did not answer',
