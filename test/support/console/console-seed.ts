@@ -30,6 +30,8 @@ export const PAGES = [
   'memory',
   'schedules',
   'share',
+  'triggers',
+  'trigger',
   'settings',
   'settings-tools',
   'settings-yaml',
@@ -132,7 +134,7 @@ export async function fillForConsole(
     return body.data
   }
   service.advance(-24 * HOUR_MS)
-  const { webhook, key } = await beginDay(service, post)
+  const { webhook, key, trigger } = await beginDay(service, post)
   const deployment = await spendDay(service, post, perHour)
 
   const note = { content: 'Her boat is a Folkeboat of 7.7 m', context: { user_id: 'customer-3' } }
@@ -160,6 +162,8 @@ export async function fillForConsole(
     memory: '/agents/support/memory',
     schedules: '/agents/support/schedules',
     share: '/agents/support/share',
+    triggers: '/agents/support/triggers',
+    trigger: `/agents/support/triggers/${trigger}`,
     settings: '/agents/support/settings',
     'settings-tools': '/agents/cashier/settings?view=tools',
     'settings-yaml': '/agents/support/settings?view=yaml',
@@ -191,7 +195,7 @@ export async function fillForConsole(
 type Post = (path: string, given: object) => Promise<any>
 
 /** Agents, keys, a webhook and schedules. */
-async function beginDay(service: Service, post: Post): Promise<{ webhook: string; key: string }> {
+async function beginDay(service: Service, post: Post): Promise<Record<'webhook' | 'key' | 'trigger', string>> {
   await post('/v1/agents', SUPPORT)
   await post('/v1/agents', { name: 'concierge', description: 'Knows its guests', model: 'builtin/recall' })
   await post('/v1/agents', { name: 'night-watch', description: 'Reads the tide tables', model: 'builtin/echo' })
@@ -216,7 +220,13 @@ async function beginDay(service: Service, post: Post): Promise<{ webhook: string
   })
   await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
   await post('/v1/agents/support/links', { name: 'Questions about ropes', limits: { cost_usd: 5 } })
-  return { webhook, key }
+  const { id: trigger } = await post('/v1/agents/support/triggers', {
+    name: 'Orders',
+    message: 'New order: {{/item}}',
+    verify: { scheme: 'none' },
+    user_from: '/customer',
+  })
+  return { webhook, key, trigger }
 }
 
 /** A server that lists its models as long as this process lives. */

@@ -28,6 +28,8 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   memory: 'Do you have a mooring rope',
   schedules: 'Morning round',
   share: 'Questions about ropes',
+  triggers: 'Orders',
+  trigger: 'New order: {{/item}}',
   settings: 'Be brief and friendly',
   'settings-tools': 'Pays money back',
   'settings-yaml': 'the stock system did not answer',
