@@ -4,6 +4,7 @@ import type { OpenTrail } from './audit/trail.ts'
 import { type Background, freeLeases, startBackground } from './background.ts'
 import { buildParts, type Overrides } from './build-parts.ts'
 import type { Config } from './config.ts'
+import { SignIns } from './connections/links/sign-ins.ts'
 import { createFirstLink } from './console/create-link.ts'
 import { OpenConsole } from './console/open-console.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
@@ -89,6 +90,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     isUnderWay: (run: TokenRun) => isUnderWay(run, parts),
     idempotency,
     inlet: openInlet(parts),
+    connect: new SignIns(parts),
     console: console
       ? {
           sessions: console,

@@ -21,6 +21,9 @@ const triggers = frozenMigration('0006-triggers')
 /** Messages that are sent to an agent again, and the answers. */
 const replays = frozenMigration('0007-replays')
 
+/** Tools sign in to other services, in the user's name or the project's. */
+const connections = frozenMigration('0008-connections', { touches: { approvals: 'read' } })
+
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
   firstRelease,
@@ -30,6 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
   forgottenMemories,
   triggers,
   replays,
+  connections,
 ]
 
 /** Whether a store with these migrations is older than the first release. */
