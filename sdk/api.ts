@@ -778,7 +778,7 @@ export type Agent = {
     url: string
     headers: Record<string, string>
     allow: string[] | null
-    /** The connection whose token is sent to the server, as `Authorization: Bearer` */
+    /** Its token is sent to the server, as `Authorization: Bearer` */
     connection?: string | undefined
     timeout_ms: number
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
@@ -1015,7 +1015,7 @@ export type CreateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
-    /** The connection whose token is sent to the server, as `Authorization: Bearer` */
+    /** Its token is sent to the server, as `Authorization: Bearer` */
     connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
@@ -1309,7 +1309,7 @@ export type UpdateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
-    /** The connection whose token is sent to the server, as `Authorization: Bearer` */
+    /** Its token is sent to the server, as `Authorization: Bearer` */
     connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
@@ -1552,7 +1552,7 @@ export type TestTool = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
-    /** The connection whose token is sent to the server, as `Authorization: Bearer` */
+    /** Its token is sent to the server, as `Authorization: Bearer` */
     connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
@@ -1757,7 +1757,7 @@ export type DeploymentWithDefinition = {
       url: string
       headers: Record<string, string>
       allow: string[] | null
-      /** The connection whose token is sent to the server, as `Authorization: Bearer` */
+      /** Its token is sent to the server, as `Authorization: Bearer` */
       connection?: string | undefined
       timeout_ms: number
       /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */

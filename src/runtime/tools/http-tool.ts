@@ -39,11 +39,6 @@ async function callHttp(
       signal: AbortSignal.any([world.deadline.signal, timeout]),
       ...(body === undefined ? {} : { body }),
     })
-    const encoding = response.headers.get('content-encoding') ?? 'identity'
-    if (encoding.toLowerCase() !== 'identity') {
-      await response.body?.cancel()
-      throw new ToolError(`HTTP ${response.status}: the response is compressed (${encoding}), which was not asked for`)
-    }
   }
   try {
     let response = await send()
@@ -55,6 +50,11 @@ async function callHttp(
         tokens = renewed
         response = await send()
       }
+    }
+    const encoding = response.headers.get('content-encoding') ?? 'identity'
+    if (encoding.toLowerCase() !== 'identity') {
+      await response.body?.cancel()
+      throw new ToolError(`HTTP ${response.status}: the response is compressed (${encoding}), which was not asked for`)
     }
     const answer = await answerOf(response, tool.name, world)
     if (response.ok) return answer
