@@ -724,7 +724,7 @@ export type Agent = {
     headers: Record<string, string>
     /** Timeout of one call; null: the run's timeout */
     timeout_ms: number | null
-    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
+    /** The project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
     /** The agent card of an A2A agent, which receives each message */
@@ -778,7 +778,7 @@ export type Agent = {
     url: string
     headers: Record<string, string>
     allow: string[] | null
-    /** Its token is sent to the server, as `Authorization: Bearer` */
+    /** Its token is sent as `Authorization: Bearer` */
     connection?: string | undefined
     timeout_ms: number
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
@@ -961,7 +961,7 @@ export type CreateAgent = {
     headers?: Record<string, string> | undefined
     /** Timeout of one call; null: the run's timeout */
     timeout_ms?: number | null | undefined
-    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
+    /** The project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
     /** The agent card of an A2A agent, which receives each message */
@@ -1015,7 +1015,7 @@ export type CreateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
-    /** Its token is sent to the server, as `Authorization: Bearer` */
+    /** Its token is sent as `Authorization: Bearer` */
     connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
@@ -1255,7 +1255,7 @@ export type UpdateAgent = {
     headers?: Record<string, string> | undefined
     /** Timeout of one call; null: the run's timeout */
     timeout_ms?: number | null | undefined
-    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
+    /** The project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
     /** The agent card of an A2A agent, which receives each message */
@@ -1309,7 +1309,7 @@ export type UpdateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
-    /** Its token is sent to the server, as `Authorization: Bearer` */
+    /** Its token is sent as `Authorization: Bearer` */
     connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
@@ -1552,7 +1552,7 @@ export type TestTool = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
-    /** Its token is sent to the server, as `Authorization: Bearer` */
+    /** Its token is sent as `Authorization: Bearer` */
     connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
@@ -1703,7 +1703,7 @@ export type DeploymentWithDefinition = {
       headers: Record<string, string>
       /** Timeout of one call; null: the run's timeout */
       timeout_ms: number | null
-      /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
+      /** The project's secret that signs calls: `whsec_` and base64, as for webhooks */
       secret: string
     } | {
       /** The agent card of an A2A agent, which receives each message */
@@ -1757,7 +1757,7 @@ export type DeploymentWithDefinition = {
       url: string
       headers: Record<string, string>
       allow: string[] | null
-      /** Its token is sent to the server, as `Authorization: Bearer` */
+      /** Its token is sent as `Authorization: Bearer` */
       connection?: string | undefined
       timeout_ms: number
       /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */

@@ -81,7 +81,7 @@ export const McpTool = z.strictObject({
   url: PlainUrl,
   headers: Headers.default({}),
   allow: z.array(ToolName).max(128).nullable().default(null),
-  connection: Name('a connection').optional().describe('Its token is sent to the server, as `Authorization: Bearer`'),
+  connection: Name('a connection').optional().describe('Its token is sent as `Authorization: Bearer`'),
   timeout_ms: ToolTimeout,
   retry: ToolRetry('`safe` for tools that the server declares read-only or idempotent, otherwise `never`'),
   approval: ToolApproval.describe('Applies to every tool of the server').default('never'),
@@ -211,9 +211,7 @@ export const RemoteSettings = z.union(
     z.strictObject({
       url: PlainUrl.describe('Receives a signed POST request for each message'),
       ...RemoteCall,
-      secret: Name('a secret').describe(
-        "The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks",
-      ),
+      secret: Name('a secret').describe("The project's secret that signs calls: `whsec_` and base64, as for webhooks"),
     }),
     z.strictObject({
       a2a: PlainUrl.describe('The agent card of an A2A agent, which receives each message'),
