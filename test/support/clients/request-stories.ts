@@ -110,7 +110,7 @@ export const STORIES: Record<string, Story> = {
   getConnection: connected,
   deleteConnection: connected,
   createConnectionLink: async (service, name) => ({ ...(await connected(service, name)), body: { user_id: 'ann' } }),
-  confirmConnectionLink: signedIn,
+  confirmConnectionLink: async (service, name) => ({ ...(await signedIn(service, name)), body: { user_id: 'ann' } }),
   listGrants: connected,
   revokeGrant: signedIn,
 
@@ -144,7 +144,7 @@ async function connected(service: Service, sample: string) {
   const body = { kind: 'oauth2', issuer: NOWHERE, client_id: 'sample', hosts: ['api.example.com'] }
   const reply = await service.call('PUT', `/v1/connections/${name}`, { body })
   assert.equal(reply.status, 200, reply.text)
-  return { params: { name }, body }
+  return { params: { name } }
 }
 
 /** A sign-in that is not confirmed yet. */
@@ -157,7 +157,7 @@ async function signedIn(service: Service, sample: string) {
     const { link_id, url } = await post(service, `/v1/connections/${name}/links`, { user_id: 'ann' }, 201)
     const page = await new Browser(() => service).signIn(url as string)
     assert.equal(page.status, 200, page.at.join())
-    return { params: { name, link_id: link_id as string, user_id: 'ann' }, body: { user_id: 'ann' } }
+    return { params: { name, link_id: link_id as string, user_id: 'ann' } }
   } finally {
     await server.close()
   }

@@ -10,7 +10,11 @@ const SPECS: CommandSpecs = {
   setConnection: {
     about:
       "Create or change a connection. With --client-id, asks for the client's secret, or reads it from stdin. If you enter nothing, the stored secret is kept",
-    options: { client_secret: false },
+    options: {
+      client_secret: false,
+      client_id: { flags: '--client-id <id>', about: 'the client ID that the provider gave you' },
+      url: { flags: '--server <url>', about: 'for mcp: the URL of the MCP server' },
+    },
     more: (command) => command.option('--no-secret', 'the client has no secret'),
     async read({ body, options }, world) {
       if (body['client_id'] === undefined) return
