@@ -5144,7 +5144,7 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
     item: Connection
   }
-  /** Create a sign-in link */
+  /** Create a connection's sign-in link */
   createConnectionLink: {
     params: { name: string }
     body: CreateConnectionLink

@@ -2257,7 +2257,7 @@ class Connections(Group):
         name: str,
         *,
         kind: Literal["mcp", "oauth2"],
-        as: Literal["user", "service"] = UNSET,
+        as_: Literal["user", "service"] = UNSET,
         url: Union[str, None] = UNSET,
         issuer: Union[str, None] = UNSET,
         authorize_url: Union[str, None] = UNSET,
@@ -2274,7 +2274,7 @@ class Connections(Group):
         return self._caller.call(
             "PUT",
             fill("/v1/connections/{name}", name=name),
-            body=given({"kind": kind, "as": as, "url": url, "issuer": issuer, "authorize_url": authorize_url, "token_url": token_url, "revoke_url": revoke_url, "client_id": client_id, "client_secret": client_secret, "scopes": scopes, "hosts": hosts, "return_origins": return_origins}),
+            body=given({"kind": kind, "as": as_, "url": url, "issuer": issuer, "authorize_url": authorize_url, "token_url": token_url, "revoke_url": revoke_url, "client_id": client_id, "client_secret": client_secret, "scopes": scopes, "hosts": hosts, "return_origins": return_origins}),
             options=options,
         )
 
@@ -2326,7 +2326,7 @@ class Connections(Group):
         return_to: str = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.ConnectionLink:
-        """Create a sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`."""
+        """Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`."""
         return self._caller.call(
             "POST",
             fill("/v1/connections/{name}/links", name=name),

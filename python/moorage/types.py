@@ -1415,42 +1415,10 @@ class SetSecret(TypedDict):
     hosts: List[str]
 
 
-class Connection(TypedDict):
-    id: str
-    name: str
-    kind: Literal["mcp", "oauth2"]
-    as: Literal["user", "service"]
-    url: Union[str, None]
-    issuer: Union[str, None]
-    authorize_url: Union[str, None]
-    token_url: Union[str, None]
-    revoke_url: Union[str, None]
-    client_id: Union[str, None]
-    scopes: List[str]
-    hosts: List[str]
-    return_origins: List[str]
-    has_client_secret: bool
-    redirect_uri: Union[str, None]
-    created_at: str
-    updated_at: str
+Connection = TypedDict("Connection", {"id": 'str', "name": 'str', "kind": 'Literal["mcp", "oauth2"]', "as": 'Literal["user", "service"]', "url": 'Union[str, None]', "issuer": 'Union[str, None]', "authorize_url": 'Union[str, None]', "token_url": 'Union[str, None]', "revoke_url": 'Union[str, None]', "client_id": 'Union[str, None]', "scopes": 'List[str]', "hosts": 'List[str]', "return_origins": 'List[str]', "has_client_secret": 'bool', "redirect_uri": 'Union[str, None]', "created_at": 'str', "updated_at": 'str'}, total=False)
 
 
-class _SetConnection(TypedDict):
-    kind: Literal["mcp", "oauth2"]
-
-
-class SetConnection(_SetConnection, total=False):
-    as: Literal["user", "service"]
-    url: Union[str, None]
-    issuer: Union[str, None]
-    authorize_url: Union[str, None]
-    token_url: Union[str, None]
-    revoke_url: Union[str, None]
-    client_id: Union[str, None]
-    client_secret: Union[str, None]
-    scopes: List[str]
-    hosts: List[str]
-    return_origins: List[str]
+SetConnection = TypedDict("SetConnection", {"kind": 'Literal["mcp", "oauth2"]', "as": 'Literal["user", "service"]', "url": 'Union[str, None]', "issuer": 'Union[str, None]', "authorize_url": 'Union[str, None]', "token_url": 'Union[str, None]', "revoke_url": 'Union[str, None]', "client_id": 'Union[str, None]', "client_secret": 'Union[str, None]', "scopes": 'List[str]', "hosts": 'List[str]', "return_origins": 'List[str]'}, total=False)
 
 
 class ConnectionLink(TypedDict):

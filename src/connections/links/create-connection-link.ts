@@ -12,7 +12,7 @@ export const createConnectionLink = operation({
   id: 'createConnectionLink',
   method: 'POST',
   path: '/v1/connections/{name}/links',
-  summary: 'Create a sign-in link',
+  summary: "Create a connection's sign-in link",
   description:
     "Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`.",
   access: { permission: 'invoke', userTokens: true },

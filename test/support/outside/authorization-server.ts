@@ -78,11 +78,11 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
       for (const one of refresh.values()) if (one.user === user) ended.add(one.grant)
     },
   }
-  const give = (user: string, grant: string) => {
+  const give = (user: string, grantId: string) => {
     const tokens = { access_token: `at-${randomUUID()}`, refresh_token: `rt-${randomUUID()}` }
-    access.set(tokens.access_token, { user, grant, until: Date.now() + (server.expires_in ?? 3_600) * 1000 })
-    refresh.set(tokens.refresh_token, { user, grant, isUsed: false })
-    for (const token of Object.values(tokens)) server.given.add(token)
+    access.set(tokens.access_token, { user, grant: grantId, until: Date.now() + (server.expires_in ?? 3_600) * 1000 })
+    refresh.set(tokens.refresh_token, { user, grant: grantId, isUsed: false })
+    for (const one of Object.values(tokens)) server.given.add(one)
     return {
       ...tokens,
       token_type: 'Bearer',
