@@ -10,7 +10,21 @@ import { resolve } from './render-cli-table.ts'
 import { placeOf } from './render-sdk-methods.ts'
 
 const MADE = '# Made from the OpenAPI document by `npm run sdk:types`; not to be edited.'
-const KEYWORDS = new Set(['from', 'import', 'is', 'class', 'def', 'global', 'in', 'not', 'or', 'and', 'pass', 'with'])
+const KEYWORDS = new Set([
+  'as',
+  'from',
+  'import',
+  'is',
+  'class',
+  'def',
+  'global',
+  'in',
+  'not',
+  'or',
+  'and',
+  'pass',
+  'with',
+])
 
 /** Written by hand in python/moorage: they stream, send or answer with bytes, or are called by remote agents only. */
 const BY_HAND = new Set(['invokeAgent', 'streamInvocation', 'createFile', 'getFileContent', 'getRunFile', 'takeSteps'])

@@ -57,8 +57,8 @@ export type InvocationQueued = {
 export type PendingApproval = {
   /** Identifies the call within its run */
   call_id: string
-  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again */
-  kind: 'tool' | 'question' | 'retry'
+  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again. `connection`: a user must sign in; the run continues by itself when they have */
+  kind: 'tool' | 'question' | 'retry' | 'connection'
   tool: string
   /** The call's arguments, without secrets; for a question, its `question` and any `options` */
   arguments: Record<string, unknown>
@@ -66,6 +66,12 @@ export type PendingApproval = {
   created_at: string
   /** When it is rejected automatically */
   expires_at: string
+  /** What to sign in to, and where. The link is null for a sign-in of the project, except for keys with `manage`, and if `server.publicUrl` is not set */
+  connection?: {
+    name: string
+    link_id: string | null
+    url: string | null
+  } | undefined
   /** The run that asks, if it was called as a tool by this run */
   child?: ChildRun | undefined
 }
@@ -576,7 +582,7 @@ export type Delivery = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'connection.granted' | 'connection.ended' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest attempts, oldest first */
@@ -603,8 +609,8 @@ export type Approval = {
   request_id: string
   /** Identifies the call within its run */
   call_id: string
-  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again */
-  kind: 'tool' | 'question' | 'retry'
+  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again. `connection`: a user must sign in; the run continues by itself when they have */
+  kind: 'tool' | 'question' | 'retry' | 'connection'
   tool: string
   /** The call's arguments, without secrets; for a question, its `question` and any `options` */
   arguments: Record<string, unknown>
@@ -612,6 +618,12 @@ export type Approval = {
   created_at: string
   /** When it is rejected automatically */
   expires_at: string
+  /** What to sign in to, and where. The link is null for a sign-in of the project, except for keys with `manage`, and if `server.publicUrl` is not set */
+  connection?: {
+    name: string
+    link_id: string | null
+    url: string | null
+  } | undefined
   /** The run that asks, if it was called as a tool by this run */
   child?: ChildRun | undefined
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
@@ -712,7 +724,7 @@ export type Agent = {
     headers: Record<string, string>
     /** Timeout of one call; null: the run's timeout */
     timeout_ms: number | null
-    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
+    /** The project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
     /** The agent card of an A2A agent, which receives each message */
@@ -766,6 +778,8 @@ export type Agent = {
     url: string
     headers: Record<string, string>
     allow: string[] | null
+    /** Its token is sent as `Authorization: Bearer` */
+    connection?: string | undefined
     timeout_ms: number
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
     retry: 'safe' | 'ask' | 'never' | null
@@ -947,7 +961,7 @@ export type CreateAgent = {
     headers?: Record<string, string> | undefined
     /** Timeout of one call; null: the run's timeout */
     timeout_ms?: number | null | undefined
-    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
+    /** The project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
     /** The agent card of an A2A agent, which receives each message */
@@ -1001,6 +1015,8 @@ export type CreateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
+    /** Its token is sent as `Authorization: Bearer` */
+    connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
@@ -1239,7 +1255,7 @@ export type UpdateAgent = {
     headers?: Record<string, string> | undefined
     /** Timeout of one call; null: the run's timeout */
     timeout_ms?: number | null | undefined
-    /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
+    /** The project's secret that signs calls: `whsec_` and base64, as for webhooks */
     secret: string
   } | {
     /** The agent card of an A2A agent, which receives each message */
@@ -1293,6 +1309,8 @@ export type UpdateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
+    /** Its token is sent as `Authorization: Bearer` */
+    connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
@@ -1534,6 +1552,8 @@ export type TestTool = {
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
+    /** Its token is sent as `Authorization: Bearer` */
+    connection?: string | undefined
     timeout_ms?: number | undefined
     /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
     retry?: 'safe' | 'ask' | 'never' | null | undefined
@@ -1683,7 +1703,7 @@ export type DeploymentWithDefinition = {
       headers: Record<string, string>
       /** Timeout of one call; null: the run's timeout */
       timeout_ms: number | null
-      /** The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks */
+      /** The project's secret that signs calls: `whsec_` and base64, as for webhooks */
       secret: string
     } | {
       /** The agent card of an A2A agent, which receives each message */
@@ -1737,6 +1757,8 @@ export type DeploymentWithDefinition = {
       url: string
       headers: Record<string, string>
       allow: string[] | null
+      /** Its token is sent as `Authorization: Bearer` */
+      connection?: string | undefined
       timeout_ms: number
       /** What to do with a call that was in progress when the service stopped. `safe`: make it again with the same Idempotency-Key. `ask`: ask a person. `never`: tell the model that its outcome is unknown. null: `safe` for tools that the server declares read-only or idempotent, otherwise `never` */
       retry: 'safe' | 'ask' | 'never' | null
@@ -3323,8 +3345,8 @@ export type UserLine = {
   request_id: string
   /** Identifies the call within its run */
   call_id: string
-  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again */
-  kind: 'tool' | 'question' | 'retry'
+  /** `tool`: whether the tool can be called. `question`: the agent needs an answer. `retry`: the call was in progress when the service stopped; whether to make it again. `connection`: a user must sign in; the run continues by itself when they have */
+  kind: 'tool' | 'question' | 'retry' | 'connection'
   tool: string
   /** The call's arguments, without secrets; for a question, its `question` and any `options` */
   arguments: Record<string, unknown>
@@ -3332,6 +3354,12 @@ export type UserLine = {
   created_at: string
   /** When it is rejected automatically */
   expires_at: string
+  /** What to sign in to, and where. The link is null for a sign-in of the project, except for keys with `manage`, and if `server.publicUrl` is not set */
+  connection?: {
+    name: string
+    link_id: string | null
+    url: string | null
+  } | undefined
   /** The run that asks, if it was called as a tool by this run */
   child?: ChildRun | undefined
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
@@ -3350,6 +3378,21 @@ export type UserLine = {
   changed_arguments: Record<string, unknown> | null
   note: string | null
   answer: string | null
+} | {
+  type: 'grant'
+  id: string
+  /** The connection's name */
+  connection: string
+  /** null: the grant of the project */
+  user_id: string | null
+  /** `pending`: the user has signed in, and your application has not confirmed it. `expired`: the provider no longer accepts it. `revoked`: it was ended here */
+  status: 'pending' | 'active' | 'expired' | 'revoked'
+  link_id: string | null
+  scopes: string[]
+  confirmed_by: string | null
+  ended_reason: string | null
+  created_at: string
+  updated_at: string
 } | {
   type: 'feedback'
   id: string
@@ -3466,6 +3509,8 @@ export type ErasedUser = {
   deliveries: number
   /** Deleted schedules that ran for this user */
   schedules: number
+  /** Sign-ins to connections that were ended, also at the provider if it responds */
+  grants: number
   /** Deleted replies for an Idempotency-Key; a retry gets 404 */
   replies: number
   /** Runs that are still active. Cancel them or wait, then send the request again */
@@ -3505,7 +3550,7 @@ export type CreateWebhook = {
   /** A public https URL; the operator can allow others */
   url: string
   /** `*` means every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'connection.granted' | 'connection.ended' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
   description?: string | null | undefined
 }
 
@@ -3532,7 +3577,7 @@ export type UpdateWebhook = {
   /** A public https URL; the operator can allow others */
   url?: string | undefined
   /** `*` means every event */
-  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[] | undefined
+  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'connection.granted' | 'connection.ended' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[] | undefined
   description?: string | null | undefined
   status?: 'enabled' | 'disabled' | undefined
 }
@@ -3551,7 +3596,7 @@ export type DeliveryWithBody = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'connection.granted' | 'connection.ended' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest attempts, oldest first */
@@ -3579,7 +3624,7 @@ export type HeardEvent = {
   id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'connection.granted' | 'connection.ended' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping'
   /** The exact body that is sent */
   body: string
   created_at: string
@@ -3589,7 +3634,7 @@ export type CreateListener = {
   /** Only events of this agent (ID or name). null: all agents, except those whose `security` restricts IP addresses or requires client certificates or one-time codes. Those agents need their own webhooks */
   agent_id?: string | null | undefined
   /** `*` means every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'connection.granted' | 'connection.ended' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | '*')[]
 }
 
 export type KeyWithSecret = {
@@ -3976,6 +4021,100 @@ export type SetSecret = {
   hosts: string[]
 }
 
+export type Connection = {
+  id: string
+  name: string
+  /** `mcp`: an MCP server that asks for OAuth. `oauth2`: any OAuth 2.0 provider */
+  kind: 'mcp' | 'oauth2'
+  /** `user`: each user signs in, and a run uses its own user's token. `service`: one sign-in for the project */
+  as: 'user' | 'service'
+  /** For `mcp`: the URL of the MCP server */
+  url: string | null
+  /** For `oauth2`: the provider's issuer URL. The service reads its metadata there */
+  issuer: string | null
+  /** For `oauth2` without `issuer`: where users sign in */
+  authorize_url: string | null
+  /** For `oauth2` without `issuer`: where the service gets tokens */
+  token_url: string | null
+  /** For `oauth2` without `issuer`: where the service revokes tokens, if possible */
+  revoke_url: string | null
+  /** The client ID that the provider gave you. `mcp` doesn't need one if the server registers clients */
+  client_id: string | null
+  /** The scopes to ask for. Empty: those that the MCP server names */
+  scopes: string[]
+  /** Hosts that tokens can be sent to */
+  hosts: string[]
+  /** Origins of your application. A link can send the browser back to them */
+  return_origins: string[]
+  has_client_secret: boolean
+  /** The redirect URI to enter at the provider. null: `server.publicUrl` is not set */
+  redirect_uri: string | null
+  created_at: string
+  updated_at: string
+}
+
+export type SetConnection = {
+  /** `mcp`: an MCP server that asks for OAuth. `oauth2`: any OAuth 2.0 provider */
+  kind: 'mcp' | 'oauth2'
+  /** `user`: each user signs in, and a run uses its own user's token. `service`: one sign-in for the project */
+  as?: 'user' | 'service' | undefined
+  /** For `mcp`: the URL of the MCP server */
+  url?: string | null | undefined
+  /** For `oauth2`: the provider's issuer URL. The service reads its metadata there */
+  issuer?: string | null | undefined
+  /** For `oauth2` without `issuer`: where users sign in */
+  authorize_url?: string | null | undefined
+  /** For `oauth2` without `issuer`: where the service gets tokens */
+  token_url?: string | null | undefined
+  /** For `oauth2` without `issuer`: where the service revokes tokens, if possible */
+  revoke_url?: string | null | undefined
+  /** The client ID that the provider gave you. `mcp` doesn't need one if the server registers clients */
+  client_id?: string | null | undefined
+  /** The client secret, never returned. null: the client has none. If absent, the stored secret is kept, unless the provider or the client changes */
+  client_secret?: string | null | undefined
+  /** The scopes to ask for. Empty: those that the MCP server names */
+  scopes?: string[] | undefined
+  /** Hosts that tokens can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one. Required for `oauth2`. Default for `mcp`: the host of `url` */
+  hosts?: string[] | undefined
+  /** Origins of your application. A link can send the browser back to them */
+  return_origins?: string[] | undefined
+}
+
+export type ConnectionLink = {
+  link_id: string
+  /** Open it in the browser of this user. It can be used for one sign-in */
+  url: string
+  expires_at: string
+}
+
+export type CreateConnectionLink = {
+  /** Who signs in. Required for `as: user`, not allowed for `as: service` */
+  user_id?: string | undefined
+  /** Where the browser goes afterwards, with `connection`, `link_id` and `status` (`ok` or `denied`) in the query. Its origin must be one of the connection's `return_origins`. Default: a page of this service */
+  return_to?: string | undefined
+}
+
+export type ConnectionGrant = {
+  id: string
+  /** The connection's name */
+  connection: string
+  /** null: the grant of the project */
+  user_id: string | null
+  /** `pending`: the user has signed in, and your application has not confirmed it. `expired`: the provider no longer accepts it. `revoked`: it was ended here */
+  status: 'pending' | 'active' | 'expired' | 'revoked'
+  link_id: string | null
+  scopes: string[]
+  confirmed_by: string | null
+  ended_reason: string | null
+  created_at: string
+  updated_at: string
+}
+
+export type ConfirmConnectionLink = {
+  /** Required for `as: user`, not allowed for `as: service` */
+  user_id?: string | undefined
+}
+
 export type Provider = {
   /** The first part of a model name, as in `name/model` */
   name: string
@@ -4278,7 +4417,7 @@ export type Operations = {
   }
   /** List approvals */
   listApprovals: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'expires_at' | '-expires_at' | 'decided_at' | '-decided_at' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; status?: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | undefined; kind?: 'tool' | 'question' | 'retry' | undefined; request_id?: string | undefined; user_id?: string | undefined; session_id?: string | undefined; start_time?: string | undefined; end_time?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'expires_at' | '-expires_at' | 'decided_at' | '-decided_at' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; status?: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | undefined; kind?: 'tool' | 'question' | 'retry' | 'connection' | undefined; request_id?: string | undefined; user_id?: string | undefined; session_id?: string | undefined; start_time?: string | undefined; end_time?: string | undefined }
     item: Approval
   }
   /** Get an approval */
@@ -4778,7 +4917,7 @@ export type Operations = {
   }
   /** List webhooks */
   listWebhooks: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'connection.granted' | 'connection.ended' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
     item: Webhook
   }
   /** Get a webhook */
@@ -4816,7 +4955,7 @@ export type Operations = {
   /** List a webhook's deliveries */
   listDeliveries: {
     params: { webhook_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'feedback.given' | 'connection.granted' | 'connection.ended' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'project.deleted' | 'project.paused' | 'project.resumed' | 'service.paused' | 'service.resumed' | 'budget.threshold' | 'budget.exceeded' | 'ping' | undefined }
     item: Delivery
   }
   /** Get a delivery */
@@ -5060,6 +5199,57 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
     item: Secret
   }
+  /** Set a connection */
+  setConnection: {
+    params: { name: string }
+    body: SetConnection
+    data: Connection
+  }
+  /** Get a connection */
+  getConnection: {
+    params: { name: string }
+    data: Connection
+  }
+  /** Delete a connection */
+  deleteConnection: {
+    params: { name: string }
+    data: {
+      name: string
+      deleted: true
+    }
+  }
+  /** List connections */
+  listConnections: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
+    item: Connection
+  }
+  /** Create a connection's sign-in link */
+  createConnectionLink: {
+    params: { name: string }
+    body: CreateConnectionLink
+    data: ConnectionLink
+  }
+  /** Confirm a sign-in */
+  confirmConnectionLink: {
+    params: { name: string; link_id: string }
+    body: ConfirmConnectionLink
+    data: ConnectionGrant
+  }
+  /** List a connection's grants */
+  listGrants: {
+    params: { name: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'id' | '-id' | undefined; user_id?: string | undefined; status?: 'pending' | 'active' | 'expired' | 'revoked' | undefined }
+    item: ConnectionGrant
+  }
+  /** Revoke a user's grant */
+  revokeGrant: {
+    params: { name: string; user_id: string }
+    data: {
+      connection: string
+      user_id: string | null
+      revoked: true
+    }
+  }
   /** Set a model provider */
   setProvider: {
     params: { name: string }
@@ -5293,6 +5483,14 @@ export const routes = {
   setSecret: { method: 'PUT', path: '/v1/secrets/{name}' },
   deleteSecret: { method: 'DELETE', path: '/v1/secrets/{name}' },
   listSecrets: { method: 'GET', path: '/v1/secrets' },
+  setConnection: { method: 'PUT', path: '/v1/connections/{name}' },
+  getConnection: { method: 'GET', path: '/v1/connections/{name}' },
+  deleteConnection: { method: 'DELETE', path: '/v1/connections/{name}' },
+  listConnections: { method: 'GET', path: '/v1/connections' },
+  createConnectionLink: { method: 'POST', path: '/v1/connections/{name}/links' },
+  confirmConnectionLink: { method: 'POST', path: '/v1/connections/{name}/links/{link_id}/confirm' },
+  listGrants: { method: 'GET', path: '/v1/connections/{name}/grants' },
+  revokeGrant: { method: 'DELETE', path: '/v1/connections/{name}/grants/{user_id}' },
   setProvider: { method: 'PUT', path: '/v1/providers/{name}' },
   deleteProvider: { method: 'DELETE', path: '/v1/providers/{name}' },
   listProviders: { method: 'GET', path: '/v1/providers' },

@@ -173,6 +173,10 @@ export function methods({ call, list, lines }: Caller) {
       get: (agent_id: string, link_id: string, o?: RequestOptions) => call('getLink', { params: { agent_id, link_id } }, o),
       /** Delete a link. The URL stops working. The runs that its visitors have started are cancelled and their streams end. The visitors' conversations are kept under invocations. */
       delete: (agent_id: string, link_id: string, o?: RequestOptions) => call('deleteLink', { params: { agent_id, link_id } }, o),
+      /** Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`. */
+      createConnection: (name: string, body: Body<'createConnectionLink'>, o?: RequestOptions) => call('createConnectionLink', { params: { name }, body }, o),
+      /** Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL. */
+      confirmConnection: (name: string, link_id: string, body: Body<'confirmConnectionLink'>, o?: RequestOptions) => call('confirmConnectionLink', { params: { name, link_id }, body }, o),
     },
     logs: {
       /** Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters. If there are more, the reply has `pagination.searched_to`: send it as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first. Then send each `pagination.next_after` as `after`. Every entry is returned once, including entries stored late. */
@@ -227,9 +231,9 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listUsers'>, o?: RequestOptions) => list('listUsers', { params: { agent_id }, query }, o),
       /** List sessions. Lists the conversations in the agent's memory, of all users or of one, most recent first. */
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: RequestOptions) => list('listSessions', { params: { agent_id }, query }, o),
-      /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete. */
+      /** Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), sign-ins to connections (without tokens), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete. */
       export: (user_id: string, o?: RequestOptions) => lines('exportUser', { params: { user_id } }, o),
-      /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
+      /** Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, sign-ins to connections, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`. */
       erase: (user_id: string, o?: RequestOptions) => call('eraseUser', { params: { user_id } }, o),
     },
     webhooks: {
@@ -333,6 +337,20 @@ export function methods({ call, list, lines }: Caller) {
       delete: (name: string, o?: RequestOptions) => call('deleteSecret', { params: { name } }, o),
       /** List secrets. Returns names and hosts, never values. Secrets from `moorage.yaml` are not listed. */
       list: (query?: ListQuery<'listSecrets'>, o?: RequestOptions) => list('listSecrets', { query }, o),
+    },
+    connections: {
+      /** Set a connection. Tools use it as `connection` of an MCP tool, or as `{{connection.NAME}}` in a header of an HTTP tool, from their next call on. The client secret is stored encrypted and never returned. Setting it again replaces it. Users stay signed in, unless the provider, the client, the scopes or `as` change. Requires a key that is not limited to one agent. */
+      set: (name: string, body: Body<'setConnection'>, o?: RequestOptions) => call('setConnection', { params: { name }, body }, o),
+      /** Get a connection */
+      get: (name: string, o?: RequestOptions) => call('getConnection', { params: { name } }, o),
+      /** Delete a connection. Ends every sign-in, here and at the provider if it supports revocation and responds. Tools that use the connection fail from their next call on, and runs that wait for a sign-in continue without it. If the request is interrupted, send it again. */
+      delete: (name: string, o?: RequestOptions) => call('deleteConnection', { params: { name } }, o),
+      /** List connections */
+      list: (query?: ListQuery<'listConnections'>, o?: RequestOptions) => list('listConnections', { query }, o),
+      /** List a connection's grants. Lists who has signed in. Tokens are never returned. With only the permission `invoke`, `user_id` is required. */
+      grants: (name: string, query?: ListQuery<'listGrants'>, o?: RequestOptions) => list('listGrants', { params: { name }, query }, o),
+      /** Revoke a user's grant. Ends the user's sign-in, here and at the provider if it supports revocation and responds. If the connection has `as: service`, use `service` as the user ID; this requires the permission `manage`. */
+      revokeGrant: (name: string, user_id: string, o?: RequestOptions) => call('revokeGrant', { params: { name, user_id } }, o),
     },
     providers: {
       /** Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent. */

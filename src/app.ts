@@ -4,6 +4,7 @@ import type { OpenTrail } from './audit/trail.ts'
 import { type Background, freeLeases, startBackground } from './background.ts'
 import { buildParts, type Overrides } from './build-parts.ts'
 import type { Config } from './config.ts'
+import { SignIns } from './connections/links/sign-ins.ts'
 import { createFirstLink } from './console/create-link.ts'
 import { OpenConsole } from './console/open-console.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
@@ -92,6 +93,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     inlet: openInlet(parts),
     links: openLinks(keys, parts),
     pagesFolder: overrides.consoleFolder ?? CONSOLE_FOLDER,
+    connect: new SignIns(parts),
     console: console
       ? {
           sessions: console,

@@ -1,6 +1,8 @@
 import { removeOldEntries } from './audit/chain.ts'
 import * as counters from './budgets/desk/counter-store.ts'
 import { tendCounters } from './budgets/desk/tend-counters.ts'
+import * as grants from './connections/grants/grant-store.ts'
+import * as links from './connections/links/link-store.ts'
 import * as consoleSessions from './console/store.ts'
 import { sweptFiles } from './files/sweep-files.ts'
 import * as incoming from './incoming/store.ts'
@@ -141,6 +143,7 @@ async function endLeasesOf(
     await endLeases(db, usage.LEASED_LINES, node, now())
     const delivery = await endLeases(db, LEASED_DELIVERIES, node, now())
     await endLeases(db, claims.CLAIMS, node, now())
+    await endLeases(db, grants.LEASED_GRANTS, node, now())
     await announce(db, 'jobs')
     await announce(db, 'replays')
     await announce(db, 'deliveries')
@@ -201,6 +204,8 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
       keep_ms: retention.audit,
       remove: (_db, before, limit) => removeOldEntries(parts, before, limit),
     },
+    { name: 'unconfirmed sign-ins', keep_ms: 0, remove: grants.removeUnconfirmed },
+    { name: 'sign-in links', keep_ms: 0, remove: links.removeExpired },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },
   ]

@@ -4,6 +4,8 @@ import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { BudgetDesk } from './budgets/desk/budget-desk.ts'
 import { watchCounters } from './budgets/desk/tend-counters.ts'
 import { type Config, type ShownSetting, shownSettings } from './config.ts'
+import { ConnectionTokens } from './connections/grants/connection-tokens.ts'
+import { ConnectionProviders } from './connections/provider-of.ts'
 import { openFiles } from './files/attached-files.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
 import { followedChanges } from './invocations/turns/turn-store.ts'
@@ -136,12 +138,27 @@ export async function buildParts(
   const isPaused = async (agent_seq: number) => (await pauses.find(await projectOf(agent_seq))) !== undefined
   const bytes = openBytes({ data: config.data, s3: config.files.s3, storage, newId, now, log })
   const secrets = knownSecrets({ config, storage, memo, keyring: ring, log })
+  const node = nodeName(overrides.kind ?? 'service')
+  const connectionProviders = new ConnectionProviders({ config, fetch: fetchForAgents, keyring: ring, log, storage })
+  const connections = new ConnectionTokens({
+    config,
+    connectionProviders,
+    events,
+    keyring: ring,
+    log,
+    memo,
+    newId,
+    node,
+    now,
+    storage,
+  })
   const runtime = new Runtime({
     files: openFiles({ storage, bytes, config, newId, now }),
     pauses,
     isStoreAway: isAway,
     providers,
     secrets,
+    connections,
     fetch: fetchForAgents,
     reach: (url, asked) => outgoing.reach(url, asked),
     proxy: config.proxy,
@@ -161,7 +178,6 @@ export async function buildParts(
   const recall = new WarmRecall({ storage, now, room: config.memory.warm, embedder, projectOf, isPaused })
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
-  const node = nodeName(overrides.kind ?? 'service')
   const desk = opened.adopt(
     new BudgetDesk({ config, events, findProject, log, memo, node, now, prices, storage }),
     (open) => open.close(),
@@ -202,6 +218,8 @@ export async function buildParts(
     keyring: ring,
     runtime,
     secrets,
+    connections,
+    connectionProviders,
     embedder,
     recall,
     fetch: fetchForAgents,

@@ -8,6 +8,8 @@ export const EVENT_TYPES = [
   'agent.cancelled',
   'agent.waiting',
   'feedback.given',
+  'connection.granted',
+  'connection.ended',
   'deployment.created',
   'deployment.rolled_back',
   'webhook.disabled',

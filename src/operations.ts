@@ -13,6 +13,7 @@ import { deleteBudget } from './budgets/delete-budget.ts'
 import { getBudget } from './budgets/get-budget.ts'
 import { listBudgets } from './budgets/list-budgets.ts'
 import { updateBudget } from './budgets/update-budget.ts'
+import { connectionOperations } from './connections/connection-operations.ts'
 import { createConsoleLink } from './console/create-link.ts'
 import { endConsoleSession } from './console/end-console-session.ts'
 import { listConsoleSessions } from './console/list-console-sessions.ts'
@@ -278,6 +279,8 @@ export const operations: readonly Operation[] = [
   setSecret,
   listSecrets,
   deleteSecret,
+
+  ...connectionOperations,
 
   setProvider,
   listProviders,

@@ -143,7 +143,7 @@ class Approvals(Group):
         sort: Literal["created_at", "-created_at", "expires_at", "-expires_at", "decided_at", "-decided_at", "status", "-status", "id", "-id"] = UNSET,
         agent_id: str = UNSET,
         status: Literal["pending", "approved", "rejected", "expired", "cancelled"] = UNSET,
-        kind: Literal["tool", "question", "retry"] = UNSET,
+        kind: Literal["tool", "question", "retry", "connection"] = UNSET,
         request_id: str = UNSET,
         user_id: str = UNSET,
         session_id: str = UNSET,
@@ -1272,6 +1272,38 @@ class Links(Group):
             options=options,
         )
 
+    def create_connection(
+        self,
+        name: str,
+        *,
+        user_id: str = UNSET,
+        return_to: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.ConnectionLink:
+        """Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/connections/{name}/links", name=name),
+            body=given({"user_id": user_id, "return_to": return_to}),
+            options=options,
+        )
+
+    def confirm_connection(
+        self,
+        name: str,
+        link_id: str,
+        *,
+        user_id: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.ConnectionGrant:
+        """Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/connections/{name}/links/{link_id}/confirm", name=name, link_id=link_id),
+            body=given({"user_id": user_id}),
+            options=options,
+        )
+
 
 class Logs(Group):
     def list(
@@ -1666,7 +1698,7 @@ class Users(Group):
         user_id: str,
         **options: Unpack[RequestOptions],
     ) -> Iterator[t.UserLine]:
-        """Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete."""
+        """Export a user. Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), sign-ins to connections (without tokens), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete."""
         return self._caller.lines(
             "GET",
             fill("/v1/users/{user_id}/export", user_id=user_id),
@@ -1678,7 +1710,7 @@ class Users(Group):
         user_id: str,
         **options: Unpack[RequestOptions],
     ) -> t.ErasedUser:
-        """Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`."""
+        """Erase a user. Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, sign-ins to connections, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`."""
         return self._caller.call(
             "DELETE",
             fill("/v1/users/{user_id}", user_id=user_id),
@@ -1692,7 +1724,7 @@ class Webhooks(Group):
         self,
         *,
         url: str,
-        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]],
+        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]],
         agent_id: Union[str, None] = UNSET,
         description: Union[str, None] = UNSET,
         **options: Unpack[RequestOptions],
@@ -1712,7 +1744,7 @@ class Webhooks(Group):
         offset: int = UNSET,
         sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "url", "-url", "status", "-status", "id", "-id"] = UNSET,
         agent_id: str = UNSET,
-        event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"] = UNSET,
+        event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"] = UNSET,
         status: Literal["enabled", "disabled"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.Webhook]:
@@ -1741,7 +1773,7 @@ class Webhooks(Group):
         webhook_id: str,
         *,
         url: str = UNSET,
-        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]] = UNSET,
+        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]] = UNSET,
         description: Union[str, None] = UNSET,
         status: Literal["enabled", "disabled"] = UNSET,
         **options: Unpack[RequestOptions],
@@ -1802,7 +1834,7 @@ class Webhooks(Group):
         offset: int = UNSET,
         sort: Literal["created_at", "-created_at", "id", "-id"] = UNSET,
         status: Literal["pending", "delivered", "failed"] = UNSET,
-        event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"] = UNSET,
+        event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.Delivery]:
         """List a webhook's deliveries. Lists deliveries with their latest attempts. Deliveries are kept for `retention.deliveries`."""
@@ -1856,7 +1888,7 @@ class Listeners(Group):
     def create(
         self,
         *,
-        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]],
+        events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]],
         agent_id: Union[str, None] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Listener:
@@ -2313,6 +2345,106 @@ class Secrets(Group):
             "GET",
             fill("/v1/secrets"),
             query=given({"limit": limit, "offset": offset, "sort": sort}),
+            options=options,
+        )
+
+
+class Connections(Group):
+    def set(
+        self,
+        name: str,
+        *,
+        kind: Literal["mcp", "oauth2"],
+        as_: Literal["user", "service"] = UNSET,
+        url: Union[str, None] = UNSET,
+        issuer: Union[str, None] = UNSET,
+        authorize_url: Union[str, None] = UNSET,
+        token_url: Union[str, None] = UNSET,
+        revoke_url: Union[str, None] = UNSET,
+        client_id: Union[str, None] = UNSET,
+        client_secret: Union[str, None] = UNSET,
+        scopes: List[str] = UNSET,
+        hosts: List[str] = UNSET,
+        return_origins: List[str] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.Connection:
+        """Set a connection. Tools use it as `connection` of an MCP tool, or as `{{connection.NAME}}` in a header of an HTTP tool, from their next call on. The client secret is stored encrypted and never returned. Setting it again replaces it. Users stay signed in, unless the provider, the client, the scopes or `as` change. Requires a key that is not limited to one agent."""
+        return self._caller.call(
+            "PUT",
+            fill("/v1/connections/{name}", name=name),
+            body=given({"kind": kind, "as": as_, "url": url, "issuer": issuer, "authorize_url": authorize_url, "token_url": token_url, "revoke_url": revoke_url, "client_id": client_id, "client_secret": client_secret, "scopes": scopes, "hosts": hosts, "return_origins": return_origins}),
+            options=options,
+        )
+
+    def get(
+        self,
+        name: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.Connection:
+        """Get a connection"""
+        return self._caller.call(
+            "GET",
+            fill("/v1/connections/{name}", name=name),
+            options=options,
+        )
+
+    def delete(
+        self,
+        name: str,
+        **options: Unpack[RequestOptions],
+    ) -> Dict[str, Any]:
+        """Delete a connection. Ends every sign-in, here and at the provider if it supports revocation and responds. Tools that use the connection fail from their next call on, and runs that wait for a sign-in continue without it. If the request is interrupted, send it again."""
+        return self._caller.call(
+            "DELETE",
+            fill("/v1/connections/{name}", name=name),
+            options=options,
+        )
+
+    def list(
+        self,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "name", "-name"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.Connection]:
+        """List connections"""
+        return self._caller.list(
+            "GET",
+            fill("/v1/connections"),
+            query=given({"limit": limit, "offset": offset, "sort": sort}),
+            options=options,
+        )
+
+    def grants(
+        self,
+        name: str,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "id", "-id"] = UNSET,
+        user_id: str = UNSET,
+        status: Literal["pending", "active", "expired", "revoked"] = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.ConnectionGrant]:
+        """List a connection's grants. Lists who has signed in. Tokens are never returned. With only the permission `invoke`, `user_id` is required."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/connections/{name}/grants", name=name),
+            query=given({"limit": limit, "offset": offset, "sort": sort, "user_id": user_id, "status": status}),
+            options=options,
+        )
+
+    def revoke_grant(
+        self,
+        name: str,
+        user_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> Dict[str, Any]:
+        """Revoke a user's grant. Ends the user's sign-in, here and at the provider if it supports revocation and responds. If the connection has `as: service`, use `service` as the user ID; this requires the permission `manage`."""
+        return self._caller.call(
+            "DELETE",
+            fill("/v1/connections/{name}/grants/{user_id}", name=name, user_id=user_id),
             options=options,
         )
 

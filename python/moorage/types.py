@@ -50,7 +50,7 @@ class InvocationQueued(_InvocationQueued, total=False):
 
 class _PendingApproval(TypedDict):
     call_id: str
-    kind: Literal["tool", "question", "retry"]
+    kind: Literal["tool", "question", "retry", "connection"]
     tool: str
     arguments: Dict[str, Any]
     created_at: str
@@ -58,6 +58,7 @@ class _PendingApproval(TypedDict):
 
 
 class PendingApproval(_PendingApproval, total=False):
+    connection: Dict[str, Any]
     child: ChildRun
 
 
@@ -228,7 +229,7 @@ class Delivery(TypedDict):
     id: str
     webhook_id: str
     event_id: str
-    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
+    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
     status: Literal["pending", "delivered", "failed"]
     attempt_count: int
     attempts: List[DeliveryAttempt]
@@ -250,7 +251,7 @@ class _Approval(TypedDict):
     agent_id: str
     request_id: str
     call_id: str
-    kind: Literal["tool", "question", "retry"]
+    kind: Literal["tool", "question", "retry", "connection"]
     tool: str
     arguments: Dict[str, Any]
     created_at: str
@@ -268,6 +269,7 @@ class _Approval(TypedDict):
 
 
 class Approval(_Approval, total=False):
+    connection: Dict[str, Any]
     child: ChildRun
     started_by_name: Union[str, None]
     decided_by_name: Union[str, None]
@@ -1056,6 +1058,7 @@ class ErasedUser(TypedDict):
     files: int
     deliveries: int
     schedules: int
+    grants: int
     replies: int
     unfinished: int
     unfinished_runs: List[Dict[str, Any]]
@@ -1080,7 +1083,7 @@ class WebhookWithSecret(TypedDict):
 
 class _CreateWebhook(TypedDict):
     url: str
-    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
+    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
 
 
 class CreateWebhook(_CreateWebhook, total=False):
@@ -1106,7 +1109,7 @@ class Webhook(TypedDict):
 
 class UpdateWebhook(TypedDict, total=False):
     url: str
-    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
+    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
     description: Union[str, None]
     status: Literal["enabled", "disabled"]
 
@@ -1123,7 +1126,7 @@ class DeliveryWithBody(TypedDict):
     id: str
     webhook_id: str
     event_id: str
-    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
+    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
     status: Literal["pending", "delivered", "failed"]
     attempt_count: int
     attempts: List[DeliveryAttempt]
@@ -1145,13 +1148,13 @@ class Listener(TypedDict):
 class HeardEvent(TypedDict):
     id: str
     event_id: str
-    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
+    event: Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping"]
     body: str
     created_at: str
 
 
 class _CreateListener(TypedDict):
-    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
+    events: List[Literal["agent.completed", "agent.failed", "agent.cancelled", "agent.waiting", "feedback.given", "connection.granted", "connection.ended", "deployment.created", "deployment.rolled_back", "webhook.disabled", "project.deleted", "project.paused", "project.resumed", "service.paused", "service.resumed", "budget.threshold", "budget.exceeded", "ping", "*"]]
 
 
 class CreateListener(_CreateListener, total=False):
@@ -1443,6 +1446,40 @@ class Secret(TypedDict):
 class SetSecret(TypedDict):
     value: str
     hosts: List[str]
+
+
+Connection = TypedDict("Connection", {"id": 'str', "name": 'str', "kind": 'Literal["mcp", "oauth2"]', "as": 'Literal["user", "service"]', "url": 'Union[str, None]', "issuer": 'Union[str, None]', "authorize_url": 'Union[str, None]', "token_url": 'Union[str, None]', "revoke_url": 'Union[str, None]', "client_id": 'Union[str, None]', "scopes": 'List[str]', "hosts": 'List[str]', "return_origins": 'List[str]', "has_client_secret": 'bool', "redirect_uri": 'Union[str, None]', "created_at": 'str', "updated_at": 'str'}, total=False)
+
+
+SetConnection = TypedDict("SetConnection", {"kind": 'Literal["mcp", "oauth2"]', "as": 'Literal["user", "service"]', "url": 'Union[str, None]', "issuer": 'Union[str, None]', "authorize_url": 'Union[str, None]', "token_url": 'Union[str, None]', "revoke_url": 'Union[str, None]', "client_id": 'Union[str, None]', "client_secret": 'Union[str, None]', "scopes": 'List[str]', "hosts": 'List[str]', "return_origins": 'List[str]'}, total=False)
+
+
+class ConnectionLink(TypedDict):
+    link_id: str
+    url: str
+    expires_at: str
+
+
+class CreateConnectionLink(TypedDict, total=False):
+    user_id: str
+    return_to: str
+
+
+class ConnectionGrant(TypedDict):
+    id: str
+    connection: str
+    user_id: Union[str, None]
+    status: Literal["pending", "active", "expired", "revoked"]
+    link_id: Union[str, None]
+    scopes: List[str]
+    confirmed_by: Union[str, None]
+    ended_reason: Union[str, None]
+    created_at: str
+    updated_at: str
+
+
+class ConfirmConnectionLink(TypedDict, total=False):
+    user_id: str
 
 
 class Provider(TypedDict):

@@ -68,6 +68,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     budgets: ['Limit spending on model calls', () => import('./commands/access/budgets.ts')],
     prices: ['Set, list and delete model prices', () => import('./commands/access/prices.ts')],
     projects: ['Manage projects and move agents between them', () => import('./commands/access/projects.ts')],
+    connections: ['Sign tools in to other services', () => import('./commands/access/sign-tools-in.ts')],
     secrets: ['Manage secrets for tools', () => import('./commands/access/secrets.ts')],
     providers: ['Manage model providers', () => import('./commands/access/providers.ts')],
     login: ['Log in to a service', () => import('./commands/access/login.ts')],

@@ -30,6 +30,9 @@ export type IdPrefix =
   | 'blob'
   | 'trg'
   | 'inc'
+  | 'con'
+  | 'grt'
+  | 'lnk'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_CHARACTERS = 10

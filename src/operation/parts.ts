@@ -9,15 +9,18 @@ import type { LiveRuns } from '../runtime/following/live-runs.ts'
 import type { RemoteRuns } from '../runtime/following/remote-runs.ts'
 import type { StepsElsewhere } from '../runtime/remote-agent/steps-elsewhere.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { ConnectionSource } from '../runtime/tools/connections/connected.ts'
 import type { SecretSource } from '../runtime/tools/fill-secrets.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { RateLimiter } from '../security/limits/rate-limiter.ts'
+import type { KnownProvider } from '../security/oauth/oauth-client.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
 import type { Bytes } from '../storage/bytes/bytes.ts'
 import type { Journal } from '../storage/journal/journal.ts'
 import type { NodeList } from '../storage/leases/node-list.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
+import type { RowWith, Tables } from '../storage/tables.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Tracer } from '../telemetry/tracing.ts'
 import type { AuditTrail } from './audit-trail.ts'
@@ -33,6 +36,18 @@ export type StoreSizes = {
   bytes: number
   rows: Record<string, number>
   days: { day: string; invocations: number; logs: number; audit_log: number }[]
+}
+
+/** A connection in the database. */
+export type StoredConnection = RowWith<
+  Tables['connections'],
+  { scopes: string[]; hosts: string[]; return_origins: string[] }
+>
+
+/** The providers that connections sign in to. */
+export type OAuthProviders = {
+  /** Throws OAuthFailure. `isAgain`: what is remembered of the provider isn't used. */
+  open(connection: StoredConnection, options?: { isAgain?: boolean }): Promise<KnownProvider>
 }
 
 /** The parts of the service. They are created once, in app.ts. */
@@ -51,6 +66,9 @@ export type Parts = {
   runtime: Runtime
   /** The secrets that the agents of a project can use. */
   secrets: SecretSource
+  /** Tokens of users and projects, for tools. */
+  connections: ConnectionSource
+  connectionProviders: OAuthProviders
   /** Undefined unless configured. Memory is then searched by words alone. */
   embedder: Embedder | undefined
   recall: Recall

@@ -22,7 +22,8 @@ import { StepNotKept } from './steps.ts'
 import { askNoAgent } from './tools/agent-tool.ts'
 import { argumentProblem } from './tools/argument-problem.ts'
 import { parseArguments } from './tools/arguments.ts'
-import { type Redact, redactor, secretsOf, valuesOf } from './tools/fill-secrets.ts'
+import { connectionsOfRun } from './tools/connections/connected.ts'
+import { growingRedactor, type Redact, redactor, secretsOf, valuesOf } from './tools/fill-secrets.ts'
 import type { Fetch } from './tools/tool.ts'
 import { type ToolTrial, type TrialToolCall, tryTool } from './tools/try-tool.ts'
 
@@ -89,12 +90,13 @@ export class Runtime {
     call: TrialToolCall | undefined,
     { project_id, agent_id, key, cancellation }: Trial,
   ): Promise<ToolTrial> {
-    const { now, providers, secrets, fetch, defaultTimeoutMs } = this.#options
+    const { now, providers, secrets, connections, fetch, defaultTimeoutMs } = this.#options
     const used = secretsOf([tool], await secrets(project_id))
-    const redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(used) })
+    const { redact, hide } = growingRedactor({ ...keysOf(await providers(project_id)), ...valuesOf(used) })
     const deadline = new Deadline([cancellation, this.#closing], defaultTimeoutMs)
     const world = {
       secrets: used,
+      connections: connectionsOfRun(connections, { project_id, user_id: undefined }, hide),
       redact,
       deadline,
       log: () => {},
@@ -179,14 +181,11 @@ export class Runtime {
     const left_ms = Math.max(0, (asked.tree?.deadline_at ?? Infinity) - now())
     const deadline = new Deadline([cancellation, this.#closing], Math.min(timeout_ms, left_ms), paused)
     const kept = keeper?.kept ?? []
-    const logs: LogEntry[] = []
-    for (const step of kept) logs.push(...step.logs)
+    const logs: LogEntry[] = kept.flatMap((step) => step.logs)
     let redact: Redact = (text) => text
     const log = redactedLog(logs, (text) => redact(text), now)
     const left = leftBy(kept)
-    const hide = (hiding: Redact) => {
-      redact = hiding
-    }
+    const hide = (hiding: Redact) => void (redact = hiding)
     const ended = <How>(how: How) => ({ ...how, ...left, logs })
     this.#active += 1
     const over = () => {

@@ -47,6 +47,8 @@ const PlainUrl = UrlTemplate.refine((url) => !url.includes('{'), 'must not have 
 /** The names that an MCP server may give its tools. */
 const ToolName = z.string().min(1).max(128).regex(ONE_LINE, NOT_ONE_LINE)
 
+const Name = (of: string) => z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, `must be the name of ${of}`)
+
 const ToolTimeout = z.int().min(100).max(600_000).default(30_000)
 
 /** What happens to a call that was in progress when the service died. */
@@ -79,6 +81,7 @@ export const McpTool = z.strictObject({
   url: PlainUrl,
   headers: Headers.default({}),
   allow: z.array(ToolName).max(128).nullable().default(null),
+  connection: Name('a connection').optional().describe('Its token is sent as `Authorization: Bearer`'),
   timeout_ms: ToolTimeout,
   retry: ToolRetry('`safe` for tools that the server declares read-only or idempotent, otherwise `never`'),
   approval: ToolApproval.describe('Applies to every tool of the server').default('never'),
@@ -208,10 +211,7 @@ export const RemoteSettings = z.union(
     z.strictObject({
       url: PlainUrl.describe('Receives a signed POST request for each message'),
       ...RemoteCall,
-      secret: z
-        .string()
-        .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a secret')
-        .describe("The name of the project's secret that signs calls: `whsec_` and base64, as for webhooks"),
+      secret: Name('a secret').describe("The project's secret that signs calls: `whsec_` and base64, as for webhooks"),
     }),
     z.strictObject({
       a2a: PlainUrl.describe('The agent card of an A2A agent, which receives each message'),

@@ -40,6 +40,7 @@ export const CHANGES = [
   'queue',
   'turns',
   'secrets',
+  'connections',
   'providers',
   'prices',
   'projects',

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import type { TableColumn } from './schema/column.ts'
 import type { RowsOf, Table } from './schema/described-table.ts'
 import { agentTables } from './tables/agent-tables.ts'
+import { connectionTables } from './tables/connection-tables.ts'
 import { fileTables } from './tables/file-tables.ts'
 import { logTables } from './tables/log-tables.ts'
 import { countTables } from './tables/logic/count-tables.ts'
@@ -35,6 +36,7 @@ export const TABLES = {
   ...peopleTables,
   ...serviceTables,
   ...fileTables,
+  ...connectionTables,
 }
 
 /**

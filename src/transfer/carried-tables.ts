@@ -120,6 +120,7 @@ export const TRANSFER = {
     order: ['id'],
     part: 'receipts',
     where: sql<SqlBool>`status <> 'pending' and ${HAS_ENDED}`,
+    fixed: { connection_id: null, link_id: null, holder: null },
     mentions: { request_id: 'runs' },
   },
   feedback: { by: 'agent', order: ['id'], part: 'receipts', receipts: ['request_id'] },
@@ -158,6 +159,11 @@ export const TRANSFER = {
     used: ['last_step', 'wrong_codes', 'locked_until', 'version'],
   },
 
+  connections: {
+    stays: 'a provider knows this service by its URL, so the target is set up there as a client of its own',
+  },
+  connection_grants: { stays: 'the tokens of users and of the project are not given away: they sign in again' },
+  connection_links: { stays: 'they sign in through this service, for ten minutes' },
   usage_sums: { stays: 'the target sums the lines of the ledger that it did not have yet' },
   projects: { stays: 'its name, description and limits are in the header of the file; the target gives it another id' },
   pauses: { stays: 'an imported project begins with a pause of its own' },

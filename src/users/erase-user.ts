@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import * as budgets from '../budgets/store.ts'
+import { eraseGrants } from '../connections/grants/erase-grants.ts'
 import { unavailable } from '../errors.ts'
 import * as files from '../files/store.ts'
 import * as incoming from '../incoming/store.ts'
@@ -34,7 +35,7 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
+    "Erases a user's data for all agents that the key has access to: memories and session summaries, schedules, payloads of triggers, files, sign-ins to connections, the content of receipts and of their copies in sets and replays, comments in feedback, log entries, events and stored replies. A key limited to one agent deletes the files that came with that agent's runs; other files belong to the project. Receipts are kept for accounting, without content and without the user; the scores of their feedback are kept too. If the request is interrupted, send it again. It requires a one-time code if one of these agents requires one for `delete` or `clear_memory`.",
   access: { permission: 'delete' },
   mfa: { policy: 'clear_memory', acrossAgents: true },
   audit: { target: 'user_id' },
@@ -50,6 +51,7 @@ export const eraseUser = operation({
         files: count('Deleted files'),
         deliveries: count('Deliveries of triggers whose payload was erased'),
         schedules: count('Deleted schedules that ran for this user'),
+        grants: count('Sign-ins to connections that were ended, also at the provider if it responds'),
         replies: count('Deleted replies for an Idempotency-Key; a retry gets 404'),
         unfinished: count('Runs that are still active. Cancel them or wait, then send the request again'),
         unfinished_runs: z
@@ -59,7 +61,7 @@ export const eraseUser = operation({
       .meta({ id: 'ErasedUser' }),
   },
 
-  async run({ params: { user_id } }, { db, bytes, now, storage, shownAgents }) {
+  async run({ params: { user_id } }, { db, bytes, connectionProviders, keyring, log, now, storage, shownAgents }) {
     const reach = await shownAgents()
     const { project_id } = reach
     const shown = await agents.listShown(db, reach)
@@ -69,7 +71,7 @@ export const eraseUser = operation({
     const agent_ids = new Set(shown.map(({ id }) => id))
     const whose = { user_id, project_id, isWholeProject, agent_seqs, agent_ids }
     const replies = await eraseReplies(db, whose)
-    const none = { memories: 0, invocations: 0, logs: 0, events: 0, files: 0, schedules: 0, deliveries: 0 }
+    const none = { memories: 0, invocations: 0, logs: 0, events: 0, files: 0, schedules: 0, deliveries: 0, grants: 0 }
     const erased = { ...none, replies, unfinished: 0 }
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
@@ -87,7 +89,10 @@ export const eraseUser = operation({
       const named = left.named.slice(0, MOST_NAMED - unfinished_runs.length)
       unfinished_runs.push(...named.map((run) => ({ agent_id, ...run })))
     }
-    if (isWholeProject) await storage.transaction((held) => budgets.forgetUser(held, project_id, user_id))
+    if (isWholeProject) {
+      await storage.transaction((held) => budgets.forgetUser(held, project_id, user_id))
+      erased.grants = await eraseGrants({ project_id, user_id }, { connectionProviders, keyring, log, storage })
+    }
     // The ledger and events say themselves whose they are, also of agents that are gone. All of the runs above is there.
     while ((await usage.forgetUser(db, { reach, user_id }, BATCH_SIZE)) > 0);
     erased.events = await eraseFromEvents(db, { reach, user_id })

@@ -1,5 +1,8 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import { presentGrant } from '../connections/grants/connection-grant.ts'
+import * as grants from '../connections/grants/grant-store.ts'
+import * as connections from '../connections/store.ts'
 import * as files from '../files/store.ts'
 import { presentIncoming } from '../incoming/incoming-delivery.ts'
 import * as incoming from '../incoming/store.ts'
@@ -24,7 +27,7 @@ export const exportUser = operation({
   path: '/v1/users/{user_id}/export',
   summary: 'Export a user',
   description:
-    "Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete.",
+    "Returns a user's data for all agents that the key has access to, as JSON lines: files (download their bytes by ID), sign-ins to connections (without tokens), memories, session summaries, schedules, deliveries of triggers, receipts with people's decisions and feedback, and their log entries. A reply that breaks off is incomplete.",
   access: { permission: 'read' },
   audit: { target: 'user_id' },
   input: { params: UserParams },
@@ -49,7 +52,10 @@ async function* linesOf(
   shown: agents.ShownAgent[],
   { user_id, ofProject }: { user_id: string; ofProject: ShownAgents | null },
 ): AsyncGenerator<Line> {
-  if (ofProject) yield* fileLines(db, { ...ofProject, user_id })
+  if (ofProject) {
+    yield* fileLines(db, { ...ofProject, user_id })
+    yield* grantLines(db, { project_id: ofProject.project_id, holder: user_id })
+  }
   for (const agent of shown) {
     const { id: agent_id, seq: agent_seq } = agent
     yield* memoryLines(db, agent, user_id)
@@ -72,6 +78,13 @@ async function* fileLines(db: Database, whose: ShownAgents & { user_id: string }
     if (!last) return
     after = last.id
   }
+}
+
+async function* grantLines(db: Database, whose: { project_id: string; holder: string }): AsyncGenerator<Line> {
+  const found = await grants.listOfUser(db, whose)
+  const ids = found.map(({ connection_id }) => connection_id)
+  const names = await connections.namesOf(db, [...new Set(ids)])
+  for (const grant of found) yield { type: 'grant', ...presentGrant(grant, names.get(grant.connection_id) ?? '') }
 }
 
 async function* memoryLines(db: Database, agent: agents.ShownAgent, user_id: string): AsyncGenerator<Line> {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { GrantReply } from '../connections/grants/connection-grant.ts'
 import { FileReply } from '../files/file.ts'
 import { IncomingDeliveryWithPayload } from '../incoming/incoming-delivery.ts'
 import { ApprovalReply } from '../invocations/approvals/approval.ts'
@@ -24,6 +25,7 @@ export const UserLine = z
         .describe('What its caller sent in addition to the message, through a channel other than the API'),
     }),
     z.object({ type: z.literal('approval'), ...ApprovalReply.omit({ not_for_you: true }).shape }),
+    z.object({ type: z.literal('grant'), ...GrantReply.shape }),
     z.object({ type: z.literal('feedback'), ...FeedbackReply.omit({ created_by_name: true }).shape }),
     z.object({ type: z.literal('schedule'), ...ScheduleReply.shape }),
     z.object({ type: z.literal('delivery'), agent_id: z.string(), ...IncomingDeliveryWithPayload.shape }),

@@ -169,6 +169,9 @@ describe('the list of operations', () => {
       else if (id === 'decideApproval') assert.equal(permission, 'approve')
       // The URL of a trigger can be enough to start runs.
       else if (/Triggers?$/.test(id)) assert.equal(permission, 'write')
+      // An application acts for its users: it links them, confirms who they are, and ends their sign-ins.
+      else if (path.startsWith('/v1/connections'))
+        assert.equal(permission, /Link|Grant/.test(id) ? 'invoke' : 'manage', id)
       else if (id === 'giveFeedback' || id === 'deleteFeedback') assert.equal(permission, 'invoke')
       else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
       else if (method === 'DELETE') assert.equal(permission, 'delete', id)

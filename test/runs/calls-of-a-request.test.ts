@@ -3,6 +3,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { openAccess } from '../../src/access.ts'
+import { SignIns } from '../../src/connections/links/sign-ins.ts'
 import type { CallRequest, Dialect, Writer } from '../../src/http/dialects/dialect.ts'
 import { moorage } from '../../src/http/dialects/moorage.ts'
 import { authorise, authoriseNamed } from '../../src/http/pipeline/guards/authorise.ts'
@@ -52,6 +53,7 @@ function openPipeline(node: Service) {
     inlet: openInlet(parts),
     links: openLinks(keyVerifier(parts), parts),
     pagesFolder: '',
+    connect: new SignIns(parts),
     console: undefined,
   }
   const close = async () => {

@@ -152,6 +152,7 @@ const DOCS = [
   'docs/approvals.md',
   'docs/team.md',
   'docs/projects.md',
+  'docs/connections.md',
   'docs/feedback.md',
   'docs/triggers.md',
   'docs/replays.md',

@@ -59,6 +59,7 @@ export function ApprovalsPage() {
             ['tool', 'tool calls'],
             ['question', 'questions'],
             ['retry', 'interrupted calls'],
+            ['connection', 'sign-ins'],
           ]}
         />
         <TextFilter name="request" label="Request ID" />

@@ -9,6 +9,8 @@ const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   'agent.cancelled': 'a person or a client cancelled a run',
   'agent.waiting': "a run is waiting for a person's decision",
   'feedback.given': 'a user or an application rated an answer',
+  'connection.granted': "a user's sign-in to a connection was confirmed",
+  'connection.ended': 'a sign-in to a connection can no longer be used',
   'deployment.created': 'a version was deployed to an environment',
   'deployment.rolled_back': 'an environment was rolled back',
   'webhook.disabled': 'a webhook was disabled',

@@ -36,6 +36,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
           The service stopped during this call, so the call might have taken effect. Call the tool again?
         </p>
       )}
+      {kind === 'connection' && <SignIn approval={approval} />}
       {kind === 'question' ? (
         <p class="whole">{String(approval.arguments['question'] ?? '')}</p>
       ) : (
@@ -76,6 +77,20 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
   )
 }
 
+/** The user signs in, and the application confirms it. Deciding here only checks again, or tells the model that it won't happen. */
+function SignIn({ approval: { connection, status } }: Pick<Props, 'approval'>) {
+  if (status !== 'pending' || !connection) return null
+  return (
+    <>
+      <p class="hint">
+        The user has to sign in to {connection.name}. The run continues when your application has confirmed the sign-in.
+      </p>
+      {connection.url && <Snippet label="sign-in link" text={connection.url} />}
+    </>
+  )
+}
+
 function titleOf({ kind, tool }: Approval): string {
+  if (kind === 'connection') return `Sign-in for ${tool}`
   return kind === 'question' ? 'Question' : `Call to ${tool}`
 }

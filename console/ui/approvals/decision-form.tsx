@@ -55,7 +55,7 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
           Reject
         </Button>
         <Button look="main" isBusy={decide.isBusy} onClick={() => void decide.run('approve')}>
-          Approve
+          {kind === 'connection' ? 'Check again' : 'Approve'}
         </Button>
       </div>
     </div>

@@ -15,6 +15,20 @@ import type { AgentAccess, GuardedAgent } from './request.ts'
 /** The console: who is signed in, and who can be. */
 export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor }
 
+/** What a browser keeps of a user's sign-in while it is at the provider. */
+export type ConnectAttempt = { connection_id: string; link_id: string; checks: { state: string; verifier: string } }
+
+/** Where users sign in with the providers of connections. */
+export type ConnectDoor = {
+  begin(link_id: string, code: string): Promise<{ url: string; attempt: ConnectAttempt }>
+  finish(
+    connection_id: string,
+    attempt: ConnectAttempt,
+    callback: URL,
+  ): Promise<{ connection: string; status: 'ok' | 'denied'; return_to: string | undefined }>
+  describeClient(connection_id: string): Promise<object>
+}
+
 /** A trigger that accepts requests. */
 export type OpenInlet = {
   id: string
@@ -55,6 +69,7 @@ export type Edge = {
   /** Whether the run that a remote agent's token belongs to is still active. */
   isUnderWay(run: TokenRun): Promise<boolean>
   idempotency: Idempotency
+  connect: ConnectDoor
   /** The URLs of triggers. Throws `not_found` for a token that belongs to no enabled trigger. */
   inlet: { find(token: string): Promise<OpenInlet> }
   links: Links

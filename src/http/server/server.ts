@@ -10,6 +10,7 @@ import { reportRefusal } from '../pipeline/report-refusal.ts'
 import type { ArrivedRequest } from '../pipeline/request.ts'
 import { toApiError } from '../pipeline/to-api-error.ts'
 import { addChatPages } from './chat-pages.ts'
+import { addConnectPages } from './connect/connect-pages.ts'
 import { answerRaw, connectRefusal, parserError } from './connections/broken-request.ts'
 import type { Connections } from './connections/connections.ts'
 import { limitHandles } from './connections/handle-limit.ts'
@@ -64,6 +65,7 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
   addProtectedResources(endpoints, front)
   addInlet(endpoints, front)
   addChatPages(endpoints, front)
+  addConnectPages(endpoints, front)
   if (edge.console) addConsoleRoutes(endpoints, front, edge.console)
   const handle = requestHandler(front, endpoints)
 

@@ -1,4 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
+import { needsNoSignIn } from '../../connections/grants/grant-store.ts'
 import { firstIdAt } from '../../lib/id.ts'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
@@ -46,6 +47,23 @@ export async function listPending(db: Database, request_ids: readonly string[]):
   return readable(db, rows, fromRow)
 }
 
+/**
+ * Approvals that wait for a sign-in which has happened, or never will because the connection was deleted. It costs
+ * nothing while no run waits for one.
+ */
+export async function listConnected(db: Database, limit: number): Promise<Approval[]> {
+  const rows = await db
+    .selectFrom('approvals')
+    .selectAll()
+    .where('connection_id', 'is not', null)
+    .where('status', '=', sql.lit('pending'))
+    .where(needsNoSignIn(sql.ref('approvals.connection_id'), sql.ref('approvals.holder')))
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return readable(db, rows, fromRow)
+}
+
 /** Everything that these runs asked people, oldest first. */
 export async function listOfRuns(db: Database, request_ids: readonly string[]): Promise<Approval[]> {
   if (request_ids.length === 0) return []
@@ -79,6 +97,11 @@ export async function settleApproval(db: Database, approval: Approval, settlemen
   return after
 }
 
+/** The approval shows another link from now on. */
+export async function setLink(db: Database, id: string, link_id: string): Promise<void> {
+  await db.updateTable('approvals').set({ link_id }).where('id', '=', id).execute()
+}
+
 /** Settles the pending approvals of runs that stop waiting because of a timeout, a pause or a cancellation. */
 export async function settlePending(
   db: Database,
@@ -104,7 +127,16 @@ export async function eraseFromApprovals(db: Database, request_ids: readonly str
   }
   await db
     .updateTable('approvals')
-    .set({ arguments: '{}', changed_arguments: null, note: null, answer: null, user_id: null, session_id: null })
+    .set({
+      arguments: '{}',
+      changed_arguments: null,
+      note: null,
+      answer: null,
+      user_id: null,
+      session_id: null,
+      holder: null,
+      link_id: null,
+    })
     .where('request_id', 'in', request_ids)
     .execute()
 }
@@ -128,9 +160,9 @@ export function removeApprovalsOfMissingAgents(db: Database, limit: number): Pro
 }
 
 function toRow(approval: Approval): Tables['approvals'] {
-  const { arguments: given, changed_arguments: changed, input_schema } = approval
+  const { arguments: given, changed_arguments: changed, input_schema, connection: _shown, ...row } = approval
   return {
-    ...approval,
+    ...row,
     arguments: JSON.stringify(given),
     input_schema: JSON.stringify(input_schema),
     changed_arguments: changed && JSON.stringify(changed),

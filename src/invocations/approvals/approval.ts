@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { AskKind } from '../../runtime/approvals/ask.ts'
+import type { SignInLink } from '../../runtime/tools/connections/connected.ts'
 import { KeyName, Text, Time } from '../../shapes.ts'
 import type { RowWith, Tables } from '../../storage/tables.ts'
 import { InvocationParams } from '../invocation.ts'
@@ -63,7 +64,7 @@ export type Approval = RowWith<
     status: ApprovalStatus
     changed_arguments: Record<string, unknown> | null
   }
->
+> & { connection?: SignInLink | undefined }
 
 /** Who decided, when, and how. The tool is called with `arguments`. */
 export type Settlement = {

@@ -14,7 +14,7 @@ export function approvalsOf(
 ): Approval[] {
   const created_at = now()
   const { user_id = null, session_id = null } = context
-  return asks.map(({ index: call_index, call_id, kind, tool, arguments: given, input_schema }) => ({
+  return asks.map(({ index: call_index, call_id, kind, tool, arguments: given, input_schema, connection }) => ({
     id: newId('apr', created_at),
     agent_seq,
     request_id,
@@ -36,13 +36,18 @@ export function approvalsOf(
     changed_arguments: null,
     note: null,
     answer: null,
+    connection_id: connection?.id ?? null,
+    link_id: connection?.link.link_id ?? null,
+    holder: connection?.holder ?? null,
+    connection: connection?.link,
   }))
 }
 
 const MAX_EVENT_ARGUMENTS = 8 * 1024 // bytes
 
 /** The approval as the run's event contains it. Long arguments are left out. */
-export function toldApproval({ call_id, kind, tool, arguments: given, expires_at }: Approval) {
+export function toldApproval({ call_id, kind, tool, arguments: given, expires_at, connection }: Approval) {
   const isShort = Buffer.byteLength(JSON.stringify(given)) <= MAX_EVENT_ARGUMENTS
-  return { call_id, kind, tool, ...(isShort && { arguments: given }), expires_at: formatTime(expires_at) }
+  const times = { expires_at: formatTime(expires_at) }
+  return { call_id, kind, tool, ...(isShort && { arguments: given }), ...times, ...(connection && { connection }) }
 }

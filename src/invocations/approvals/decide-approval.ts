@@ -78,7 +78,7 @@ function checkDecision({ decision, answer, arguments: changed }: Decision, { kin
     throw invalid({ field: 'answer', error: 'is required, because this is a question' })
   if (!isAnswer && answer !== undefined)
     throw invalid({ field: 'answer', error: 'is only allowed when you approve a question' })
-  if (changed !== undefined && (decision === 'reject' || kind === 'question')) {
+  if (changed !== undefined && (decision === 'reject' || kind === 'question' || kind === 'connection')) {
     throw invalid({ field: 'arguments', error: 'is only allowed when you approve a tool call' })
   }
 }
@@ -97,7 +97,7 @@ async function checkArguments(
   const agent = await agents.get(db, agent_id)
   await getInScope(db, actor, 'approve', { agent_seq: agent.seq, id: request_id })
   const approval = await findApproval(db, request_id, call_id)
-  if (approval?.status !== 'pending' || approval.kind === 'question') return
+  if (approval?.status !== 'pending' || approval.kind === 'question' || approval.kind === 'connection') return
   if (await whyNotDecide(db, actor, approval)) return
   const { tool, input_schema } = approval
   const problem = await runtime.checkArguments(

@@ -8,6 +8,7 @@ import { starterFor } from '../invocation-in-scope.ts'
 import { ApprovalReply, ApprovalStatus } from './approval.ts'
 import { findApprovals } from './find-approvals.ts'
 import { ApprovalKind } from './pending.ts'
+import { withSignInLinks } from './sign-in-links.ts'
 import { withWhyNot } from './who-decides.ts'
 
 export const listApprovals = operation({
@@ -41,14 +42,15 @@ export const listApprovals = operation({
   },
   answer: { list: ApprovalReply },
 
-  async run({ query }, { db, actor, shownAgents }) {
+  async run({ query }, { db, actor, connections, shownAgents, storage }) {
     const { limit, offset, sort, agent_id: ref, user_id, ...filter } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.findIn(db, actor.scope.project_id, ref)
     const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
     const whose = { user_id: requireUser(actor, user_id), started_by: starterFor(actor, 'read') }
     const { items, total } = await findApprovals(db, among, { limit, offset, sort }, { ...filter, ...whose })
-    const said = await withWhyNot(db, actor, items)
+    const linked = await withSignInLinks(items, { connections, storage }, actor)
+    const said = await withWhyNot(db, actor, linked)
     return { items: await withKeyNames(db, actor, said, ['started_by', 'decided_by']), total }
   },
 })

@@ -28,6 +28,8 @@ export async function whyNotDecide(db: Database, actor: Actor, approval: Approva
 
 async function whyNot(db: Database, actor: Actor, known: KnownMakers, approval: Approval): Promise<string | undefined> {
   if (!covers(actor.permissions, 'approve')) return NEEDS_PERMISSION
+  // Approving it only checks again whether the user has signed in.
+  if (approval.kind === 'connection') return undefined
   const refusal = await whyNotOther(db, actor, known, approval)
   return refusal && (await mayStarterDecide(db, approval)) ? undefined : refusal
 }

@@ -5,6 +5,7 @@ import type { Needs } from '../../operation/context.ts'
 import { pausedMessage } from '../../operation/pauses.ts'
 import { AcceptedReply } from '../../operation/reply-channel.ts'
 import type { Position } from '../../runtime/following/transcript.ts'
+import { withSignInLinks } from '../approvals/sign-in-links.ts'
 import { type CancelParts, cancelRun } from '../cancel-run.ts'
 import { type AwaitedApproval, listAwaited } from '../children/awaited-approvals.ts'
 import { endUnownedRun } from '../effects/end-unowned-run.ts'
@@ -28,11 +29,14 @@ export async function followEarlier({ agent, invocation }: Earlier, context: Fol
   return answerEarlier({ agent, invocation: found }, context)
 }
 
+type AnswerNeeds = Needs<'connections' | 'db' | 'pauses' | 'storage'>
+
 /** Replies with the current state of the earlier run. */
-export async function answerEarlier({ agent, invocation }: Earlier, { db, pauses }: Needs<'db' | 'pauses'>) {
+export async function answerEarlier({ agent, invocation }: Earlier, context: AnswerNeeds) {
+  const { db, pauses } = context
   if (isFinal(invocation)) return getResult(invocation, agent.id)
   if (invocation.status === 'waiting') {
-    const approvals = await listAwaited(db, invocation.id)
+    const approvals = await withSignInLinks(await listAwaited(db, invocation.id), context)
     return accepted(invocation, agent, { approvals, ...(await pauseOf(agent, approvals, { pauses })) })
   }
   return accepted({ ...invocation, status: 'queued' }, agent)

@@ -7,6 +7,7 @@ import { type Position, readEventId, type StreamEvent, Transcript } from '../../
 import type { Watch } from '../../runtime/following/watched-runs.ts'
 import { eventsOf, milestonesOf } from '../../runtime/told-steps.ts'
 import { isPassing } from '../../storage/failures.ts'
+import { withSignInLinks } from '../approvals/sign-in-links.ts'
 import { listAwaited } from '../children/awaited-approvals.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { getInScope, requireReach } from '../invocation-in-scope.ts'
@@ -84,7 +85,7 @@ async function look(
   }
 }
 
-type ClientNeeds = Needs<'db' | 'emit' | 'onHangUp' | 'pauses'>
+type ClientNeeds = Needs<'connections' | 'db' | 'emit' | 'onHangUp' | 'pauses' | 'storage'>
 
 /** A client that follows an invocation, and how much of the answer it has received. */
 class FollowingClient {
@@ -118,9 +119,9 @@ class FollowingClient {
    * resume.
    */
   async tellWaiting({ id, attempt }: Invocation, { project_id }: Agent): Promise<boolean> {
-    const { db, pauses } = this.#context
+    const { db, pauses, connections, storage } = this.#context
     if (this.#toldWaiting === attempt) return true
-    const approvals = await listAwaited(db, id)
+    const approvals = await withSignInLinks(await listAwaited(db, id), { connections, storage })
     const pause = approvals.length === 0 ? await pauses.find(project_id) : undefined
     if (approvals.length === 0 && !pause) return false
     this.#toldWaiting = attempt

@@ -6,6 +6,7 @@ import { type WorkBatch, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
+import { settleConnected } from '../approvals/settle-connected.ts'
 import { take } from '../runs.ts'
 import { interactiveLane, listFreeTurns, passTurn, readAwaited } from '../turns/turn-store.ts'
 import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
@@ -204,10 +205,11 @@ export class RunQueue {
     const due = await storage.transaction((db) => wakeDue(db, now()))
     const hopeful = await storage.transaction((db) => wakeForBudgets(db))
     const answered = await storage.transaction((db) => wakeParents(db))
+    const connected = await storage.transaction((db) => settleConnected(db, now()))
     for (const key of await listFreeTurns(storage.db, TURNS_AT_ONCE)) {
       await passTurn(storage, key)
     }
-    if (due + hopeful + answered.length > 0) for (const worker of this.#takers) worker.survey()
+    if (due + hopeful + connected + answered.length > 0) for (const worker of this.#takers) worker.survey()
     return { items: [], next: await findNextWake(storage.db) }
   }
 }

@@ -3,7 +3,7 @@ import { budgetOfState, stateOf } from '../../budgets/budget.ts'
 import * as budgets from '../../budgets/store.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { isGoingOn } from '../../storage/queries/paused-projects.ts'
-import { settlePending } from '../approvals/approval-store.ts'
+import { listConnected, settlePending } from '../approvals/approval-store.ts'
 import { announceTurns, listFreeTurns } from '../turns/turn-store.ts'
 import { CHILDREN, ENDS_AFTER_WAIT, GOES_ON_AFTER_WAIT } from './queue-store.ts'
 
@@ -150,6 +150,7 @@ export async function findNextWake(db: Database): Promise<number | undefined> {
     if (due) return 0
   }
   if (await answeredRuns(db).select('id').limit(1).executeTakeFirst()) return 0
+  if ((await listConnected(db, 1)).length > 0) return 0
   if ((await listFreeTurns(db, 1)).length > 0) return 0
   const next = await waitingRuns(db)
     .select('wake_at')

@@ -1,8 +1,10 @@
+import type { SignInLink } from '../tools/connections/connected.ts'
+
 /**
- * What a person is asked: whether a tool may be called, a question from the agent, or whether a call with an unknown
- * outcome may be repeated.
+ * What a person is asked: whether a tool may be called, a question from the agent, whether a call with an unknown outcome
+ * may be repeated, or to sign in to a connection.
  */
-export type AskKind = 'tool' | 'question' | 'retry'
+export type AskKind = 'tool' | 'question' | 'retry' | 'connection'
 
 /** Something that a run cannot continue without. */
 export type Ask = {
@@ -17,6 +19,8 @@ export type Ask = {
   /** The JSON Schema of the arguments. */
   input_schema: Record<string, unknown>
   expires_after_seconds: number
+  /** For a sign-in: to what, whose, and where. */
+  connection?: { id: string; holder: string; link: SignInLink }
 }
 
 /** The decision. `expired` means that no person decided in time. */

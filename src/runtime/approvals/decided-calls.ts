@@ -18,6 +18,8 @@ export function callIdOf({ call: { id }, number }: PendingCall, steps: readonly 
 export function refusalOf({ kind, decision, note }: Ruling, unknown: string): { error: string } {
   const why = note === undefined ? '' : `: ${note}`
   if (kind === 'retry') return { error: `${unknown}${why}` }
+  if (kind === 'connection')
+    return { error: `The user did not sign in${decision === 'expired' ? ' in time' : ''}, so it was not called${why}` }
   if (decision === 'expired')
     return { error: 'No person decided in time' + (kind === 'tool' ? ', so it was not called' : '') }
   return { error: kind === 'question' ? `The person did not answer${why}` : `A person rejected this call${why}` }

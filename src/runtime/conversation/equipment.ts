@@ -16,7 +16,8 @@ import type { RunHost, RunRequest } from '../runner.ts'
 import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { RemoteSettings } from '../spec.ts'
 import { askNoAgent } from '../tools/agent-tool.ts'
-import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../tools/fill-secrets.ts'
+import { type ConnectionSource, connectionsOfRun } from '../tools/connections/connected.ts'
+import { growingRedactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../tools/fill-secrets.ts'
 import { McpServers } from '../tools/mcp/mcp-servers.ts'
 import { recordedToolbox } from '../tools/recorded-tools.ts'
 import type { Fetch, RunTool, ToolWorld } from '../tools/tool.ts'
@@ -25,6 +26,7 @@ import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from '../tools/
 export type EquipmentOptions = {
   providers: ProviderSource
   secrets: SecretSource
+  connections: ConnectionSource
   /** The guarded client, for URLs that API clients choose. URLs from the configuration aren't guarded. */
   fetch: Fetch
   /** The same guard for model providers that API clients have added. */
@@ -146,14 +148,15 @@ export class Equipment {
     remote: RemoteSettings | undefined,
   ): Promise<Toolbox> {
     const { project_id, agent_id, agent, context, tree, stored } = request
-    const { providers, secrets: known, fetch, files, schemaCheck } = this.#options
+    const { providers, secrets: known, connections, fetch, files, schemaCheck } = this.#options
     // MCP servers are asked which tools they have.
     if (agent.tools.some(({ type }) => type === 'mcp')) await stored
     const secrets: Secrets = secretsOf(remote ? [...agent.tools, remote] : agent.tools, await known(project_id))
-    const redact: Redact = redactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
+    const { redact, hide } = growingRedactor({ ...keysOf(await providers(project_id)), ...valuesOf(secrets) })
     host.hide(redact)
     const world: ToolWorld = {
       secrets,
+      connections: connectionsOfRun(connections, { project_id, user_id: context.user_id }, hide),
       redact,
       // A tool call may already have had an effect, so a pause doesn't interrupt it.
       deadline: { signal: host.deadline.lasting },

@@ -62,7 +62,7 @@ const REPEATED = {
 async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | Refusal | undefined> {
   const { call, index, isInDoubt, decided, repeats } = pending
   if (repeats >= MOST_REPEATS) return REPEATED
-  if (index >= MAX_CALLS_PER_STEP || (decided && !isInDoubt)) return undefined
+  if (index >= MAX_CALLS_PER_STEP || (decided && decided.decision !== 'approved')) return undefined
   const asked = await run.toolbox.askFor(shownCall(call).name, decidedArguments(pending), {
     isInDoubt,
     isDecided: decided !== undefined,

@@ -5,24 +5,32 @@ export type Secrets = Readonly<Record<string, Secret>>
 /** Returns every secret that a project's tools can currently use. */
 export type SecretSource = (project_id: string) => Promise<Secrets>
 
+/** In headers, besides secrets: the token of a connection. */
+const ANY_PLACEHOLDER = /\{\{\s*(secret|connection)\.([A-Za-z0-9_.-]+)\s*\}\}/g
 const PLACEHOLDER = /\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}/g
 
 /** Thrown when a secret must not be used. The message names the secret, never its value. */
 export class SecretRefused extends Error {}
 
-/** Fills in {{secret.NAME}} in the headers of a request to `url`. Refuses a host that isn't in the operator's list. */
-export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL, secrets: Secrets) {
+/**
+ * Fills in {{secret.NAME}} and {{connection.NAME}} in the headers of a request to `url`. Refuses a host that isn't in the
+ * list of the secret or the connection. Without `tokens`, connections are left as they are.
+ */
+export function fillHeaders(
+  headers: Readonly<Record<string, string>>,
+  url: URL,
+  secrets: Secrets,
+  tokens?: Secrets,
+): Record<string, string> {
   const filled: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
-    filled[name] = value.replace(PLACEHOLDER, (_whole, secretName: string) => {
-      const secret = Object.hasOwn(secrets, secretName) ? secrets[secretName] : undefined
-      if (!secret) throw new SecretRefused(`The secret ${secretName} is not configured`)
-      if (!secret.hosts.some((host) => isHost(host, url))) {
-        throw new SecretRefused(
-          `The secret ${secretName} can't be sent to ${url.host}; add the host to the secret's hosts`,
-        )
-      }
-      return secret.value
+    filled[name] = value.replace(ANY_PLACEHOLDER, (whole, kind: 'secret' | 'connection', itsName: string) => {
+      const known = kind === 'secret' ? secrets : tokens
+      if (!known) return whole
+      const found = Object.hasOwn(known, itsName) ? known[itsName] : undefined
+      if (!found) throw new SecretRefused(`The ${kind} ${itsName} is not configured`)
+      requireHost(`${kind} ${itsName}`, found, url)
+      return found.value
     })
   }
   return filled
@@ -43,6 +51,13 @@ export function secretsOf(named: readonly (Tool | RemoteSettings)[], secrets: Se
   return Object.fromEntries(
     names.filter((name) => Object.hasOwn(secrets, name)).map((name) => [name, secrets[name] as Secret]),
   )
+}
+
+/** Throws SecretRefused if it must not be sent to this URL. */
+export function requireHost(what: string, { hosts }: Pick<Secret, 'hosts'>, url: URL): void {
+  if (hosts.some((host) => isHost(host, url))) return
+  const [kind] = what.split(' ')
+  throw new SecretRefused(`The ${what} can't be sent to ${url.host}; add the host to the ${kind}'s hosts`)
 }
 
 /** `api.example.com` allows any port, `api.example.com:8443` only that port. */
@@ -112,6 +127,27 @@ function forms(value: string): Set<string> {
     base64.replace(/=+$/, ''),
     Buffer.from(value).toString('base64url'),
   ])
+}
+
+/** Hides values, also those that become known later. */
+export function growingRedactor(values: Readonly<Record<string, string>>): {
+  redact: Redact
+  hide(name: string, value: string): void
+} {
+  const known = new Map(Object.entries(values).map(([name, value]) => [value, name]))
+  let current = redactor(values)
+  return {
+    redact: (text) => current(text),
+    hide(name, value) {
+      if (known.has(value)) return
+      known.set(value, name)
+      current = chained(redactor({ [name]: value }), current)
+    },
+  }
+}
+
+function chained(first: Redact, second: Redact): Redact {
+  return (text) => second(first(text))
 }
 
 /** The secrets' values by name, for hiding them. */

@@ -1,7 +1,9 @@
 import { isText, storable, TEXT_TYPE } from '../../lib/text/text.ts'
 import type { ToolAnswer } from '../outcome.ts'
 import { type HttpTool, PARAMETER } from '../spec.ts'
-import { fillHeaders, SecretRefused } from './fill-secrets.ts'
+import { connectionsOf } from './connections/connected.ts'
+import { tokensFor } from './connections/tokens-for.ts'
+import { fillHeaders, SecretRefused, type Secrets } from './fill-secrets.ts'
 import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 import { fileNameOf, keepToolFile } from './tool-files.ts'
 
@@ -10,6 +12,7 @@ export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {
     definition: { name: tool.name, description: tool.description, input_schema: tool.input_schema },
     retry: tool.retry ?? (tool.method === 'GET' ? 'safe' : 'never'),
     approval: tool.approval,
+    connections: connectionsOf(tool),
     call: (args, headers) => callHttp(tool, args, headers, world),
   }
 }
@@ -21,12 +24,14 @@ async function callHttp(
   world: ToolWorld,
 ): Promise<ToolAnswer> {
   const { url, body } = requestOf(tool, args)
-  const headers = headersOf(tool, url, body !== undefined, world)
-  // The tool's own headers take precedence.
-  for (const [name, value] of Object.entries(own)) if (!headers.has(name)) headers.set(name, value)
+  const connections = connectionsOf(tool)
+  let tokens = await tokensFor(connections, world)
   const timeout = AbortSignal.timeout(tool.timeout_ms)
-  try {
-    const response = await world.fetch(url, {
+  const send = () => {
+    const headers = headersOf(tool, url, body !== undefined, { ...world, tokens })
+    // The tool's own headers take precedence.
+    for (const [name, value] of Object.entries(own)) if (!headers.has(name)) headers.set(name, value)
+    return world.fetch(url, {
       method: tool.method,
       headers,
       // Following a redirect would send the secrets in the headers to another host.
@@ -34,6 +39,18 @@ async function callHttp(
       signal: AbortSignal.any([world.deadline.signal, timeout]),
       ...(body === undefined ? {} : { body }),
     })
+  }
+  try {
+    let response = await send()
+    if (response.status === 401 && connections.length > 0) {
+      const renewed = await tokensFor(connections, world, tokens)
+      // The call was refused, not made, so it can be made with a new token.
+      if (connections.some((name) => renewed[name]?.value !== tokens[name]?.value)) {
+        await response.body?.cancel()
+        tokens = renewed
+        response = await send()
+      }
+    }
     const encoding = response.headers.get('content-encoding') ?? 'identity'
     if (encoding.toLowerCase() !== 'identity') {
       await response.body?.cancel()
@@ -90,9 +107,14 @@ function parameter(name: string, value: unknown, inPath: boolean): string {
   return encodeURIComponent(String(value).toWellFormed())
 }
 
-function headersOf(tool: HttpTool, url: URL, hasBody: boolean, { secrets }: ToolWorld): Headers {
+function headersOf(
+  tool: HttpTool,
+  url: URL,
+  hasBody: boolean,
+  { secrets, tokens }: Pick<ToolWorld, 'secrets'> & { tokens: Secrets },
+): Headers {
   try {
-    const headers = new Headers(fillHeaders(tool.headers, url, secrets))
+    const headers = new Headers(fillHeaders(tool.headers, url, secrets, tokens))
     if (!headers.has('accept')) headers.set('accept', 'application/json, text/*;q=0.9, */*;q=0.1')
     if (hasBody && !headers.has('content-type')) headers.set('content-type', 'application/json')
     return headers

@@ -7,6 +7,7 @@ import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { Retry } from '../spec.ts'
 import type { ModelSpend } from '../steps.ts'
 import type { AgentTool } from './called-agent.ts'
+import type { RunConnections } from './connections/connected.ts'
 import type { Redact, Secrets } from './fill-secrets.ts'
 
 /** The parts of WHATWG fetch that tools need. `owner` is the agent that calls. */
@@ -16,6 +17,7 @@ export type Fetch = (url: string | URL | Request, init?: RequestInit & { owner?:
 export type ToolWorld = {
   fetch: Fetch
   secrets: Secrets
+  connections: RunConnections
   redact: Redact
   deadline: Pick<Deadline, 'signal'>
   log: Log
@@ -46,6 +48,10 @@ export type RunTool = {
   definition: ToolDefinition
   retry: Retry
   approval: ToolApproval
+  /** The connections whose tokens it sends. Without them, the run waits until the user has signed in. */
+  connections?: readonly string[]
+  /** The model isn't offered it. It can only be called because it was offered before. */
+  isHidden?: boolean
   /** Set if the tool is never called, because a person answers instead. */
   isQuestion?: true
   /** The result for the model. Throws ToolError for errors that the model should see. */

@@ -94,7 +94,7 @@ export async function openToolbox(
     return answered > MAX_RUN_BYTES ? { ...left, ...TOO_MUCH } : outcome
   }
   return {
-    definitions: [...byName.values()].map((tool) => tool.definition),
+    definitions: [...byName.values()].filter(({ isHidden }) => !isHidden).map((tool) => tool.definition),
     handed: NONE_HANDED,
     call,
     retryOf: (name) => byName.get(name)?.retry ?? 'never',
@@ -102,7 +102,7 @@ export async function openToolbox(
       const tool = byName.get(name)
       if (!tool || 'problem' in args) return undefined
       const kind = kindOfAsk(tool, args.value, standing)
-      return kind && askAbout(tool, kind, args.value, world)
+      return kind ? askAbout(tool, kind, args.value, world) : askToSignIn(tool, args.value, standing, world)
     },
     close,
   }
@@ -200,6 +200,27 @@ async function askAbout(
     input_schema,
     expires_after_seconds: expiryOf(approval) ?? world.expires_after_seconds,
   }
+}
+
+/** The user is asked to sign in to the first connection without a grant. Anything else that is wrong, the call says. */
+async function askToSignIn(
+  tool: RunTool,
+  args: Record<string, unknown>,
+  { isInDoubt }: CallState,
+  world: ToolWorld,
+): Promise<ApprovalCall | { error: string } | undefined> {
+  // It isn't made, so it needs no token.
+  if (isInDoubt && tool.retry === 'never') return undefined
+  for (const name of tool.connections ?? []) {
+    const found = await world.connections.use(name)
+    if (found.state === 'refused') return undefined
+    if (found.state === 'ready') continue
+    const asked = await askAbout(tool, 'connection', args, world)
+    if ('error' in asked) return asked
+    const { connection_id: id, holder } = found
+    return { ...asked, connection: { id, holder, link: await world.connections.link(found) } }
+  }
+  return undefined
 }
 
 /**

@@ -1,13 +1,10 @@
 import type { Configuration, ServerMetadata, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
-import { lazily } from '../../lib/lazily.ts'
+import { errorCodeOf, isRefusal, openid, reasonOf } from '../oauth/provider-errors.ts'
 import { CLOCK_SKEW_SECONDS, jose, Unavailable } from '../tokens/bearer-token.ts'
 import { type IdentityProvider, identityProvider } from '../tokens/identity-provider.ts'
 import { type Identity, readIdentity } from './identity.ts'
 import { readLogoutToken } from './logout-token.ts'
 import type { OidcSettings } from './oidc-settings.ts'
-
-/** Implements OpenID Connect. A service without identity providers doesn't load it. */
-const openid = lazily<typeof import('openid-client')>('openid-client')
 
 /** What ties a provider's answer to the browser that was sent there. */
 export type Checks = { state: string; nonce: string; verifier: string }
@@ -228,34 +225,3 @@ const ABOUT_THE_CLIENT: ReadonlySet<string> = new Set([
   'insufficient_scope',
   'unsupported_grant_type',
 ])
-
-/** The error code, if it is one that the protocol defines. */
-function errorCodeOf(error: unknown): string | undefined {
-  const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } = openid()
-  const isSaid = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError
-  const isChallenge = error instanceof WWWAuthenticateChallengeError
-  const said = isSaid ? error.error : isChallenge ? error.cause[0]?.parameters.error : undefined
-  return said !== undefined && /^[a-z_]{1,60}$/.test(said) ? said : undefined
-}
-
-/** Network errors, timeouts, and errors of a server that fails or is busy are not refusals. */
-function isRefusal(error: unknown): boolean {
-  const { ClientError, ResponseBodyError, WWWAuthenticateChallengeError, AuthorizationResponseError } = openid()
-  if (error instanceof AuthorizationResponseError) return error.error !== 'temporarily_unavailable'
-  if (error instanceof ResponseBodyError) return error.status < 500 && error.status !== 408 && error.status !== 429
-  if (error instanceof WWWAuthenticateChallengeError) return true
-  const UNANSWERED = [
-    'OAUTH_TIMEOUT',
-    'OAUTH_ABORT',
-    'OAUTH_RESPONSE_IS_NOT_CONFORM',
-    'OAUTH_RESPONSE_IS_NOT_JSON',
-    'OAUTH_PARSE_ERROR',
-  ]
-  return error instanceof ClientError && !UNANSWERED.includes(error.code ?? '')
-}
-
-/** What is logged for the operator, including the reason behind `fetch failed`. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
-}

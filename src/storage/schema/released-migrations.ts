@@ -25,6 +25,9 @@ const replays = frozenMigration('0007-replays')
 /** Links that open a chat with an agent. */
 const chatLinks = frozenMigration('0008-chat-links')
 
+/** Tools sign in to other services, in the user's name or the project's. */
+const connections = frozenMigration('0009-connections', { touches: { approvals: 'read' } })
+
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
   firstRelease,
@@ -35,6 +38,7 @@ export const MIGRATIONS: readonly Migration[] = [
   triggers,
   replays,
   chatLinks,
+  connections,
 ]
 
 /** Whether a store with these migrations is older than the first release. */

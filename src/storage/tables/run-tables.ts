@@ -238,7 +238,13 @@ export const runTables = {
     changed_arguments: json.nullable,
     note: text.nullable,
     answer: text.nullable,
+    /** The connection that a user must sign in to, and the link for that. */
+    connection_id: text.nullable,
+    link_id: text.nullable,
+    /** Whose grant it waits for: the user's ID, or empty for the project's. */
+    holder: text.nullable,
   }).indexes({
+    approvals_for_connections: "(connection_id, holder) where connection_id is not null and status = 'pending'",
     approvals_by_request: '(request_id, call_id)',
     approvals_by_agent: '(agent_seq, id, kind)',
     approvals_by_status: '(status, id)',

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { startAuthorizationServer } from '../outside/authorization-server.ts'
 import { NOWHERE, startLocalServer } from '../outside/local-server.ts'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
+import { Browser, toServer } from '../slices/connections.ts'
 import { createAgent, createKey } from '../slices/resources.ts'
 import { asHost, authenticator } from './mfa.ts'
 
@@ -104,6 +106,14 @@ export const STORIES: Record<string, Story> = {
     return { params: { provider: 'sample', model: name } }
   },
 
+  setConnection: connected,
+  getConnection: connected,
+  deleteConnection: connected,
+  createConnectionLink: async (service, name) => ({ ...(await connected(service, name)), body: { user_id: 'ann' } }),
+  confirmConnectionLink: async (service, name) => ({ ...(await signedIn(service, name)), body: { user_id: 'ann' } }),
+  listGrants: connected,
+  revokeGrant: signedIn,
+
   async confirmFactor(service) {
     const { id: key_id } = await createKey(service, { role: 'viewer' })
     const { body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
@@ -126,6 +136,31 @@ async function provided(service: Service, name: string): ReturnType<Story> {
   const reply = await service.call('PUT', `/v1/providers/${name}`, { body })
   assert.equal(reply.status, 200, reply.text)
   return { params: { name } }
+}
+
+/** A connection to a provider where nobody listens. */
+async function connected(service: Service, sample: string) {
+  const name = sample.replaceAll('-', '_')
+  const body = { kind: 'oauth2', issuer: NOWHERE, client_id: 'sample', hosts: ['api.example.com'] }
+  const reply = await service.call('PUT', `/v1/connections/${name}`, { body })
+  assert.equal(reply.status, 200, reply.text)
+  return { params: { name } }
+}
+
+/** A sign-in that is not confirmed yet. */
+async function signedIn(service: Service, sample: string) {
+  const name = sample.replaceAll('-', '_')
+  const server = await startAuthorizationServer()
+  try {
+    const reply = await service.call('PUT', `/v1/connections/${name}`, { body: toServer(server) })
+    assert.equal(reply.status, 200, reply.text)
+    const { link_id, url } = await post(service, `/v1/connections/${name}/links`, { user_id: 'ann' }, 201)
+    const page = await new Browser(() => service).signIn(url as string)
+    assert.equal(page.status, 200, page.at.join())
+    return { params: { name, link_id: link_id as string, user_id: 'ann' } }
+  } finally {
+    await server.close()
+  }
 }
 
 /** A session that has a summary. */

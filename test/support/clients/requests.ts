@@ -6,6 +6,7 @@ import { ConsoleTab } from '../console/console-tab.ts'
 import { NOWHERE } from '../outside/local-server.ts'
 import { until } from '../running/until.ts'
 import type { Service, Settings } from '../service/service.ts'
+import { PUBLIC_URL } from '../slices/connections.ts'
 import { uploaded } from '../slices/files.ts'
 import { makePerson } from '../slices/people.ts'
 import { createAgent, createKey, idsOf } from '../slices/resources.ts'
@@ -26,6 +27,7 @@ export const operationsForKeys = operations.filter(({ access }) => !access.forPe
 
 /** Lets webhooks point at this machine, at a port on which nothing listens. */
 export const SAMPLE_SETTINGS: Settings = {
+  MOORAGE_SERVER__PUBLIC_URL: PUBLIC_URL,
   MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
   MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
   MOORAGE_CONSOLE__OIDC: JSON.stringify([{ name: 'sample', issuer: 'https://sample.example.com', clientId: 'sample' }]),
@@ -53,6 +55,7 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateAgent: { temperature: 1 },
   updateMemory: { content: 'changed' },
   updateWebhook: { description: 'changed' },
+  setConnection: { kind: 'oauth2', issuer: NOWHERE, client_id: 'sample', hosts: ['api.example.com'], url: undefined },
   setProvider: { base_url: `${NOWHERE}/v1` },
   createSchedule: { every: '1h' },
   updateSchedule: { overlap: 'queue' },

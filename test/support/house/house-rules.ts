@@ -155,6 +155,17 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   {
     level: 2,
+    name: 'connections',
+    face: [
+      'connection.ts',
+      'store.ts',
+      'grants/connection-grant.ts',
+      'grants/grant-store.ts',
+      'grants/erase-grants.ts',
+    ],
+  },
+  {
+    level: 2,
     name: 'usage',
     face: ['ledger-line.ts', 'periods.ts', 'prices/rates.ts', 'reservation.ts', 'reserved-store.ts', 'store.ts'],
   },
@@ -191,7 +202,7 @@ const DOORS: Record<string, RegExp> = {
     /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|snapshot|sqlite-copy|upgrade\/read-only-store)\.ts$/,
   ioredis:
     /^(security\/limits\/(open-limiter|shared-limiter|node-count)|runtime\/following\/redis-wire|cli\/commands\/service\/checks\/examine)\.ts$/,
-  '@modelcontextprotocol/client': /^runtime\/tools\//,
+  '@modelcontextprotocol/client': /^(runtime\/tools|security\/oauth)\//,
   '@modelcontextprotocol/server': /^http\/dialects\/mcp\//,
   '@a2a-js/': /^((http\/dialects|runtime\/remote-agent)\/a2a\/|runtime\/remote-agent\/check\/check-a2a\.ts$)/,
   jose: /^security\//,

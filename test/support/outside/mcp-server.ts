@@ -35,10 +35,16 @@ export type McpServer = {
   close(): Promise<void>
 }
 
+type McpServerOptions = {
+  hasSessions?: boolean
+  /** Undefined for a request that may pass; otherwise what it is told with 401. */
+  challenge?: (headers: IncomingHttpHeaders) => string | undefined
+}
+
 /** A small MCP server of revision 2025-11-25 over streamable HTTP, with an inbound stream and, by default, sessions. */
 export async function startMcpServer(
   tools: readonly McpServerTool[],
-  { hasSessions = true }: { hasSessions?: boolean } = {},
+  { hasSessions = true, challenge }: McpServerOptions = {},
 ): Promise<McpServer> {
   const seen: McpServer['seen'] = []
   const sessions = new Set<unknown>()
@@ -51,6 +57,8 @@ export async function startMcpServer(
       open -= 1
     })
     const { method = '', headers } = request
+    const refusal = challenge?.(headers)
+    if (refusal !== undefined) return void response.writeHead(401, { 'www-authenticate': refusal }).end()
     if (method === 'GET') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
       return

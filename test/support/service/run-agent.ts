@@ -41,6 +41,12 @@ const NOTHING_REMOTE = {
   addressOf: () => ({ url: '', token: '' }),
 }
 
+/** For agents without connections. */
+const NO_CONNECTIONS: RuntimeOptions['connections'] = {
+  use: async (_whose, name) => ({ state: 'refused', why: `The connection ${name} doesn't exist` }),
+  link: async () => ({ name: '', link_id: null, url: null }),
+}
+
 /** A runtime whose tools can reach this machine and whose retries don't delay the test. */
 export function localRuntime({
   providers = [],
@@ -50,6 +56,7 @@ export function localRuntime({
   return new Runtime({
     providers: async () => providers,
     secrets: async () => ({}),
+    connections: NO_CONNECTIONS,
     files: { find: async () => undefined, keep: () => Promise.reject(new FileNotKept('there is no room')) },
     pauses: NOTHING_PAUSED,
     isStoreAway: () => false,

@@ -13,8 +13,8 @@ import type { Endpoint } from '../endpoint.ts'
 import type { Front } from '../front.ts'
 import { publicUrl } from '../protected-resource.ts'
 import { send } from '../replies/send.ts'
+import { StateCookie } from '../replies/state-cookie.ts'
 import { checkPage } from './console-session-pages.ts'
-import { attemptCookie, forgetAttempt, readAttempt, type SignInAttempt } from './sign-in-attempt.ts'
 
 const BASE = '/console/sign-in/{issuer}'
 
@@ -26,6 +26,19 @@ const Begin = z.strictObject({
     .default('/'),
   invitation: z.string().max(200).optional(),
 })
+
+const Attempt = z.object({
+  issuer: z.string(),
+  checks: z.object({ state: z.string(), nonce: z.string(), verifier: z.string() }),
+  /** Where in the console the browser goes afterwards. */
+  to: z.string(),
+  invitation: z.string().optional(),
+  /** The secret of the session that the browser had. */
+  earlier: z.string().optional(),
+})
+type SignInAttempt = z.output<typeof Attempt>
+
+const ATTEMPT = new StateCookie('moorage-sign-in', 'console.sign_in', Attempt)
 
 /** Reasons that aren't refusals: the provider was unavailable. */
 const UNANSWERED = new Set(['issuer_unavailable'])
@@ -81,7 +94,7 @@ class IssuerPages {
     })
     // The browser doesn't send its session's cookie when it comes back from another site.
     const attempt = { issuer: issuer.settings.name, checks, to, invitation, earlier: readCookie(arrived) }
-    arrived.headers['Set-Cookie'] = attemptCookie(arrived, attempt, parts)
+    arrived.headers['Set-Cookie'] = ATTEMPT.set(arrived, checks.state, attempt, parts)
     this.#front.requests.count(arrived, 200)
     send(response, arrived.headers, {
       status: 200,
@@ -100,8 +113,8 @@ class IssuerPages {
     // Only the provider can tell whether a code is valid, so the number of calls to it must be limited.
     await this.#front.steps.countFailure(addressBucket(arrived.address))
     const state = new URLSearchParams(arrived.query).get('state') ?? ''
-    const attempt = readAttempt(arrived, state, parts)
-    const cookies = [forgetAttempt(arrived, state.replaceAll(/[^\w-]/g, ''))]
+    const attempt = ATTEMPT.read(arrived, state, parts)
+    const cookies = [ATTEMPT.forget(arrived, state)]
     const result =
       attempt && attempt.issuer === issuer.settings.name ? await this.#signIn(arrived, issuer, attempt) : 'expired'
     if (typeof result === 'string') {

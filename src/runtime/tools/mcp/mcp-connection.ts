@@ -83,8 +83,9 @@ export class McpConnection {
   }
 
   /** Assigns the connection to a new run. */
-  enter(signal: AbortSignal): void {
+  enter(signal: AbortSignal, fetch: Fetch): void {
     this.#wire.signal = signal
+    this.#wire.send = fetch
   }
 
   async listTools(): Promise<Tool[]> {
@@ -127,11 +128,11 @@ export class McpConnection {
 /** The transport of the client's requests. Each request can be ended, and no answer can be too long. */
 class Wire {
   signal: AbortSignal
-  readonly #fetch: Fetch
+  send: Fetch
   readonly #answers = new Set<AbortController>()
 
   constructor(fetch: Fetch, signal: AbortSignal) {
-    this.#fetch = fetch
+    this.send = fetch
     this.signal = signal
   }
 
@@ -142,7 +143,7 @@ class Wire {
     if (init.method === 'GET' && !isResumed) return new Response(null, { status: 405 })
     const answer = new AbortController()
     const signals = [this.signal, answer.signal, ...(init.signal ? [init.signal] : [])]
-    const response = await this.#fetch(url, { ...init, signal: AbortSignal.any(signals) })
+    const response = await this.send(url, { ...init, signal: AbortSignal.any(signals) })
     this.#answers.add(answer)
     return boundedAnswer(response)
   }

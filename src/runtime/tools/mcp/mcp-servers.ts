@@ -25,9 +25,12 @@ export class McpServers {
     this.#now = now
   }
 
-  /** Lets a run use a server, with its headers filled in. Nothing is sent yet. */
-  visit({ url }: McpTool, headers: Record<string, string>, world: ToolWorld): McpVisit {
-    const server = digest([world.agent_id, url, headers])
+  /**
+   * Starts a run's use of a server, with its headers filled in. Nothing is sent yet. `grant_id` is present if the user
+   * has signed in to it: what one user has found there is nothing for another.
+   */
+  visit({ url }: McpTool, headers: Record<string, string>, world: ToolWorld, grant_id?: string): McpVisit {
+    const server = digest([world.agent_id, url, headers, grant_id ?? null])
     const remembered = this.#known.get(server)
     const known = remembered && remembered.until > this.#now() ? remembered : undefined
     return new McpVisit({
@@ -179,7 +182,7 @@ export class McpVisit {
   async #connect(): Promise<Link> {
     const { take, address, signal } = this.#options
     const waiting = take()
-    waiting?.enter(signal)
+    waiting?.enter(signal, address.fetch)
     const connection = waiting ?? (await McpConnection.open(address, signal))
     return { connection, isReused: waiting !== undefined, isBroken: false, calls: 0 }
   }

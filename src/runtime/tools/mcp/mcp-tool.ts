@@ -4,11 +4,14 @@ import type { Attachment } from '../../attachments/attachment.ts'
 import type { ToolAnswer } from '../../outcome.ts'
 import { schemaProblem } from '../../schemas/schema-size.ts'
 import type { McpTool, Retry } from '../../spec.ts'
+import { connectionsOf } from '../connections/connected.ts'
+import { tokensFor } from '../connections/tokens-for.ts'
 import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
 import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from '../tool.ts'
 import { decoded, fileNameOf, keepToolFile, nameInAddress } from '../tool-files.ts'
 import type { McpCall } from './mcp-connection.ts'
 import type { McpServers, McpVisit } from './mcp-servers.ts'
+import { signedFetch, signInTool } from './signed-in.ts'
 
 export type McpToolset = { tools: RunTool[]; close(): Promise<void> }
 
@@ -17,9 +20,15 @@ export async function openMcp(server: McpTool, servers: McpServers, world: ToolW
   const url = new URL(server.url)
   let visit: McpVisit | undefined
   try {
-    visit = servers.visit(server, fillHeaders(server.headers, url, world.secrets), world)
-    const tools = toolsOf(await visit.listTools(), visit, server, world)
-    return { tools, close: visit.leave.bind(visit) }
+    const signedIn = server.connection === undefined ? undefined : await world.connections.use(server.connection)
+    if (signedIn && signedIn.state !== 'ready')
+      return { tools: [signInTool(server, false, world)], close: async () => {} }
+    const tokens = await tokensFor(connectionsOf(server), world)
+    const headers = fillHeaders(server.headers, url, world.secrets, tokens)
+    const own = server.connection === undefined ? world : { ...world, fetch: signedFetch(server.connection, world) }
+    visit = servers.visit(server, headers, own, signedIn?.grant_id)
+    const tools = toolsOf(await visit.listTools(), visit, server, own)
+    return { tools: signedIn ? [...tools, signInTool(server, true, world)] : tools, close: visit.leave.bind(visit) }
   } catch (error) {
     await visit?.leave()
     if (world.deadline.signal.aborted) throw error
@@ -43,7 +52,7 @@ function toolsOf(listed: readonly Tool[], visit: McpVisit, server: McpTool, worl
     const retry = server.retry ?? annotatedRetry(tool)
     const call = (args: Record<string, unknown>, headers: CallHeaders) =>
       callTool(visit, server, { tool, args, headers }, world)
-    return [{ definition, retry, approval: server.approval, call }]
+    return [{ definition, retry, approval: server.approval, connections: connectionsOf(server), call }]
   })
 }
 
@@ -111,7 +120,8 @@ function bytesIn(part: Part): { data: string; media_type: string | undefined; ur
   return { data, media_type, uri: typeof uri === 'string' ? uri : undefined }
 }
 
-const NO_OAUTH = 'signing in with OAuth is not supported yet; send a token that the server accepts in `headers`'
+const NO_OAUTH =
+  'if it uses OAuth, create a connection and set it as `connection` of the tool; otherwise send a token in `headers`'
 
 /**
  * A JSON-RPC error contains the server's message to the model. For other errors, only the host and the status are

@@ -1,0 +1,19 @@
+import { operation } from '../operation.ts'
+import { ConnectionParams, ConnectionReply, presentConnection, requireWholeProject } from './connection.ts'
+import * as connections from './store.ts'
+
+export const getConnection = operation({
+  id: 'getConnection',
+  method: 'GET',
+  path: '/v1/connections/{name}',
+  summary: 'Get a connection',
+  access: { permission: 'manage' },
+  input: { params: ConnectionParams },
+  answer: { data: ConnectionReply },
+
+  async run({ params: { name } }, { db, actor, config }) {
+    requireWholeProject(actor)
+    const connection = await connections.get(db, { project_id: actor.scope.project_id, name })
+    return presentConnection(connection, config.server.publicUrl)
+  },
+})

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { parseIfJson } from '../../../lib/json.ts'
+import type { Keyring } from '../../../security/keyring.ts'
+import type { ArrivedRequest } from '../../pipeline/request.ts'
+
+const LIFETIME_SECONDS = 600
+const STATE = /^[\w-]{16,200}$/
+
+const Kept = z.object({ state: z.string(), expires_at: z.number(), value: z.unknown() })
+
+type SealNeeds = { keyring: Keyring; now(): number }
+
+/**
+ * What is known about a sign-in while the browser is at a provider. Its browser has it in an encrypted cookie, so that
+ * no other browser can finish the sign-in, and any node can.
+ */
+export class StateCookie<Shape extends z.ZodType> {
+  readonly #name: string
+  readonly #purpose: string
+  readonly #shape: Shape
+
+  constructor(name: string, purpose: string, shape: Shape) {
+    this.#name = name
+    this.#purpose = purpose
+    this.#shape = shape
+  }
+
+  /** `Lax`, because the browser brings it when the provider sends it back. */
+  set(arrived: ArrivedRequest, state: string, value: z.input<Shape>, { keyring, now }: SealNeeds): string {
+    const kept = { state, value, expires_at: now() + LIFETIME_SECONDS * 1000 }
+    const sealed = keyring.encrypt(JSON.stringify(kept), this.#purpose)
+    return `${this.#nameOf(arrived, state)}=${sealed}${attributesOf(arrived)}; Max-Age=${LIFETIME_SECONDS}`
+  }
+
+  forget(arrived: ArrivedRequest, state: string): string {
+    return `${this.#nameOf(arrived, state.replaceAll(/[^\w-]/g, ''))}=${attributesOf(arrived)}; Max-Age=0`
+  }
+
+  /** What this browser keeps under the state that the provider has sent back. */
+  read(arrived: ArrivedRequest, state: string, { keyring, now }: SealNeeds): z.output<Shape> | undefined {
+    if (!STATE.test(state)) return undefined
+    const start = `${this.#nameOf(arrived, state)}=`
+    const found = (arrived.message.headers.cookie ?? '').split(';').filter((pair) => pair.trimStart().startsWith(start))
+    if (found.length !== 1) return undefined
+    try {
+      const text = keyring.decrypt(found[0]?.trim().slice(start.length) ?? '', this.#purpose)
+      const kept = Kept.safeParse(parseIfJson(text)).data
+      const isCurrent = kept?.state === state && kept.expires_at > now()
+      return isCurrent ? this.#shape.safeParse(kept.value).data : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Several tabs may sign in at the same time, so the name has a part of the state. */
+  #nameOf({ secure }: ArrivedRequest, state: string): string {
+    return `${secure ? '__Host-' : ''}${this.#name}-${state.slice(0, 12)}`
+  }
+}
+
+function attributesOf({ secure }: ArrivedRequest): string {
+  return `; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+}

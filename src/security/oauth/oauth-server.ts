@@ -1,0 +1,107 @@
+import type { ServerMetadata } from 'openid-client'
+import { lazilyInTurn, PARTS_OF_MCP } from '../../lib/lazily.ts'
+import type { GuardedFetch } from '../outgoing/guarded-client.ts'
+import { OAuthFailure, reasonOf } from './provider-errors.ts'
+
+const mcp = lazilyInTurn<typeof import('@modelcontextprotocol/client')>(...PARTS_OF_MCP, '@modelcontextprotocol/client')
+
+/** Where an authorization server is: it says so itself, it's written down, or an MCP server names it. */
+export type OAuthSource =
+  | { kind: 'issuer'; issuer: string }
+  | { kind: 'urls'; authorize_url: string; token_url: string; revoke_url: string | null }
+  | { kind: 'mcp'; url: string }
+
+/** An authorization server, as it was found. */
+export type OAuthServer = {
+  metadata: ServerMetadata
+  /** Its answers name it (RFC 9207), if it says that they do. Otherwise its name isn't known. */
+  isNamed: boolean
+  /** What its tokens are for (RFC 8707). */
+  resource: string | undefined
+  /** What the resource asks for if nothing else is configured. */
+  scopes: readonly string[]
+}
+
+const ANSWER_MS = 10_000
+const MAX_ANSWER_BYTES = 256 * 1024
+
+/** The client that everything here calls out with: guarded, short and small. */
+export function boundedFetch(
+  fetch: GuardedFetch,
+): (url: string | URL | Request, init?: RequestInit) => Promise<Response> {
+  return (url, init = {}) => fetch(url, { ...init, timeout_ms: ANSWER_MS, max_bytes: MAX_ANSWER_BYTES })
+}
+
+/** Throws OAuthFailure if there is none, or it can't be used. */
+export async function findOAuthServer(source: OAuthSource, fetch: GuardedFetch): Promise<OAuthServer> {
+  if (source.kind === 'urls') return fromUrls(source)
+  try {
+    return source.kind === 'mcp' ? await ofMcpServer(source.url, fetch) : await ofIssuer(source.issuer, fetch)
+  } catch (error) {
+    if (error instanceof OAuthFailure) throw error
+    throw new OAuthFailure('unavailable', `its settings could not be read: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+function fromUrls({ authorize_url, token_url, revoke_url }: Extract<OAuthSource, { kind: 'urls' }>): OAuthServer {
+  const metadata = {
+    issuer: new URL(token_url).origin,
+    authorization_endpoint: authorize_url,
+    token_endpoint: token_url,
+    // Providers without a published description mostly expect the secret in the body.
+    token_endpoint_auth_methods_supported: ['client_secret_post'],
+    ...(revoke_url && { revocation_endpoint: revoke_url }),
+  }
+  return { metadata, isNamed: false, resource: undefined, scopes: [] }
+}
+
+async function ofIssuer(issuer: string, fetch: GuardedFetch): Promise<OAuthServer> {
+  const { discoverAuthorizationServerMetadata } = await mcp()
+  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: boundedFetch(fetch) })
+  if (!metadata) throw new OAuthFailure('unusable', `${issuer} has no authorization server metadata`)
+  return checked({ metadata: metadata as ServerMetadata, isNamed: true, resource: undefined, scopes: [] })
+}
+
+/** What the MCP server says of itself (RFC 9728), and then its authorization server of itself. */
+async function ofMcpServer(url: string, fetch: GuardedFetch): Promise<OAuthServer> {
+  const { checkResourceAllowed, discoverOAuthServerInfo, resourceUrlFromServerUrl } = await mcp()
+  const bounded = boundedFetch(fetch)
+  const { resourceMetadataUrl, scope } = await challengeOf(url, bounded)
+  const found = await discoverOAuthServerInfo(url, {
+    fetchFn: bounded,
+    ...(resourceMetadataUrl && { resourceMetadataUrl }),
+  })
+  const { authorizationServerMetadata: metadata, resourceMetadata } = found
+  if (!metadata) throw new OAuthFailure('unusable', `${new URL(url).host} names no authorization server`)
+  const requested = resourceUrlFromServerUrl(url)
+  const resource = resourceMetadata?.resource ?? requested.href
+  if (!checkResourceAllowed({ requestedResource: requested, configuredResource: resource }))
+    throw new OAuthFailure('unusable', `${new URL(url).host} describes another resource than itself`)
+  if (!metadata.code_challenge_methods_supported?.includes('S256'))
+    throw new OAuthFailure('unusable', `the authorization server ${metadata.issuer} doesn't support PKCE with S256`)
+  const scopes = scope?.split(' ').filter(Boolean) ?? resourceMetadata?.scopes_supported ?? []
+  return checked({ metadata: metadata as ServerMetadata, isNamed: true, resource, scopes })
+}
+
+/** What the server answers to a request without a token. */
+async function challengeOf(url: string, fetch: ReturnType<typeof boundedFetch>) {
+  const { extractWWWAuthenticateParams } = await mcp()
+  const response = await fetch(url, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  })
+  await response.body?.cancel()
+  return response.status === 401 ? extractWWWAuthenticateParams(response) : {}
+}
+
+/** Browsers are sent to this URL, so nothing but a page may be there. */
+function checked(server: OAuthServer): OAuthServer {
+  const { authorization_endpoint, token_endpoint, issuer } = server.metadata
+  if (!authorization_endpoint || !token_endpoint)
+    throw new OAuthFailure('unusable', `the authorization server ${issuer} names no authorization or token endpoint`)
+  if (!/^https?:\/\//i.test(authorization_endpoint))
+    throw new OAuthFailure('unusable', `the authorization endpoint of ${issuer} is not a web page`)
+  return server
+}

@@ -1,0 +1,50 @@
+import { lazily } from '../../lib/lazily.ts'
+
+/** Speaks OAuth 2.0 and OpenID Connect. A service without providers never loads it. */
+export const openid = lazily<typeof import('openid-client')>('openid-client')
+
+/** The provider's own word for an error, as its protocol lists them. */
+export function errorCodeOf(error: unknown): string | undefined {
+  const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } = openid()
+  const isSaid = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError
+  const isChallenge = error instanceof WWWAuthenticateChallengeError
+  const said = isSaid ? error.error : isChallenge ? error.cause[0]?.parameters.error : undefined
+  return said !== undefined && /^[a-z_]{1,60}$/.test(said) ? said : undefined
+}
+
+/** Errors of the network, of time and of a server that fails or is busy are no refusals. */
+export function isRefusal(error: unknown): boolean {
+  const { ClientError, ResponseBodyError, WWWAuthenticateChallengeError, AuthorizationResponseError } = openid()
+  if (error instanceof AuthorizationResponseError) return error.error !== 'temporarily_unavailable'
+  if (error instanceof ResponseBodyError) return error.status < 500 && error.status !== 408 && error.status !== 429
+  if (error instanceof WWWAuthenticateChallengeError) return true
+  const UNANSWERED = [
+    'OAUTH_TIMEOUT',
+    'OAUTH_ABORT',
+    'OAUTH_RESPONSE_IS_NOT_CONFORM',
+    'OAUTH_RESPONSE_IS_NOT_JSON',
+    'OAUTH_PARSE_ERROR',
+  ]
+  return error instanceof ClientError && !UNANSWERED.includes(error.code ?? '')
+}
+
+/** What the operator reads in the log: with the reason behind `fetch failed`. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}
+
+/**
+ * Why a provider can't be used. `unavailable`: it doesn't answer, and may do so later. `refused`: it answers that it
+ * won't, with the code of its protocol. `unusable`: what it says of itself can't work.
+ */
+export class OAuthFailure extends Error {
+  readonly kind: 'unavailable' | 'refused' | 'unusable'
+  readonly code: string | undefined
+
+  constructor(kind: OAuthFailure['kind'], message: string, { code, cause }: { code?: string; cause?: unknown } = {}) {
+    super(message, { cause })
+    this.kind = kind
+    this.code = code
+  }
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
+import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onAnyEngine } from '../support/service/service.ts'
+import { startWaiting, untilStatus } from '../support/slices/approvals.ts'
+import { Browser, CONNECTED, connect, PUBLIC_URL } from '../support/slices/connections.ts'
+
+onAnyEngine(
+  'MCP servers that ask for OAuth',
+  (service) => {
+    let server: AuthorizationServer
+    let notes: McpServer
+    before(async () => {
+      server = await startAuthorizationServer()
+      notes = await startMcpServer(
+        [{ name: 'whoami', call: (_args, headers) => `notes of ${server.userOf(headers.authorization)}` }],
+        {
+          challenge: ({ authorization }) =>
+            server.userOf(authorization) === undefined
+              ? `Bearer resource_metadata="${server.url}/notes", scope="notes.read"`
+              : undefined,
+        },
+      )
+      server.resources.set('/notes', { resource: notes.url, authorization_servers: [server.url] })
+    })
+    after(() => Promise.all([server.close(), notes.close()]))
+
+    const put = (name: string, body: object) => service().call('PUT', `/v1/connections/${name}`, { body })
+    const mcpAgent = (name: string) =>
+      newAgent(service(), {
+        model: 'builtin/script',
+        tools: [{ type: 'mcp', url: notes.url, connection: name }],
+        script: {
+          rules: [
+            { match: { equals: 'connect' }, call: { tool: `connect_${name}`, arguments: {} }, reply: '{{result}}' },
+            { call: { tool: 'whoami', arguments: {} }, reply: '{{result}}' },
+          ],
+        },
+      })
+    const ask = async (agent: string, user_id?: string) => {
+      const body = { message: 'Whose?', context: { user_id } }
+      const reply = await service().call('POST', `/v1/agents/${agent}/invoke`, { body })
+      assert.equal(reply.status, 200, reply.text)
+      return reply.body.data.response as string
+    }
+
+    test('need nothing but their URL: the service registers, the model asks for the sign-in, and has the tools afterwards', async () => {
+      const made = await put('notes', { kind: 'mcp', url: notes.url })
+      assert.deepEqual(made.body.data.hosts, ['127.0.0.1'], made.text)
+      const agent = await mcpAgent('notes')
+      const { path, approval } = await startWaiting(service(), agent, 'connect', { user_id: 'ann' })
+      const { connection } = (await service().call('GET', approval)).body.data
+      server.next = 'ann'
+      const browser = new Browser(service)
+      const page = await browser.signIn(connection.url)
+      assert.equal(page.status, 200, page.at.join('\n'))
+      const asked = new URL(page.at[1] ?? '').searchParams
+      assert.deepEqual(
+        [asked.get('resource'), asked.get('scope'), asked.get('code_challenge_method')],
+        [notes.url, 'notes.read', 'S256'],
+      )
+      const { redirect_uris } = server.clients.get(asked.get('client_id') ?? '') ?? {}
+      assert.deepEqual(redirect_uris, [made.body.data.redirect_uri])
+      await service().call('POST', `/v1/connections/notes/links/${connection.link_id}/confirm`, {
+        body: { user_id: 'ann' },
+      })
+      assert.match((await untilStatus(service(), path, 'completed')).response, /signed in to notes\. Use its tools now/)
+      assert.equal(await ask(agent, 'ann'), 'notes of ann')
+      server.next = 'bob'
+      await connect(service, 'notes', 'bob')
+      assert.equal(server.asked.filter((one) => one === 'POST /register').length, 1)
+      const said = await Promise.all(['ann', 'bob', 'ann', 'bob'].map((user) => ask(agent, user)))
+      assert.deepEqual(said, ['notes of ann', 'notes of bob', 'notes of ann', 'notes of bob'])
+      server.expireAll()
+      assert.equal(await ask(agent, 'ann'), 'notes of ann', 'after a 401, with a new token')
+      assert.match(await ask(agent, undefined), /no tool whoami/i)
+    })
+
+    test('a provider that reads the document of its client needs no registration', async () => {
+      server.twist = (metadata) => ({ ...metadata, client_id_metadata_document_supported: true })
+      const { id, redirect_uri } = (await put('cards', { kind: 'mcp', url: notes.url })).body.data
+      const document = await service().call('GET', `/connect/client/${id}`, { key: null })
+      const { client_id, redirect_uris } = document.body
+      assert.deepEqual([client_id, redirect_uris], [`${PUBLIC_URL}/connect/client/${id}`, [redirect_uri]])
+      server.next = 'eve'
+      await connect(service, 'cards', 'eve')
+      assert.equal(await ask(await mcpAgent('cards'), 'eve'), 'notes of eve')
+      server.twist = (metadata) => metadata
+    })
+
+    describe('that mean harm', () => {
+      const begin = async (name: string) => {
+        const { body } = await service().call('POST', `/v1/connections/${name}/links`, { body: { user_id: 'ann' } })
+        return new Browser(service).open(body.data.url)
+      }
+      for (const [what, metadata] of [
+        ['lead inside', { authorization_servers: ['http://169.254.169.254'] }],
+        ['speak for another resource', { resource: 'https://bank.example/mcp' }],
+      ] as const) {
+        test(`are refused when they ${what}`, async () => {
+          const name = what.replaceAll(' ', '_')
+          server.resources.set('/notes', { resource: notes.url, authorization_servers: [server.url], ...metadata })
+          await put(name, { kind: 'mcp', url: notes.url })
+          assert.ok([409, 503].includes((await begin(name)).status))
+          server.resources.set('/notes', { resource: notes.url, authorization_servers: [server.url] })
+        })
+      }
+      for (const [what, twist] of [
+        ['name another issuer', { issuer: 'https://other.example' }],
+        ['have no PKCE', { code_challenge_methods_supported: ['plain'] }],
+        ['send people to a script', { authorization_endpoint: 'javascript:alert(1)' }],
+        ['take codes inside', { token_endpoint: 'http://10.0.0.1/token' }],
+      ] as const) {
+        test(`are refused when their providers ${what}`, async () => {
+          const name = what.replaceAll(' ', '_')
+          server.twist = (metadata) => ({ ...metadata, ...twist })
+          await put(name, { kind: 'mcp', url: notes.url })
+          const asked = server.asked.filter((one) => one.startsWith('POST /token')).length
+          const first = await begin(name)
+          server.twist = (metadata) => metadata
+          if ('token_endpoint' in twist) {
+            const made = await service().call('POST', `/v1/connections/${name}/links`, { body: { user_id: 'ann' } })
+            const page = await new Browser(service).signIn(made.body.data.url)
+            assert.ok([409, 503].includes(page.status), 'the code goes nowhere')
+          } else assert.ok([409, 503].includes(first.status), String(first.status))
+          assert.equal(server.asked.filter((one) => one.startsWith('POST /token')).length, asked)
+        })
+      }
+    })
+  },
+  CONNECTED,
+)

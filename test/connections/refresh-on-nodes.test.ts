@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onManyNodes, type Service } from '../support/service/service.ts'
+import { startWaiting, untilStatus } from '../support/slices/approvals.ts'
+import { Browser, CONNECTED, connect, PUBLIC_URL, toServer, whoamiAgent } from '../support/slices/connections.ts'
+
+onManyNodes(
+  'connections on several nodes',
+  (service) => {
+    let server: AuthorizationServer
+    let nodes: Service[]
+    let agent: string
+    before(async () => {
+      server = await startAuthorizationServer()
+      nodes = [service(), await service().beside(), await service().beside()]
+      await service().call('PUT', '/v1/connections/desk', { body: toServer(server) })
+      agent = await newAgent(service(), whoamiAgent(server))
+    })
+    after(async () => {
+      for (const node of nodes.slice(1)) await node.stop()
+      await server.close()
+    })
+    const nodeAt = (i: number) => nodes[i % nodes.length] as Service
+    const ask = async (i: number, user_id: string) => {
+      const body = { message: 'Who am I?', context: { user_id } }
+      const reply = await nodeAt(i).call('POST', `/v1/agents/${agent}/invoke`, { body })
+      assert.equal(reply.status, 200, reply.text)
+      return reply.body.data.response as string
+    }
+
+    test('50 calls at once with an expired, single-use refresh token refresh it once', async () => {
+      server.expires_in = 1
+      server.next = 'ann'
+      await connect(service, 'desk', 'ann')
+      server.expires_in = 3_600
+      server.expireAll()
+      for (const node of nodes) node.advance(2_000)
+      // The answer is held until all calls are on their way.
+      const areSent = Promise.withResolvers<void>()
+      server.hold = () => areSent.promise
+      const calls = Array.from({ length: 50 }, (_, i) => ask(i, 'ann'))
+      await until('the provider is asked', () => server.asked.some((one) => one.endsWith('refresh_token')))
+      areSent.resolve()
+      for (const answer of await Promise.all(calls)) assert.match(answer, /you are ann,/)
+      assert.equal(server.asked.filter((one) => one.endsWith('refresh_token')).length, 1)
+      server.hold = async () => {}
+    })
+
+    test('a sign-in begins on one node, ends on another, and wakes a run of a third', async () => {
+      const { path, approval } = await startWaiting(nodeAt(2), agent, 'Who am I?', { user_id: 'bob' })
+      const { connection } = (await nodeAt(0).call('GET', approval)).body.data
+      let on = 0
+      const browser = new Browser(() => nodeAt(on))
+      const first = await browser.open(connection.url)
+      server.next = 'bob'
+      const back = await fetch(first.headers.get('location') ?? '', { redirect: 'manual' })
+      on = 1
+      assert.equal((await browser.open(back.headers.get('location') ?? '')).status, 200)
+      assert.ok(connection.url.startsWith(PUBLIC_URL))
+      const confirm = `/v1/connections/desk/links/${connection.link_id}/confirm`
+      assert.equal((await nodeAt(1).call('POST', confirm, { body: { user_id: 'bob' } })).status, 200)
+      assert.match((await untilStatus(nodeAt(0), path, 'completed')).response, /you are bob,/)
+    })
+  },
+  CONNECTED,
+)
