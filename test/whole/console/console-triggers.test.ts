@@ -63,7 +63,7 @@ inConsole('triggers in the console', (visit, service) => {
     })
 
     await page.getByRole('button', { name: 'Edit' }).click()
-    await page.getByLabel('Message').fill('{{/issue/title}}')
+    await page.getByRole('textbox', { name: 'Message' }).fill('{{/issue/title}}')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByLabel('message', { exact: true }).getByText('{{/issue/title}}').waitFor()
     await page.getByRole('button', { name: 'Disable' }).click()
