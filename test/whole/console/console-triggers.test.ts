@@ -21,7 +21,8 @@ inConsole('triggers in the console', (visit, service) => {
   })
 
   test('a trigger is created, tested with an example, receives an event, which is replayed, and is deleted', async () => {
-    const { page, leave } = await visit('/agents/pilot/triggers')
+    const { page, expect, leave } = await visit('/agents/pilot/triggers')
+    expect(/400/)
     await page.getByText('No triggers yet').waitFor()
     await page.getByRole('button', { name: 'New trigger' }).click()
     const form = page.getByRole('dialog', { name: 'New trigger' })
