@@ -33,6 +33,8 @@ const VARIABLES: Record<string, string> = {
   LISTENER_ID: 'lsn',
   SESSION_ID: 'cns',
   SCHEDULE_ID: 'sch',
+  TRIGGER_ID: 'trg',
+  TRIGGER_DELIVERY_ID: 'inc',
   REPLAY_ID: 'rpl',
   LINK_ID: 'lnk',
 }

@@ -21,7 +21,8 @@ inConsole('triggers in the console', (visit, service) => {
   })
 
   test('a trigger is created, tested with an example, receives an event, which is replayed, and is deleted', async () => {
-    const { page, leave } = await visit('/agents/pilot/triggers')
+    const { page, expect, leave } = await visit('/agents/pilot/triggers')
+    expect(/400/)
     await page.getByText('No triggers yet').waitFor()
     await page.getByRole('button', { name: 'New trigger' }).click()
     const form = page.getByRole('dialog', { name: 'New trigger' })
@@ -63,7 +64,7 @@ inConsole('triggers in the console', (visit, service) => {
     })
 
     await page.getByRole('button', { name: 'Edit' }).click()
-    await page.getByLabel('Message').fill('{{/issue/title}}')
+    await page.getByRole('textbox', { name: 'Message' }).fill('{{/issue/title}}')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByLabel('message', { exact: true }).getByText('{{/issue/title}}').waitFor()
     await page.getByRole('button', { name: 'Disable' }).click()
