@@ -42,7 +42,7 @@ onAnyEngine('moorage replay', (service) => {
 
     await script(BAD)
     const [markdown, junit] = [join(shell.folder, 'report.md'), join(shell.folder, 'report.xml')]
-    const worse = await replay('--markdown', markdown, '--junit', junit)
+    const worse = await replay('--markdown', 'report.md', '--junit', 'report.xml')
     assert.equal(worse.code, 1)
     assert.match(worse.stderr, /error: regression: 6 of 6 cases got worse and 0 better/)
     const told = readFileSync(markdown, 'utf8')

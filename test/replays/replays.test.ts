@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { TABLES, type TableName } from '../../src/storage/tables.ts'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { rowsOf } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
+import { startPatientModel } from '../support/outside/patient-model.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { type Reply, type Service, STORY_ENGINES } from '../support/service/service.ts'
@@ -13,7 +15,7 @@ import { startWithModel } from '../support/service/with-model.ts'
 const ANN = { user_id: 'ann', session_id: 'monday' }
 const MODEL = 'local/tiny'
 /** 10 and 5 tokens make 60 millionths of a dollar. */
-const PRICES = [{ model: MODEL, input: 1, output: 10 }]
+const PRICES = [MODEL, 'slow/tiny'].map((model) => ({ model, input: 1, output: 10 }))
 const SETTINGS = { MOORAGE_PRICES: JSON.stringify(PRICES), ...LOCAL_TOOLS }
 
 const TIDES = { rules: [{ match: { contains: 'tide' }, reply: 'The tide is in.' }], fallback: 'No.' }
@@ -267,6 +269,14 @@ for (const engine of STORY_ENGINES) {
       assert.equal(replay.verdict, 'inconclusive')
       assert.equal(model.requests.length, Math.round(replay.spent.cost_usd / 0.00006))
       assert.ok(model.requests.length > 0 && model.requests.length < 12)
+      // Calls that are in progress at the same time share what is left.
+      const slow = await startPatientModel(() => delay(400))
+      await ask('PUT', '/v1/providers/slow', { type: 'openai', base_url: slow.url }, 200)
+      await ask('PATCH', `/v1/agents/${agent}`, { model: 'slow/tiny' })
+      const tight = await replayed(agent, { working_copy: true, set: 'many', limits: { cost_usd: 0.0002 } })
+      await slow.close()
+      assert.equal(slow.prompts.length, Math.round(tight.spent.cost_usd / 0.00006))
+      assert.ok(slow.prompts.length > 0 && tight.spent.cost_usd <= 0.0002, `spent ${tight.spent.cost_usd}`)
       const few = await replayed(agent, { working_copy: true, set: 'many', limits: { tokens: 16 } })
       assert.ok(few.reached_limit === 'tokens' && few.spent.tokens <= 16, JSON.stringify(few.spent))
       const unpriced = await newAgent(service, { model: 'local/other' })

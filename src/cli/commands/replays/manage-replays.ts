@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { EXIT, Failure } from '../../failure.ts'
 import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
@@ -64,9 +65,9 @@ export function replays(command: Command, world: World): void {
   addOperations(command, world, 'replays', OF_REPLAYS)
 }
 
-async function readSet({ body, options }: CommandInput): Promise<void> {
+async function readSet({ body, options }: CommandInput, { cwd }: World): Promise<void> {
   const { file, runs, last } = options
-  if (typeof file === 'string') Object.assign(body, await readJson(file))
+  if (typeof file === 'string') Object.assign(body, await readJson(resolve(cwd, file)))
   if (Array.isArray(runs)) body['from'] = { request_ids: runs }
   if (last !== undefined) body['from'] = { filter: {}, last: Number(last) }
 }

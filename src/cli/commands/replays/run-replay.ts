@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { Client, Replay, ReplayCase } from '../../../../sdk/client.ts'
@@ -105,8 +106,8 @@ async function tell(world: World, ended: Replay, cases: readonly ReplayCase[], o
   const { json, markdown, junit } = options
   if (json) printJson(world, ended)
   if (markdown === '-') print(world, toldInMarkdown(ended, cases))
-  else if (markdown !== undefined) await writeFile(markdown, toldInMarkdown(ended, cases))
-  if (junit !== undefined) await writeFile(junit, toldInJunit(ended, cases))
+  else if (markdown !== undefined) await writeFile(resolve(world.cwd, markdown), toldInMarkdown(ended, cases))
+  if (junit !== undefined) await writeFile(resolve(world.cwd, junit), toldInJunit(ended, cases))
 }
 
 /** Why the command fails, or undefined. */
