@@ -1889,7 +1889,7 @@ export type RollbackPreview = {
   memories: number
 }
 
-export type Set = {
+export type CaseSet = {
   name: string
   agent_id: string
   description: string | null
@@ -1973,7 +1973,7 @@ export type PutSet = {
   } | undefined
 }
 
-export type SetWithCases = {
+export type CaseSetWithCases = {
   name: string
   agent_id: string
   description: string | null
@@ -4466,12 +4466,12 @@ export type Operations = {
   putSet: {
     params: { agent_id: string; name: string }
     body: PutSet
-    data: Set
+    data: CaseSet
   }
   /** Get a set */
   getSet: {
     params: { agent_id: string; name: string }
-    data: SetWithCases
+    data: CaseSetWithCases
   }
   /** Delete a set */
   deleteSet: {
@@ -4485,7 +4485,7 @@ export type Operations = {
   listSets: {
     params: { agent_id: string }
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
-    item: Set
+    item: CaseSet
   }
   /** Start a replay */
   createReplay: {

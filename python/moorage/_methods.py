@@ -781,7 +781,7 @@ class Sets(Group):
         cases: List[Dict[str, Any]] = UNSET,
         from_: Dict[str, Any] = UNSET,
         **options: Unpack[RequestOptions],
-    ) -> t.Set:
+    ) -> t.CaseSet:
         """Set up a set. Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, what the model was shown of the session and of memory, and the results of tool calls, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets."""
         return self._caller.call(
             "PUT",
@@ -795,7 +795,7 @@ class Sets(Group):
         agent_id: str,
         name: str,
         **options: Unpack[RequestOptions],
-    ) -> t.SetWithCases:
+    ) -> t.CaseSetWithCases:
         """Get a set. Returns the set with its cases."""
         return self._caller.call(
             "GET",
@@ -824,7 +824,7 @@ class Sets(Group):
         offset: int = UNSET,
         sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "name", "-name"] = UNSET,
         **options: Unpack[RequestOptions],
-    ) -> Pages[t.Set]:
+    ) -> Pages[t.CaseSet]:
         """List sets. Lists the agent's sets, without their cases."""
         return self._caller.list(
             "GET",

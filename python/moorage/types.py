@@ -539,7 +539,7 @@ DeploymentDiff = TypedDict("DeploymentDiff", {"from": 'Dict[str, Any]', "to": 'D
 RollbackPreview = TypedDict("RollbackPreview", {"dry_run": 'Literal[True]', "from": 'Dict[str, Any]', "to": 'Dict[str, Any]', "diff": 'List[Dict[str, Any]]', "memories": 'int'}, total=False)
 
 
-class _Set(TypedDict):
+class _CaseSet(TypedDict):
     name: str
     agent_id: str
     description: Union[str, None]
@@ -550,14 +550,14 @@ class _Set(TypedDict):
     updated_at: str
 
 
-class Set(_Set, total=False):
+class CaseSet(_CaseSet, total=False):
     created_by_name: Union[str, None]
 
 
 PutSet = TypedDict("PutSet", {"description": 'Union[str, None]', "cases": 'List[Dict[str, Any]]', "from": 'Dict[str, Any]'}, total=False)
 
 
-class _SetWithCases(TypedDict):
+class _CaseSetWithCases(TypedDict):
     name: str
     agent_id: str
     description: Union[str, None]
@@ -569,7 +569,7 @@ class _SetWithCases(TypedDict):
     cases: List[Dict[str, Any]]
 
 
-class SetWithCases(_SetWithCases, total=False):
+class CaseSetWithCases(_CaseSetWithCases, total=False):
     created_by_name: Union[str, None]
 
 

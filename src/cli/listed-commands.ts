@@ -37,6 +37,7 @@ export const COMMANDS: readonly ListedCommand[] = [
       'Manage sets of messages that an agent should answer well',
       () => import('./commands/replays/manage-replays.ts'),
     ],
+    replay: ['Replay a set and compare the answers, for CI', () => import('./commands/replays/run-replay.ts')],
     replays: ['Start, list and show replays', () => import('./commands/replays/manage-replays.ts')],
     agents: ['List, change and delete agents', () => import('./commands/agents/agents.ts')],
     remote: ["Check a remote agent's implementation", () => import('./commands/agents/check-remote.ts')],

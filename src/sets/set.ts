@@ -62,7 +62,7 @@ const SetSummary = z.object({
   updated_at: Time,
 })
 
-export const SetReply = SetSummary.meta({ id: 'Set' })
+export const SetReply = SetSummary.meta({ id: 'CaseSet' })
 
 export const SetWithCases = z
   .object({
@@ -80,7 +80,7 @@ export const SetWithCases = z
       }),
     ),
   })
-  .meta({ id: 'SetWithCases' })
+  .meta({ id: 'CaseSetWithCases' })
 
 /** Messages that an agent should answer well. */
 export type CaseSet = {

@@ -94,17 +94,17 @@ export async function remove(db: Database, id: string): Promise<void> {
 }
 
 function toRow(trigger: Trigger): TriggerRow {
-  const { id, agent_id, kind, name, environment, enabled, disabled_reason, token, token_hash } = trigger
-  const { created_by, updated_by, authors, created_at, updated_at } = trigger
-  const definition = Object.fromEntries(
-    Object.keys(TriggerDefinition.shape).map((field) => [field, trigger[field as keyof TriggerDefinition]]),
-  )
+  const fields = Object.entries(trigger)
+  const isDefinition = (field: string) => Object.hasOwn(TriggerDefinition.shape, field)
+  const row = Object.fromEntries(fields.filter(([field]) => !isDefinition(field))) as Omit<
+    Trigger,
+    keyof TriggerDefinition
+  >
   return {
-    ...{ id, agent_id, kind, name, environment, disabled_reason, token, token_hash },
-    ...{ created_by, updated_by, created_at, updated_at },
-    enabled: enabled ? 1 : 0,
-    authors: JSON.stringify(authors),
-    definition: JSON.stringify(definition),
+    ...row,
+    enabled: trigger.enabled ? 1 : 0,
+    authors: JSON.stringify(trigger.authors),
+    definition: JSON.stringify(Object.fromEntries(fields.filter(([field]) => isDefinition(field)))),
   }
 }
 

@@ -11,7 +11,7 @@ export type TriggerKind = z.output<typeof TriggerKind>
 /** Its owner disabled it, or the key that last changed it has ended. */
 const DisabledTrigger = z.enum(['requested', 'key_revoked', 'key_expired'])
 
-export const SecretName = z
+const SecretName = z
   .string()
   .regex(SECRET_NAME, 'must be the name of a secret')
   .describe("The name of the project's secret with which the sender signs")

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { connectMcp } from '../support/clients/mcp-client.ts'
 import { leastLongestPass } from '../support/running/longest-pass.ts'
+import { newLongAgents } from '../support/service/agents.ts'
 import { inProject, onBothEngines, type Service } from '../support/service/service.ts'
 import { createAgent, createKey, namesOf } from '../support/slices/resources.ts'
 
@@ -58,19 +59,14 @@ onBothEngines('the agents that a key may invoke', (service, engine) => {
   })
 
   test('definitions are not read for the list, however large they are', async () => {
-    // Line ends are slow to parse.
-    const rules = Array.from({ length: 25 }, (_, i) => ({ match: { equals: `w${i}` }, reply: '\n'.repeat(19_000) }))
-    for (let i = 0; i < 40; i++) {
-      const body = { model: 'builtin/script', script: { rules }, description: 'Speaks at length' }
-      await createAgent(service(), `long-${i}`, body)
-    }
+    await newLongAgents(service(), 40)
     const { secret: key } = await createKey(service(), { role: 'caller' })
     const longest = await leastLongestPass(async (attempt) => {
       const { status, body, text } = await service().call('GET', `${PATH}?sort=-created_at&limit=${100 + attempt}`, {
         key,
       })
       assert.equal(status, 200, text)
-      assert.equal(body.data[0].description, 'Speaks at length')
+      assert.ok(body.data.length >= 40, text)
     })
     assert.ok(longest < 50, `${longest} ms of the event loop on ${engine}`)
   })

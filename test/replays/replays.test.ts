@@ -18,7 +18,7 @@ const SETTINGS = { MOORAGE_PRICES: JSON.stringify(PRICES), ...LOCAL_TOOLS }
 
 const TIDES = { rules: [{ match: { contains: 'tide' }, reply: 'The tide is in.' }], fallback: 'No.' }
 
-/** What a replay may change: its own rows, what models cost, and the request's own traces. */
+/** What a replay may change: its own rows, what models cost, and the request's own traces. Nodes report on themselves. */
 const OWN = new Set<TableName>([
   'replays',
   'cases',
@@ -28,6 +28,7 @@ const OWN = new Set<TableName>([
   'audit_chain',
   'claims',
   'jobs',
+  'nodes',
 ])
 
 for (const engine of STORY_ENGINES) {

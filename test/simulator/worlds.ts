@@ -79,10 +79,12 @@ function reachedAfterCut(world: World, act: Act, answer: Answer | undefined, fau
   })
   if (answer) return reached
   if (act.do !== 'invoke') return [world, ...reached]
-  const failed = fault === 'kill' ? [endedOtherwise(world, act, 'failed')] : brokenOff(world, act)
-  const left = [notStored(world, act), ...(survives ? [] : failed)]
+  const nothing = notStored(world, act)
+  const ended = fault === 'kill' ? [endedOtherwise(world, act, 'failed')] : brokenOff(world, act)
+  const failed = survives ? [] : ended
   // It may have counted in budgets, or not.
-  return [...reached, ...left, ...[...left].map((one) => countedAs(one, one === left[0] ? reached[0] : world))]
+  const counted = [countedAs(nothing, reached[0]), ...failed.map((one) => countedAs(one, world))]
+  return [...reached, nothing, ...failed, ...counted]
 }
 
 /** The same world, in which budgets are used as much as in another one. */

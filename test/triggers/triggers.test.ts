@@ -305,7 +305,7 @@ onBothEngines(
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line))
-      const [line] = lines.filter(({ type }) => type === 'delivery')
+      const line = lines.find(({ type }) => type === 'delivery')
       assert.deepEqual([line.agent_id, JSON.parse(line.payload)], [agent_id, bob])
 
       await ok('DELETE', `/v1/agents/${agent_id}/invocations/${one}`)

@@ -4,7 +4,7 @@ import { askDoor, DOOR_REQUESTS } from '../support/clients/door-tellings.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { inOneAttempt } from '../support/running/attempts.ts'
-import { ENGINES, type Service } from '../support/service/service.ts'
+import { ANY_ENGINE, type Service } from '../support/service/service.ts'
 import { startWithModel } from '../support/service/with-model.ts'
 import { approver, decide, startTill, type Till, untilStatus } from '../support/slices/approvals.ts'
 import { type RemoteServer, SIGNING_SECRET, setRemoteSecret, startRemote } from '../support/slices/remote-agents.ts'
@@ -35,7 +35,7 @@ function withoutSpending(receipt: Receipt): Receipt {
   return { ...rest, hasSpent: Number(tokens_used) > 0 }
 }
 
-for (const engine of ENGINES) {
+for (const engine of ANY_ENGINE) {
   describe(`one agent as data, in TypeScript and in Python, on ${engine}`, () => {
     let service: Service
     let model: ModelServer

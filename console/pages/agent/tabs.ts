@@ -10,6 +10,8 @@ export const TABS: Tab[] = [
   { id: 'metrics', label: 'Metrics', needs: 'getPerformance' },
   { id: 'memory', label: 'Memory', needs: 'listMemory' },
   { id: 'schedules', label: 'Schedules', needs: 'listSchedules' },
+  { id: 'triggers', label: 'Triggers', needs: 'listTriggers' },
   { id: 'share', label: 'Share', needs: 'listLinks' },
+  { id: 'replays', label: 'Replays', needs: 'listReplays' },
   { id: 'settings', label: 'Settings', needs: 'getAgent' },
 ]

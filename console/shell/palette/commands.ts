@@ -45,6 +45,7 @@ const OF_AGENT: PageCommand[] = [
   { label: 'Deploy', icon: 'send', needs: 'createDeployment', to: 'deployments?open=deploy' },
   { label: 'Roll back', icon: 'undo', needs: 'rollbackDeployment', to: 'deployments?open=rollback' },
   { label: 'New schedule', icon: 'clock', needs: 'createSchedule', to: 'schedules?open=schedule' },
+  { label: 'New trigger', icon: 'webhooks', needs: 'createTrigger', to: 'triggers?open=trigger' },
   { label: 'Move to another project', icon: 'right', needs: 'moveAgent', to: 'settings?open=move' },
   { label: 'Delete agent', icon: 'close', needs: 'deleteAgent', to: 'settings?open=delete' },
 ]

@@ -77,7 +77,7 @@ export const wishOf = (attempt: Attempt): number | undefined =>
   attempt.retryAfter === null ? undefined : RETRY_AFTER[attempt.retryAfter]
 
 /** What arrived. */
-export type Arrival = { headers: IncomingHttpHeaders; body: string; at: number }
+export type Arrival = { headers: IncomingHttpHeaders; body: string }
 
 export type Act = { performance: Performance; arrivals: Arrival[]; busy: Set<ServerResponse> }
 
@@ -90,7 +90,7 @@ export async function openHostileReceiver(): Promise<HostileReceiver> {
   const server = await openHostileServer(async (request, response, elsewhere) => {
     const act = acts.get((request.url ?? '').slice(1)) as Act
     watchBusy(act.busy, response)
-    act.arrivals.push({ headers: request.headers, body: await readBody(request), at: Date.now() })
+    act.arrivals.push({ headers: request.headers, body: await readBody(request) })
     const attempt = act.performance.attempts[act.arrivals.length - 1]
     if (!attempt) return void response.end()
     const status = statusOf(attempt)

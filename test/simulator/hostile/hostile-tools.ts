@@ -199,7 +199,7 @@ async function answerRpc(exchange: Exchange): Promise<void> {
   await sendBadly(response, { ...sent, body: content }, { has, cuts: performance.cuts, elsewhere: elsewhere.url })
 }
 
-const rpc = (id: unknown, outcome: object) => JSON.stringify({ jsonrpc: '2.0', id, ...outcome })
+const rpc = (id: unknown, said: object) => JSON.stringify({ jsonrpc: '2.0', id, ...said })
 
 function eventsOf(answer: string, has: (manner: Manner) => boolean): string {
   const note = { method: 'notifications/message', params: { level: 'info', data: 'working' } }

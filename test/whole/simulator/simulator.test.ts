@@ -49,9 +49,8 @@ describe('scripts by seed', () => {
 
   for (const world of ['tools', 'receiver'] as const) {
     test(`misbehaving ${world}: the right outcome or a clear failure`, async () => {
-      const { asked, wrong } = await askHostile({ world, engine: 'sqlite', seed: SEED, seconds: 1, scripts: 12 })
-      assert.deepEqual(wrong, [])
-      assert.ok(asked > 5)
+      const { asked, wrong } = await askHostile({ world, engine: 'sqlite', seed: SEED, seconds: 1, scripts: 6 })
+      assert.deepEqual([asked, wrong], [6, []])
     })
   }
 

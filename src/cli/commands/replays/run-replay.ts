@@ -1,0 +1,125 @@
+import { writeFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Command, Option } from 'commander'
+import type { Client, Replay, ReplayCase } from '../../../../sdk/client.ts'
+import { count, number, takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { EXIT, Failure, usage } from '../../failure.ts'
+import { note, print, printJson, success, warn } from '../../terminal/output.ts'
+import type { World } from '../../world.ts'
+import { toldInJunit, toldInMarkdown } from './told-replay.ts'
+
+type FailOn = 'regression' | 'inconclusive' | 'never'
+
+type ReplayOptions = Common & {
+  agent: string
+  set?: string
+  last?: number
+  version?: string
+  recorded?: boolean
+  contains?: string[]
+  judge?: string[]
+  maxCost?: number
+  maxTokens?: number
+  failOn: FailOn
+  minPass?: number
+  markdown?: string
+  junit?: string
+}
+
+type CreateReplay = Parameters<Client['replays']['create']>[1]
+
+const LOOK_MS = 500
+
+/** Starts a replay, waits for it, and ends with an exit code for CI. */
+export function replay(command: Command, world: World): void {
+  takesService(command)
+    .requiredOption('-a, --agent <agent>', 'ID or name')
+    .option('-s, --set <name>', 'the set whose cases are sent')
+    .addOption(new Option('--last <count>', 'the last invocations instead of a set').argParser(count))
+    .option('--version <label>', 'the version to test (default: the draft)')
+    .option('--recorded', 'compare with the recorded answers, not with the deployed version')
+    .option('--contains <text...>', 'every answer must contain these texts')
+    .option('--judge <criterion...>', 'a model must confirm this of every answer')
+    .addOption(new Option('--max-cost <usd>', 'the most that the replay can cost').argParser(number))
+    .addOption(new Option('--max-tokens <count>', 'the most tokens that it can use').argParser(count))
+    .addOption(
+      new Option('--fail-on <verdict>', 'exit with 1 for this verdict or a worse one')
+        .choices(['regression', 'inconclusive', 'never'])
+        .default('regression'),
+    )
+    .addOption(new Option('--min-pass <share>', 'exit with 1 if fewer cases pass, from 0 to 1').argParser(number))
+    .option('--markdown <file>', 'write the report as Markdown; - prints it')
+    .option('--junit <file>', 'write the cases as JUnit XML')
+    .action(async (options: ReplayOptions) => {
+      const body = bodyOf(options)
+      const { ended, cases } = await withClient(world, options, async (client) => {
+        const { id } = await client.replays.create(options.agent, body)
+        note(world, `Replay ${id}`, 'dim')
+        const replayed = await untilEnded(world, client, options.agent, id)
+        return { ended: replayed, cases: await casesOf(client, options, replayed) }
+      })
+      await tell(world, ended, cases, options)
+      const problem = problemOf(ended, options)
+      if (problem) throw new Failure(EXIT.failed, problem)
+      const { verdict, report } = ended
+      if (verdict === 'passed') success(world, `passed: ${report?.reason}`)
+      else warn(world, `${verdict}: ${report?.reason}`)
+    })
+}
+
+function bodyOf(options: ReplayOptions): CreateReplay {
+  const { set, last, version, recorded, contains = [], judge = [], maxCost, maxTokens } = options
+  if ((set === undefined) === (last === undefined)) throw usage('Specify either --set or --last.')
+  return {
+    ...(version === undefined ? { working_copy: true } : { version }),
+    ...(set === undefined ? { filter: {}, last } : { set }),
+    ...(recorded && { baseline: 'recorded' as const }),
+    checks: [
+      ...contains.map((value) => ({ type: 'contains' as const, value })),
+      ...judge.map((value) => ({ type: 'judge' as const, value })),
+    ],
+    limits: { cost_usd: maxCost ?? null, tokens: maxTokens ?? null },
+  }
+}
+
+async function untilEnded(world: World, client: Client, agent: string, id: string): Promise<Replay> {
+  let waited: string | null = null
+  for (;;) {
+    const found = await client.replays.get(agent, id)
+    if (found.status !== 'running') return found
+    if (found.waits_for !== null && found.waits_for !== waited) note(world, `Waiting: ${found.waits_for}`)
+    waited = found.waits_for
+    await sleep(LOOK_MS, undefined, { signal: world.signal })
+  }
+}
+
+async function casesOf(client: Client, { agent, markdown, junit }: ReplayOptions, { id }: Replay) {
+  const cases: ReplayCase[] = []
+  if (markdown === undefined && junit === undefined) return cases
+  for await (const one of client.replays.cases(agent, id, { limit: 100 })) cases.push(one)
+  return cases
+}
+
+async function tell(world: World, ended: Replay, cases: readonly ReplayCase[], options: ReplayOptions): Promise<void> {
+  const { json, markdown, junit } = options
+  if (json) printJson(world, ended)
+  if (markdown === '-') print(world, toldInMarkdown(ended, cases))
+  else if (markdown !== undefined) await writeFile(markdown, toldInMarkdown(ended, cases))
+  if (junit !== undefined) await writeFile(junit, toldInJunit(ended, cases))
+}
+
+/** Why the command fails, or undefined. */
+function problemOf(ended: Replay, { failOn, minPass }: ReplayOptions): string | undefined {
+  const { verdict, report, status } = ended
+  if (!verdict || !report) return `The replay is ${status}.`
+  const told = `${verdict}: ${report.reason}`
+  const isBad = verdict === 'regression' || (verdict === 'inconclusive' && failOn === 'inconclusive')
+  if (failOn !== 'never' && isBad) return told
+  const { passed, failed, unknown } = report.columns.candidate
+  const share = passed / Math.max(1, passed + failed + unknown)
+  if (minPass !== undefined && share < minPass) {
+    return `${passed} of ${passed + failed + unknown} cases passed, fewer than --min-pass ${minPass}. ${told}`
+  }
+  return undefined
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { newShell, type Shell } from '../support/clients/cli.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onAnyEngine } from '../support/service/service.ts'
+
+const GOOD = { rules: [{ match: { contains: 'tide' }, reply: 'The tide is in.' }], fallback: 'No.' }
+const BAD = { rules: [], fallback: 'No | <b>idea</b> & "more"' }
+
+onAnyEngine('moorage replay', (service) => {
+  let shell: Shell
+  before(() => (shell = newShell(service())))
+  after(() => shell.remove())
+
+  test('a bad answer becomes a case, and a change that brings it back fails the build', async () => {
+    const agent = await newAgent(service(), { model: 'builtin/script', script: BAD })
+    const run = async (message: string) => {
+      const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message } })
+      return body.data.request_id as string
+    }
+    const runs = []
+    for (let i = 0; i < 6; i++) runs.push(await run(`Is the tide in at pier ${i}?`))
+    const rated = await shell.moorage(['feedback', 'give', agent, runs[0] ?? '', '--bad'])
+    assert.equal(rated.code, 0, rated.stderr)
+    const saved = await shell.moorage(['sets', 'put', agent, 'tides', '--runs', ...runs])
+    assert.deepEqual([saved.code, saved.stderr], [0, '✔ Saved the set "tides" (cases: 6)\n'])
+
+    const script = async (to: object) => {
+      const reply = await service().call('PATCH', `/v1/agents/${agent}`, { body: { script: to } })
+      assert.equal(reply.status, 200, reply.text)
+    }
+    const replay = (...more: string[]) =>
+      shell.moorage(['replay', '--agent', agent, '--set', 'tides', '--contains', 'tide', ...more])
+    await script(GOOD)
+    const better = await replay('--fail-on', 'inconclusive', '--min-pass', '1')
+    assert.equal(better.code, 0, better.stderr)
+    assert.match(better.stderr, /✔ passed: 0 of 6 cases got worse and 6 better/)
+    const deployed = await shell.moorage(['deployments', 'create', agent, 'v1'])
+    assert.equal(deployed.code, 0, deployed.stderr)
+
+    await script(BAD)
+    const [markdown, junit] = [join(shell.folder, 'report.md'), join(shell.folder, 'report.xml')]
+    const worse = await replay('--markdown', markdown, '--junit', junit)
+    assert.equal(worse.code, 1)
+    assert.match(worse.stderr, /error: regression: 6 of 6 cases got worse and 0 better/)
+    const told = readFileSync(markdown, 'utf8')
+    assert.match(told, /^## ❌ regression: the draft on the set `tides`\n/)
+    assert.match(told, /\| baseline \(v1\) \| 6 \| 0 \| 0 \| 100 % \(61–100\) \|/)
+    assert.match(told, /\| Is the tide in at pier 0\? \| contains \| No \\\| \\<b\\>idea\\<\/b\\> & "more" \|/)
+    const xml = readFileSync(junit, 'utf8')
+    assert.match(xml, /<testsuite name="replay tides" tests="6" failures="6" skipped="0">/)
+    assert.match(xml, /<failure message="contains">No \| &lt;b&gt;idea&lt;\/b&gt; &amp; &quot;more&quot;<\/failure>/)
+
+    const json = await replay('--fail-on', 'never', '--json', '--max-tokens', '10')
+    assert.equal(json.code, 0, json.stderr)
+    assert.equal(JSON.parse(json.stdout).reached_limit, 'tokens')
+    assert.equal((await replay('--fail-on', 'inconclusive', '--max-tokens', '10')).code, 1)
+    assert.equal((await shell.moorage(['replay', '--agent', agent])).code, 2)
+    assert.equal((await replay('--max-tokens', 'few')).code, 2)
+  })
+})

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { inConsole } from '../../support/console/console.ts'
+import { untilHolds } from '../../support/running/until.ts'
+import { createAgent } from '../../support/slices/resources.ts'
+import { post, setSecret, signed } from '../../support/slices/triggers.ts'
+
+const SECRET = 'octo-secret'
+
+const ISSUE = JSON.stringify({
+  action: 'opened',
+  issue: { number: 3, title: 'The map is upside down', body: 'North is at the bottom' },
+  repository: { full_name: 'octo/harbour' },
+  sender: { login: 'octocat' },
+})
+
+inConsole('triggers in the console', (visit, service) => {
+  before(async () => {
+    await createAgent(service(), 'pilot')
+    await setSecret(service(), 'GITHUB_SECRET', SECRET)
+  })
+
+  test('a trigger is created, tested with an example, receives an event, which is replayed, and is deleted', async () => {
+    const { page, leave } = await visit('/agents/pilot/triggers')
+    await page.getByText('No triggers yet').waitFor({timeout: 15000}).catch(async (e) => { console.log(page.url(), await page.locator('body').innerText()); throw e })
+    await page.getByRole('button', { name: 'New trigger' }).click()
+    const form = page.getByRole('dialog', { name: 'New trigger' })
+    await form.getByLabel('Name').fill('triage')
+    await form.getByLabel('Secret').fill('NONE')
+    await form.getByRole('button', { name: 'Create trigger' }).click()
+    await form.getByText('the project has no secret named NONE', { exact: false }).first().waitFor()
+    await form.getByLabel('Secret').fill('GITHUB_SECRET')
+    await form.getByRole('button', { name: 'Create trigger' }).click()
+    await page.getByRole('heading', { name: 'triage' }).waitFor()
+
+    const url = await page.getByLabel('URL', { exact: true }).innerText()
+    assert.ok(url.startsWith(`${service().url}/v1/in/`), url)
+    await page.getByText('Add webhook', { exact: false }).waitFor()
+
+    await page.getByRole('button', { name: 'Test', exact: true }).click()
+    const dialog = page.getByRole('dialog', { name: 'Test trigger' })
+    await dialog.getByRole('button', { name: 'Test', exact: true }).click()
+    const result = dialog.getByRole('region', { name: 'Result' })
+    await result.getByText('accepted').waitFor()
+    await result.getByText('github:octocat').waitFor()
+    await dialog.getByLabel('Body (JSON)').fill(ISSUE.replace('opened', 'closed'))
+    await dialog.getByRole('button', { name: 'Test', exact: true }).click()
+    await result.getByText('filtered').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+
+    const { pathname } = new URL(url)
+    const sent = await post(service(), pathname, signed.github(SECRET, ISSUE))
+    assert.equal(sent.status, 202, sent.text)
+    assert.equal((await post(service(), pathname, signed.github('wrong', ISSUE))).status, 401)
+    const deliveries = page.getByRole('region', { name: 'Deliveries' }).first()
+    await deliveries.getByText(sent.body.data.request_id).waitFor()
+    await deliveries.getByText('refused').waitFor()
+    await deliveries.getByRole('button', { name: 'Replay' }).click()
+    await page.getByText('Delivery replayed').waitFor()
+    await untilHolds(async () => {
+      const { body } = await service().call('GET', '/v1/agents/pilot/invocations')
+      assert.equal(body.pagination.total, 2)
+    })
+
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByLabel('Message').fill('{{/issue/title}}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByLabel('message', { exact: true }).getByText('{{/issue/title}}').waitFor()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await page.getByText('Trigger disabled').waitFor()
+    assert.equal((await post(service(), pathname, signed.github(SECRET, ISSUE))).status, 404)
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Delete trigger' }).click()
+    await page.getByText('No triggers yet').waitFor()
+    await leave()
+  })
+})
