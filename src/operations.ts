@@ -62,10 +62,7 @@ import { listPersonalKeys } from './keys/personal/list-personal-keys.ts'
 import { revokePersonalKey } from './keys/personal/revoke-personal-key.ts'
 import { revokeKey } from './keys/revoke-key.ts'
 import { rotateKey } from './keys/rotate-key.ts'
-import { createLink } from './links/create-chat-link.ts'
-import { deleteLink } from './links/delete-chat-link.ts'
-import { getLink } from './links/get-chat-link.ts'
-import { listLinks } from './links/list-chat-links.ts'
+import { linkOperations } from './links/link-operations.ts'
 import { getLogs } from './logs/get-logs.ts'
 import { clearMemory } from './memory/clear-memory.ts'
 import { deleteMemory } from './memory/delete-memory.ts'
@@ -200,10 +197,7 @@ export const operations: readonly Operation[] = [
   runSchedule,
   ...triggerOperations,
 
-  createLink,
-  listLinks,
-  getLink,
-  deleteLink,
+  ...linkOperations,
 
   getLogs,
   getMetrics,
