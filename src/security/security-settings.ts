@@ -169,7 +169,8 @@ function isWebAddress(text: string): boolean {
 }
 
 function isOrigin(text: string): boolean {
-  return /^https?:/.test(text) && !text.includes('*') && URL.parse(text)?.origin === text
+  // URLs can have these characters in a host, and in a Content-Security-Policy they would end the list of origins.
+  return /^https?:[^*;,]+$/.test(text) && URL.parse(text)?.origin === text
 }
 
 /** Texts that aren't durations are reported by the pattern. */

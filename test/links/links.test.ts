@@ -91,6 +91,8 @@ onBothEngines(
         for (const [field, body] of [
           ['origins.0', { origins: ['https://www.example.com/shop'] }],
           ['origins.0', { origins: ['https://*.example.com'] }],
+          ['origins.0', { origins: ['https://example.com;script-src-elem', 'https://other.example.com'] }],
+          ['origins.0', { origins: ['https://example.com,script-src'] }],
           ['expires_at', { expires_at: '2020-01-01T00:00:00Z' }],
           ['limits.messages_per_visitor', { limits: { messages_per_visitor: 0 } }],
           ['limits.cost_usd', { limits: { cost_usd: -1 } }],
@@ -205,6 +207,17 @@ onBothEngines(
         }
       })
 
+      test('a message that they cancelled shows no error', async () => {
+        const { visitor } = await opened(SLOW)
+        const headers = { Accept: 'text/event-stream', 'Idempotency-Key': randomUUID() }
+        const response = await visitor.fetch('/messages', { method: 'POST', body: { message: 'Hello' }, headers })
+        const first = await readEvents(response).next()
+        const { request_id } = first.value?.data as { request_id: string }
+        assert.equal((await visitor.call(`/messages/${request_id}/cancel`, { method: 'POST' })).status, 200)
+        const [{ status, error }] = (await visitor.call('/messages')).body.data
+        assert.deepEqual([status, error], ['cancelled', null])
+      })
+
       test('sends files as bytes only, and errors name nothing of the service', async () => {
         const { agent, visitor } = await opened()
         const data = Buffer.from('berth 4').toString('base64')
@@ -315,6 +328,14 @@ onBothEngines(
         assert.match(granted.headers.get('access-control-allow-headers') ?? '', /X-Moorage-Chat/)
         const denied = await preflight('https://evil.example.com')
         assert.deepEqual([denied.status, denied.headers.get('access-control-allow-origin')], [403, null])
+      })
+
+      test('a slash at the end leads to the page, because its files are relative to it', async () => {
+        const { link } = await opened()
+        const page = await fetch(`${service().url}${link.url}/?from=mail`, { redirect: 'manual' })
+        const target = new URL(page.headers.get('location') ?? '', page.url)
+        assert.deepEqual([page.status, target.pathname], [308, link.url])
+        assert.equal((await fetch(`${service().url}/chat/${'x'.repeat(32)}/`)).status, 404)
       })
 
       test('the cookie is for this host, and no script reads it', async () => {

@@ -220,6 +220,22 @@ onBothEngines(
       assert.deepEqual([again.status, again.body.error.code], [409, 'conflict'])
     })
 
+    test('a source that finds too much is refused and listed, and test says so', async () => {
+      for (const field of ['dedupe_from', 'session_from', 'user_from']) {
+        const { address, path } = await made({ [field]: '{{body}}', filter: [] })
+        const long = issue(4, { text: 'x'.repeat(100_000) })
+        const refused = await send(address, long)
+        assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_request'], refused.text)
+        assert.match(refused.body.error.message, new RegExp(`^${field} .* more than 100000 characters`))
+        assert.deepEqual(
+          (await ok('GET', `${path}/deliveries`)).map(({ outcome }: { outcome: string }) => outcome),
+          ['failed'],
+        )
+        const tested = await ok('POST', `${path}/test`, { body: { payload: long } })
+        assert.deepEqual([tested.outcome, tested.reason], ['failed', refused.body.error.message])
+      }
+    })
+
     test('test: shows what an example, a payload or a delivery would become, and runs it on request', async () => {
       const { path, address, agent_id } = await made()
       const sample = await ok('POST', `${path}/test`)

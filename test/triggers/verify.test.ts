@@ -124,6 +124,18 @@ onOneEngine('the signature of a request to a trigger', (service) => {
     assert.equal(await runsOf(agent), 1)
   })
 
+  test('a replayed request that Slack or Stripe signed without an event ID starts no run', async () => {
+    for (const [scheme, sign] of Object.entries({ slack: signed.slack, stripe: signed.stripe })) {
+      const { agent, address } = await made(scheme, 'a')
+      const command = sign('a', JSON.stringify({ command: '/tide', text: 'in?' }), seconds())
+      const [first, again] = [await post(service(), address, command), await post(service(), address, command)]
+      assert.deepEqual([first.status, again.status, again.body.data.repeated], [202, 200, true], scheme)
+      const later = sign('a', command.body, seconds() + 1)
+      assert.equal((await post(service(), address, later)).status, 202)
+      assert.equal(await runsOf(agent), 2)
+    }
+  })
+
   test('a new value of the secret counts at once, and without the secret nothing is accepted', async () => {
     const { agent, address, id } = await made('github', 'before')
     await setSecret(service(), 'github_secret', 'after')

@@ -47,6 +47,8 @@ export function addChatPages(endpoints: Router<Endpoint>, { steps, edge, routes 
     sendPage(response, arrived.headers, plain(404, hasExpired ? ENDED : UNKNOWN))
   }
   const pageOf = async (link: OpenLink, arrived: ArrivedRequest): Promise<ServedPage> => {
+    // The page's files and requests are relative to it, so with a slash at the end they would not be found.
+    if (/^[^?]*\/(?:\?|$)/.test(arrived.message.url ?? '')) return withoutSlash(arrived.params['token'] ?? '')
     const html = await files.template('chat.html')
     if (html === undefined) return plain(503, 'The page of the chat is not built yet: npm run build')
     greetVisitor(arrived)
@@ -91,6 +93,12 @@ function pageHeaders(origins: Iterable<string>): Record<string, string> {
     'Referrer-Policy': 'no-referrer',
     'Cross-Origin-Opener-Policy': 'same-origin',
   }
+}
+
+/** The target is relative, because a proxy may have removed a prefix. */
+function withoutSlash(token: string): ServedPage {
+  const headers = { ...pageHeaders([]), Location: `../${token}` }
+  return { status: 308, headers, body: Buffer.alloc(0) }
 }
 
 /** A page of one sentence, for people. */

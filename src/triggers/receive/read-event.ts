@@ -47,7 +47,7 @@ export function readEvent(trigger: EventReader, payload: Payload, proven: string
 
 function eventKey({ dedupe_from, verify }: EventReader, payload: Payload, proven: string | undefined): string | null {
   if (dedupe_from !== null) {
-    const named = readSource(dedupe_from, payload)
+    const named = sourceIn('dedupe_from', dedupe_from, payload)
     if (named === undefined) throw unusable(`dedupe_from (${dedupe_from}) finds nothing in the payload.`)
     return sha256(`named ${named}`)
   }
@@ -59,10 +59,20 @@ function eventKey({ dedupe_from, verify }: EventReader, payload: Payload, proven
 function readId(trigger: EventReader, field: 'user_from' | 'session_from', payload: Payload): string | null {
   const { [field]: source } = trigger
   if (source === null) return null
-  const found = readSource(source, payload)
+  const found = sourceIn(field, source, payload)
   // Without its user, the run would use a memory that isn't theirs.
   if (found === undefined) throw unusable(`${field} (${source}) finds nothing in the payload.`)
   return found
+}
+
+/** What a source names. Throws `invalid_request` if that is too long to be read. */
+function sourceIn(field: string, source: string, payload: Payload): string | undefined {
+  try {
+    return readSource(source, payload)
+  } catch (error) {
+    if (!(error instanceof FilledTooLong)) throw error
+    throw unusable(`${field} (${source}) finds more than ${MAX_FILLED} characters in the payload.`)
+  }
 }
 
 function messageOf({ message: template }: EventReader, payload: Payload): string {

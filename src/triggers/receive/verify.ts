@@ -82,7 +82,7 @@ const stripe: Scheme<'stripe'> = (request, secret, { tolerance_seconds }) => {
   const given = items.filter((item) => item.startsWith('v1=')).map((item) => item.slice(3))
   const expected = hmac('sha256', secret, `${timestamp}.`, request.bytes).toString('hex')
   if (!matches(expected, given)) return wrong()
-  return ageProblem(timestamp, request.now, tolerance_seconds) ?? { event: undefined }
+  return ageProblem(timestamp, request.now, tolerance_seconds) ?? { event: digestOf(`${timestamp}.`, request.bytes) }
 }
 
 const slack: Scheme<'slack'> = (request, secret, { tolerance_seconds }) => {
@@ -91,7 +91,8 @@ const slack: Scheme<'slack'> = (request, secret, { tolerance_seconds }) => {
   const timestamp = headerOf(request, 'x-slack-request-timestamp')
   const expected = `v0=${hmac('sha256', secret, `v0:${timestamp}:`, request.bytes).toString('hex')}`
   if (!matches(expected, [given])) return wrong()
-  return ageProblem(timestamp, request.now, tolerance_seconds) ?? { event: undefined }
+  // Commands and buttons have no event ID in their body.
+  return ageProblem(timestamp, request.now, tolerance_seconds) ?? { event: digestOf(`${timestamp}:`, request.bytes) }
 }
 
 /** Telegram sends the secret itself. */

@@ -81,7 +81,9 @@ function askOf({ call_id, kind, tool, arguments: given, child }: OwnAsk, mayDeci
 
 /** A message of the conversation, and its answer so far. */
 function messageOf(receipt: OwnReply, mayDecide: boolean): unknown {
-  const { message, created_at, attachments = [], error, feedback } = receipt
+  const { status, message, created_at, attachments = [], feedback } = receipt
+  // Visitors cancel their messages themselves, so nothing went wrong.
+  const error = status === 'cancelled' ? null : receipt.error
   const rating = feedback?.find(({ key }) => key === 'rating')
   return {
     ...(answerOf(receipt, mayDecide) as object),
