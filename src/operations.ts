@@ -8,11 +8,7 @@ import { testTool } from './agents/tools/test-tool.ts'
 import { updateAgent } from './agents/update-agent.ts'
 import { getAuditHead } from './audit/get-audit-head.ts'
 import { listAuditLog } from './audit/list-audit-log.ts'
-import { createBudget } from './budgets/create-budget.ts'
-import { deleteBudget } from './budgets/delete-budget.ts'
-import { getBudget } from './budgets/get-budget.ts'
-import { listBudgets } from './budgets/list-budgets.ts'
-import { updateBudget } from './budgets/update-budget.ts'
+import { budgetOperations } from './budgets/budget-operations.ts'
 import { connectionOperations } from './connections/connection-operations.ts'
 import { createConsoleLink } from './console/create-link.ts'
 import { endConsoleSession } from './console/end-console-session.ts'
@@ -288,11 +284,7 @@ export const operations: readonly Operation[] = [
   testProvider,
   deleteProvider,
 
-  createBudget,
-  listBudgets,
-  getBudget,
-  updateBudget,
-  deleteBudget,
+  ...budgetOperations,
 
   listAuditLog,
   getAuditHead,

@@ -59,5 +59,6 @@ onAnyEngine('moorage replay', (service) => {
     assert.equal((await replay('--fail-on', 'inconclusive', '--max-tokens', '10')).code, 1)
     assert.equal((await shell.moorage(['replay', '--agent', agent])).code, 2)
     assert.equal((await replay('--max-tokens', 'few')).code, 2)
+    assert.equal((await replay('--min-pass', '80')).code, 2)
   })
 })

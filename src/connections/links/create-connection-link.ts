@@ -5,7 +5,7 @@ import { operation } from '../../operation.ts'
 import type { Connection } from '../connection.ts'
 import { ConnectionParams, PROJECT, requirePublicUrl, requireWholeProject } from '../connection.ts'
 import * as connections from '../store.ts'
-import { CreateConnectionLinkBody, LINK_MS, ConnectionLinkReply, linkUrl } from './connection-link.ts'
+import { ConnectionLinkReply, CreateConnectionLinkBody, LINK_MS, linkUrl } from './connection-link.ts'
 import * as links from './link-store.ts'
 
 export const createConnectionLink = operation({

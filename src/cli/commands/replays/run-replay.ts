@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, Replay, ReplayCase } from '../../../../sdk/client.ts'
 import { count, number, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
@@ -32,6 +32,12 @@ type CreateReplay = Parameters<Client['replays']['create']>[1]
 
 const LOOK_MS = 500
 
+function share(text: string): number {
+  const value = number(text)
+  if (value < 0 || value > 1) throw new InvalidArgumentError('It must be a number from 0 to 1.')
+  return value
+}
+
 /** Starts a replay, waits for it, and ends with an exit code for CI. */
 export function replay(command: Command, world: World): void {
   takesService(command)
@@ -49,7 +55,7 @@ export function replay(command: Command, world: World): void {
         .choices(['regression', 'inconclusive', 'never'])
         .default('regression'),
     )
-    .addOption(new Option('--min-pass <share>', 'exit with 1 if fewer cases pass, from 0 to 1').argParser(number))
+    .addOption(new Option('--min-pass <share>', 'exit with 1 if fewer cases pass, from 0 to 1').argParser(share))
     .option('--markdown <file>', 'write the report as Markdown; - prints it')
     .option('--junit <file>', 'write the cases as JUnit XML')
     .action(async (options: ReplayOptions) => {
@@ -118,8 +124,8 @@ function problemOf(ended: Replay, { failOn, minPass }: ReplayOptions): string | 
   const isBad = verdict === 'regression' || (verdict === 'inconclusive' && failOn === 'inconclusive')
   if (failOn !== 'never' && isBad) return told
   const { passed, failed, unknown } = report.columns.candidate
-  const share = passed / Math.max(1, passed + failed + unknown)
-  if (minPass !== undefined && share < minPass) {
+  const passing = passed / Math.max(1, passed + failed + unknown)
+  if (minPass !== undefined && passing < minPass) {
     return `${passed} of ${passed + failed + unknown} cases passed, fewer than --min-pass ${minPass}. ${told}`
   }
   return undefined
