@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { TABLES, type TableName } from '../../src/storage/tables.ts'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
-import { rowsOf } from '../support/inside.ts'
+import { rowsOf, storeOf } from '../support/inside.ts'
 import { LOCAL_TOOLS, type LocalServer, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -296,6 +296,16 @@ for (const engine of STORY_ENGINES) {
         return replay.waits_for && replay
       })
       assert.equal(waiting.finished_cases, 0)
+      // A case that has waited for hours isn't given up.
+      const cases = storeOf(service).updateTable('cases').where('kept_by', '=', id)
+      await cases.set({ tries: 10, due_at: 0, owner: null }).execute()
+      await ask('PATCH', `/v1/budgets/${budget_id}`, { name: 'nothing' })
+      await until('it has looked again', async () => {
+        const rows = (await rowsOf(service, 'cases')).filter(({ kept_by }) => kept_by === id)
+        return rows.every(({ due_at, owner }) => due_at === null || (due_at > 0 && owner === null))
+      })
+      const still = await ask('GET', `/v1/agents/${agent}/replays/${id}`)
+      assert.deepEqual([still.status, still.finished_cases], ['running', 0])
       const cancelled = await ask('POST', `/v1/agents/${agent}/replays/${id}/cancel`, undefined, 200)
       assert.deepEqual([cancelled.status, cancelled.verdict, cancelled.waits_for], ['cancelled', null, null])
       await ask('POST', `/v1/agents/${agent}/replays/${id}/cancel`, undefined, 200)
@@ -334,6 +344,29 @@ for (const engine of STORY_ENGINES) {
       assert.ok(
         (await ask('GET', `/v1/agents/${agent}/sets/both`)).cases.every((one: { erased: boolean }) => one.erased),
       )
+    })
+
+    test('an answer that failed after a call that was not made has no result', async () => {
+      const agent = await withTool()
+      await invoke(agent, 'How is Dover?')
+      const call = { tool: 'wind', arguments: { place: 'calais' } }
+      await ask('PATCH', `/v1/agents/${agent}`, {
+        script: { rules: [{ match: { contains: 'Dover' }, call, reply: '{{result}}' }], fallback: 'Where?' },
+        output: { schema: { type: 'object' }, retries: 0 },
+      })
+      const { id } = await replayed(agent, { working_copy: true, filter: {} })
+      const [one] = await casesOf(agent, id)
+      assert.equal(one.candidate.status, 'failed')
+      assert.deepEqual([one.outcome, one.candidate.passed], ['unknown', null], JSON.stringify(one))
+    })
+
+    test('an erased user is also gone from the filters of replays', async () => {
+      const agent = await newAgent(service, { model: 'builtin/script', script: TIDES })
+      await invoke(agent, 'Is the tide in?', { user_id: 'carla' })
+      const { id } = await replayed(agent, { working_copy: true, filter: { user_id: 'carla', status: 'completed' } })
+      await ask('DELETE', '/v1/users/carla')
+      const { filter } = await ask('GET', `/v1/agents/${agent}/replays/${id}`)
+      assert.deepEqual(filter, { status: 'completed' })
     })
 
     test('refusals say what is wrong', async () => {

@@ -30,13 +30,18 @@ export type CaseRequest = {
 
 export type AnswerParts = Pick<Parts, 'newId' | 'now' | 'runtime' | 'storage'>
 
-/** The case can't be run now. `after_ms` is when to try again; null: as soon as what stopped it is over. */
+/**
+ * The case can't be run now. `after_ms` is when to try again; null: as soon as what stopped it is over. After too many
+ * failures it's given up, but it waits for a pause or a budget as long as it takes.
+ */
 export class CaseDelayed extends Error {
   readonly after_ms: number | null
+  readonly isFailure: boolean
 
-  constructor(reason: string, after_ms: number | null) {
+  constructor(reason: string, after_ms: number | null, { isFailure = false } = {}) {
     super(reason)
     this.after_ms = after_ms
+    this.isFailure = isFailure
   }
 }
 
@@ -121,14 +126,16 @@ async function checked(
   parts: AnswerParts & { agent_id: string; project_id: string },
 ): Promise<AnswerColumn> {
   const { status, response, calls, input_tokens, output_tokens, cost_nano, duration_ms } = answered
-  if (status !== 'completed') return { ...answered, passed: status === 'failed' ? false : null, checks: [] }
+  const hasMissed = answered.unrecorded_calls.length > 0
+  // The missing result may be why it failed.
+  if (status !== 'completed') return { ...answered, passed: hasMissed ? null : false, checks: [] }
   const answer = { response: response ?? '', calls, tokens: input_tokens + output_tokens, cost_nano, duration_ms }
   const checks = await checkAll(answer, request.checks, {
     ...parts,
     recorded: request.content.recorded,
     judge: (check, text) => judge(check, text, request, parts),
   })
-  return { ...answered, checks, passed: passedOf(checks, answered.unrecorded_calls.length > 0) }
+  return { ...answered, checks, passed: passedOf(checks, hasMissed) }
 }
 
 /** After a call that wasn't made, the answer proves nothing. That the wrong tools were called is still known. */
@@ -159,7 +166,9 @@ async function run(asked: Asked, request: CaseRequest, { newId, now, runtime }: 
   if (outcome.status === 'waiting') throw new CaseDelayed('The project or the service is paused.', null)
   if (outcome.status === 'cancelled') throw new CaseDelayed('The service stopped.', null)
   if (outcome.status === 'completed') return outcome
-  if (outcome.reason === 'busy') throw new CaseDelayed(outcome.message, outcome.after_ms ?? BUSY_MS)
+  if (outcome.reason === 'busy') {
+    throw new CaseDelayed(outcome.message, outcome.after_ms ?? BUSY_MS, { isFailure: true })
+  }
   if (outcome.reason !== 'over budget') return outcome
   if (meter.exhausted) throw new LimitReached(meter.exhausted)
   const after_ms = Math.min(Math.max((outcome.until ?? Infinity) - now(), 0), BUDGET_MS)

@@ -122,7 +122,7 @@ export class ReplayRunner {
       const isDelayed = error instanceof CaseDelayed
       if (!isDelayed) log.warn({ err: error, case: one.id }, 'a case of a replay failed and will be retried')
       const due_at = now() + (isDelayed ? (error.after_ms ?? 0) : RETRY_MS * 2 ** one.tries)
-      const tries = isDelayed && error.after_ms === null ? one.tries : one.tries + 1
+      const tries = isDelayed && !error.isFailure ? one.tries : one.tries + 1
       await this.#putOff(one, due_at, { tries, reason: isDelayed && error.after_ms !== null ? error.message : null })
       this.#worker.wake(lane, due_at)
     } finally {
@@ -207,7 +207,7 @@ export class ReplayRunner {
         if (error.reason === 'no price') return { column: notRun(NO_PRICE) }
         return { column: notRun(LIMIT_REACHED), reached: error.reason }
       }
-      const isGivenUp = tries >= MOST_TRIES && !(error instanceof CaseDelayed && error.after_ms === null)
+      const isGivenUp = tries >= MOST_TRIES && !(error instanceof CaseDelayed && !error.isFailure)
       if (!isGivenUp) throw error
       return { column: notRun(error instanceof CaseDelayed ? error.message : 'The case could not be run.') }
     }
