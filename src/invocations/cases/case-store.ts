@@ -79,13 +79,14 @@ export async function eraseCopies(db: Database, request_ids: readonly string[], 
   await erase(db, sql`request_id in (${sql.join(request_ids)})`, now)
 }
 
-/** The same for everything that was copied of a user, or written for them. */
+/** The same for everything that was copied of a user, or written for them. Filters of replays lose them too. */
 export async function eraseCopiesOfUser(
   db: Database,
   { agent_seq, user_id }: { agent_seq: number; user_id: string },
   now: number,
 ): Promise<void> {
   await erase(db, sql`agent_seq = ${agent_seq} and user_id = ${user_id}`, now)
+  await eraseFromFilters(db, { agent_seq, user_id })
 }
 
 async function erase(db: Database, which: RawBuilder<SqlBool>, now: number): Promise<void> {
@@ -96,4 +97,25 @@ async function erase(db: Database, which: RawBuilder<SqlBool>, now: number): Pro
     .where(which)
     .where('erased_at', 'is', null)
     .execute()
+}
+
+async function eraseFromFilters(
+  db: Database,
+  { agent_seq, user_id }: { agent_seq: number; user_id: string },
+): Promise<void> {
+  const rows = await db
+    .selectFrom('replays')
+    .select(['id', 'filter'])
+    .where('agent_seq', '=', agent_seq)
+    .where('filter', 'like', '%"user_id"%')
+    .execute()
+  for (const row of rows) {
+    const { user_id: named, session_id: _session, ...rest } = jsonOf('replay', row)<Record<string, unknown>>('filter')
+    if (named !== user_id) continue
+    await db
+      .updateTable('replays')
+      .set({ filter: JSON.stringify(rest) })
+      .where('id', '=', row.id)
+      .execute()
+  }
 }
