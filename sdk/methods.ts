@@ -341,11 +341,11 @@ export function methods({ call, list, lines }: Caller) {
     connections: {
       /** Set a connection. Tools use it as `connection` of an MCP tool, or as `{{connection.NAME}}` in a header of an HTTP tool, from their next call on. The client secret is stored encrypted and never returned. Setting it again replaces it. Users stay signed in, unless the provider, the client, the scopes or `as` change. Requires a key that is not limited to one agent. */
       set: (name: string, body: Body<'setConnection'>, o?: RequestOptions) => call('setConnection', { params: { name }, body }, o),
-      /** Get a connection */
+      /** Get a connection. Its `redirect_uri` is what you enter at the provider. The client secret is never returned. */
       get: (name: string, o?: RequestOptions) => call('getConnection', { params: { name } }, o),
       /** Delete a connection. Ends every sign-in, here and at the provider if it supports revocation and responds. Tools that use the connection fail from their next call on, and runs that wait for a sign-in continue without it. If the request is interrupted, send it again. */
       delete: (name: string, o?: RequestOptions) => call('deleteConnection', { params: { name } }, o),
-      /** List connections */
+      /** List connections. Client secrets are never returned. */
       list: (query?: ListQuery<'listConnections'>, o?: RequestOptions) => list('listConnections', { query }, o),
       /** List a connection's grants. Lists who has signed in. Tokens are never returned. With only the permission `invoke`, `user_id` is required. */
       grants: (name: string, query?: ListQuery<'listGrants'>, o?: RequestOptions) => list('listGrants', { params: { name }, query }, o),

@@ -103,9 +103,7 @@ import { getSchedule } from './schedules/get-schedule.ts'
 import { listSchedules } from './schedules/list-schedules.ts'
 import { runSchedule } from './schedules/run-schedule.ts'
 import { updateSchedule } from './schedules/update-schedule.ts'
-import { deleteSecret } from './secrets/delete-secret.ts'
-import { listSecrets } from './secrets/list-secrets.ts'
-import { setSecret } from './secrets/set-secret.ts'
+import { secretOperations } from './secrets/secret-operations.ts'
 import { getSystem } from './service/get-system.ts'
 import { getTelemetry } from './service/get-telemetry.ts'
 import { listOverview } from './service/list-overview.ts'
@@ -272,9 +270,7 @@ export const operations: readonly Operation[] = [
   endPause,
   getPause,
 
-  setSecret,
-  listSecrets,
-  deleteSecret,
+  ...secretOperations,
 
   ...connectionOperations,
 

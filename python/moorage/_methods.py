@@ -2381,7 +2381,7 @@ class Connections(Group):
         name: str,
         **options: Unpack[RequestOptions],
     ) -> t.Connection:
-        """Get a connection"""
+        """Get a connection. Its `redirect_uri` is what you enter at the provider. The client secret is never returned."""
         return self._caller.call(
             "GET",
             fill("/v1/connections/{name}", name=name),
@@ -2408,7 +2408,7 @@ class Connections(Group):
         sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "name", "-name"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.Connection]:
-        """List connections"""
+        """List connections. Client secrets are never returned."""
         return self._caller.list(
             "GET",
             fill("/v1/connections"),

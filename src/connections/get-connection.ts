@@ -7,6 +7,7 @@ export const getConnection = operation({
   method: 'GET',
   path: '/v1/connections/{name}',
   summary: 'Get a connection',
+  description: 'Its `redirect_uri` is what you enter at the provider. The client secret is never returned.',
   access: { permission: 'manage' },
   input: { params: ConnectionParams },
   answer: { data: ConnectionReply },

@@ -8,6 +8,7 @@ export const listConnections = operation({
   method: 'GET',
   path: '/v1/connections',
   summary: 'List connections',
+  description: 'Client secrets are never returned.',
   access: { permission: 'manage' },
   input: { query: listQuery(['created_at', 'updated_at', 'name'], {}) },
   answer: { list: ConnectionReply },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { rowsOf } from '../support/inside.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -24,9 +25,11 @@ onManyNodes(
       await server.close()
     })
     const nodeAt = (i: number) => nodes[i % nodes.length] as Service
+    // A run with a key stores its step before it calls the tool, so it can be seen.
     const ask = async (i: number, user_id: string) => {
       const body = { message: 'Who am I?', context: { user_id } }
-      const reply = await nodeAt(i).call('POST', `/v1/agents/${agent}/invoke`, { body })
+      const headers = { 'Idempotency-Key': `${user_id}-${i}` }
+      const reply = await nodeAt(i).call('POST', `/v1/agents/${agent}/invoke`, { body, headers })
       assert.equal(reply.status, 200, reply.text)
       return reply.body.data.response as string
     }
@@ -38,10 +41,11 @@ onManyNodes(
       server.expires_in = 3_600
       server.expireAll()
       for (const node of nodes) node.advance(2_000)
-      // The answer is held until all calls are on their way.
+      // The answer is held until every run has come to its tool.
       const areSent = Promise.withResolvers<void>()
       server.hold = () => areSent.promise
       const calls = Array.from({ length: 50 }, (_, i) => ask(i, 'ann'))
+      await until('all runs call the tool', async () => (await rowsOf(service(), 'steps')).length >= 50)
       await until('the provider is asked', () => server.asked.some((one) => one.endsWith('refresh_token')))
       areSent.resolve()
       for (const answer of await Promise.all(calls)) assert.match(answer, /you are ann,/)

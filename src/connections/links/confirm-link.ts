@@ -8,7 +8,7 @@ import { type ConnectionGrant, GrantReply, presentGrant } from '../grants/connec
 import { grantedEvent } from '../grants/grant-events.ts'
 import * as grants from '../grants/grant-store.ts'
 import * as connections from '../store.ts'
-import { type ConnectionLink, ConnectionLinkParams, UserId } from './connection-link.ts'
+import { type ConnectionLink, SignInLinkParams, UserId } from './connection-link.ts'
 import { holderFor } from './create-connection-link.ts'
 import * as links from './link-store.ts'
 
@@ -30,7 +30,7 @@ export const confirmConnectionLink = operation({
   // What is counted must be stored although the request fails.
   transaction: false,
   input: {
-    params: ConnectionLinkParams,
+    params: SignInLinkParams,
     body: z
       .strictObject({ user_id: UserId.optional().describe('Required for `as: user`, not allowed for `as: service`') })
       .meta({ id: 'ConfirmConnectionLink' }),

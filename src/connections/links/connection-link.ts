@@ -5,11 +5,11 @@ import type { Tables } from '../../storage/tables.ts'
 
 export const LINK_MS = 600_000
 
-export const ConnectionLinkParams = z.strictObject({ name: z.string(), link_id: z.string() })
+export const SignInLinkParams = z.strictObject({ name: z.string(), link_id: z.string() })
 
 export const UserId = Label(256)
 
-export const CreateConnectionLinkBody = z
+export const CreateSignInLinkBody = z
   .strictObject({
     user_id: UserId.optional().describe('Who signs in. Required for `as: user`, not allowed for `as: service`'),
     return_to: Label(2_048)
@@ -20,7 +20,7 @@ export const CreateConnectionLinkBody = z
   })
   .meta({ id: 'CreateConnectionLink' })
 
-export const ConnectionLinkReply = z
+export const SignInLinkReply = z
   .object({
     link_id: z.string(),
     url: z.string().describe('Open it in the browser of this user. It can be used for one sign-in'),

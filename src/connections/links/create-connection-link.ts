@@ -5,7 +5,7 @@ import { operation } from '../../operation.ts'
 import type { Connection } from '../connection.ts'
 import { ConnectionParams, PROJECT, requirePublicUrl, requireWholeProject } from '../connection.ts'
 import * as connections from '../store.ts'
-import { ConnectionLinkReply, CreateConnectionLinkBody, LINK_MS, linkUrl } from './connection-link.ts'
+import { CreateSignInLinkBody, LINK_MS, linkUrl, SignInLinkReply } from './connection-link.ts'
 import * as links from './link-store.ts'
 
 export const createConnectionLink = operation({
@@ -18,8 +18,8 @@ export const createConnectionLink = operation({
   access: { permission: 'invoke', userTokens: true },
   audit: { target: 'name' },
   idempotent: true,
-  input: { params: ConnectionParams, body: CreateConnectionLinkBody },
-  answer: { status: 201, data: ConnectionLinkReply, errors: ['conflict'] },
+  input: { params: ConnectionParams, body: CreateSignInLinkBody },
+  answer: { status: 201, data: SignInLinkReply, errors: ['conflict'] },
 
   async run({ params: { name }, body }, { db, actor, config, keyring, newId, now }) {
     const publicUrl = requirePublicUrl(config.server.publicUrl)
