@@ -173,28 +173,6 @@ export async function listAnswered(
   }
 }
 
-/** Removes a user from the filters that chose past invocations. */
-export async function forgetUser(
-  db: Database,
-  { agent_seq, user_id }: { agent_seq: number; user_id: string },
-): Promise<void> {
-  const rows = await db
-    .selectFrom('replays')
-    .select(['id', 'filter'])
-    .where('agent_seq', '=', agent_seq)
-    .where('filter', 'like', '%"user_id"%')
-    .execute()
-  for (const row of rows) {
-    const { user_id: named, session_id: _session, ...rest } = jsonOf('replay', row)<Record<string, unknown>>('filter')
-    if (named !== user_id) continue
-    await db
-      .updateTable('replays')
-      .set({ filter: JSON.stringify(rest) })
-      .where('id', '=', row.id)
-      .execute()
-  }
-}
-
 /** Removes a few replays that ended before this time, with their cases. */
 export async function removeFinished(db: Database, before: number, limit: number): Promise<number> {
   const old = await db

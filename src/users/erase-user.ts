@@ -13,7 +13,6 @@ import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import { operation } from '../operation.ts'
-import * as replays from '../replays/store.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -78,10 +77,7 @@ export const eraseUser = operation({
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
       erased.deliveries += await incoming.eraseOfUser(db, { agent_id, user_id })
-      await storage.transaction(async (held) => {
-        await eraseCopiesOfUser(held, { agent_seq, user_id }, now())
-        await replays.forgetUser(held, { agent_seq, user_id })
-      })
+      await storage.transaction((held) => eraseCopiesOfUser(held, { agent_seq, user_id }, now()))
       await storage.transaction((held) => links.removeVisitor(held, user_id, agent_id))
       const left = await eraseInvocations(storage, agent_seq, whose, now)
       // A run that ends before this is one of those whose receipt was erased, or it's counted as unfinished.
