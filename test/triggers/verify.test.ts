@@ -125,12 +125,12 @@ onOneEngine('the signature of a request to a trigger', (service) => {
   })
 
   test('a replayed request that Slack or Stripe signed without an event ID starts no run', async () => {
-    for (const [scheme, sign] of Object.entries({ slack: signed.slack, stripe: signed.stripe })) {
+    for (const [scheme, signer] of Object.entries({ slack: signed.slack, stripe: signed.stripe })) {
       const { agent, address } = await made(scheme, 'a')
-      const command = sign('a', JSON.stringify({ command: '/tide', text: 'in?' }), seconds())
+      const command = signer('a', JSON.stringify({ command: '/tide', text: 'in?' }), seconds())
       const [first, again] = [await post(service(), address, command), await post(service(), address, command)]
       assert.deepEqual([first.status, again.status, again.body.data.repeated], [202, 200, true], scheme)
-      const later = sign('a', command.body, seconds() + 1)
+      const later = signer('a', command.body, seconds() + 1)
       assert.equal((await post(service(), address, later)).status, 202)
       assert.equal(await runsOf(agent), 2)
     }
