@@ -14,6 +14,7 @@ const DisabledTrigger = z.enum(['requested', 'key_revoked', 'key_expired'])
 const SecretName = z
   .string()
   .regex(SECRET_NAME, 'must be the name of a secret')
+  .meta({ examples: ['GITHUB_SECRET'] })
   .describe("The name of the project's secret with which the sender signs")
 
 const HeaderName = z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header')

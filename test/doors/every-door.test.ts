@@ -64,6 +64,11 @@ const NAMED: Record<string, Doors> = {
   getFeedback: { sdk: (c) => c.feedback.get('a', 'r'), cli: 'feedback get a r' },
   deleteFeedback: { sdk: (c) => c.feedback.delete('a', 'r'), cli: 'feedback delete a r --yes' },
   listFeedback: { sdk: (c) => c.feedback.list(), cli: 'feedback list' },
+  createTrigger: {
+    sdk: (c) => c.triggers.create('a', { message: 'm', verify: { scheme: 'none' } }),
+    cli: 'triggers create a m --scheme none',
+  },
+  updateTrigger: { sdk: (c) => c.triggers.update('a', 't', { enabled: false }), cli: 'triggers disable a t' },
   createLink: { sdk: (c) => c.links.create('a', {}), cli: 'links create a' },
   listLinks: { sdk: (c) => c.links.list('a'), cli: 'links list a' },
   getLink: { sdk: (c) => c.links.get('a', 'l'), cli: 'links get a l' },

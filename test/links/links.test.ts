@@ -212,7 +212,7 @@ onBothEngines(
         const headers = { Accept: 'text/event-stream', 'Idempotency-Key': randomUUID() }
         const response = await visitor.fetch('/messages', { method: 'POST', body: { message: 'Hello' }, headers })
         const first = await readEvents(response).next()
-        const { request_id } = first.value?.data as { request_id: string }
+        const { request_id } = (first.value?.data ?? {}) as { request_id: string }
         assert.equal((await visitor.call(`/messages/${request_id}/cancel`, { method: 'POST' })).status, 200)
         const [{ status, error }] = (await visitor.call('/messages')).body.data
         assert.deepEqual([status, error], ['cancelled', null])
@@ -332,9 +332,9 @@ onBothEngines(
 
       test('a slash at the end leads to the page, because its files are relative to it', async () => {
         const { link } = await opened()
-        const page = await fetch(`${service().url}${link.url}/?from=mail`, { redirect: 'manual' })
-        const target = new URL(page.headers.get('location') ?? '', page.url)
-        assert.deepEqual([page.status, target.pathname], [308, link.url])
+        const moved = await fetch(`${service().url}${link.url}/?from=mail`, { redirect: 'manual' })
+        const target = new URL(moved.headers.get('location') ?? '', moved.url)
+        assert.deepEqual([moved.status, target.pathname], [308, link.url])
         assert.equal((await fetch(`${service().url}/chat/${'x'.repeat(32)}/`)).status, 404)
       })
 
