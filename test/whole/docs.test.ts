@@ -121,7 +121,7 @@ async function openReader(service: Service, receiver: LocalServer, COOKIE: strin
         // Only a remote agent that is being called has a token for steps: test/remote asks for them.
         if (PREPARED.test(command) || command.includes('$STEPS_TOKEN')) continue
         // For these, a person would have to sign in with a provider, and a replay to take long. Their own tests ask for them.
-        if (/\/connections\/\w+\/(links|grants\/)|\/replays\/\S+\/cancel/.test(command)) continue
+        if (/\/connections\/\w+\/(links|grants)|\/replays\/\S+\/cancel/.test(command)) continue
         await giveCodes(command)
         const actual = command.replaceAll(RECEIVERS, `${receiver.url}/hook`).replaceAll('http://127.0.0.1:8787', url)
         const { code, output } = PLAIN.test(actual) ? await runHere(actual) : await bash.run(actual)
