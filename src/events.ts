@@ -33,7 +33,7 @@ export type NewEvent = {
   type: EventType
   project_id: string
   agent_id: string | null
-  /** The run that the event is about. Its callbacks receive the event too. */
+  /** The run that the event is about. If `writes()` writes the event, the run's callbacks receive it too. */
   request_id?: string
   data(): object
   time: number

@@ -67,7 +67,8 @@ export async function removeOfMissingRuns(db: Database, _before: number, limit: 
 
 /** Only callbacks younger than this can have missed the end of their run. */
 const RECHECKED_MS = 600_000
-const ENDS = ['agent.completed', 'agent.failed', 'agent.cancelled']
+/** The events with which a run ends. */
+export const ENDS = ['agent.completed', 'agent.failed', 'agent.cancelled']
 
 export type Untold = { webhook_id: string; request_id: string; agent_seq: number }
 

@@ -152,6 +152,8 @@ onBothEngines(
           deployment_id: null,
           context: ANN,
         })
+        const effects = await service().call('GET', `/v1/agents/${agent}/invocations/${request_id}/effects`)
+        assert.deepEqual(effects.body.data.deliveries, [], 'the run ended before')
         const { body } = await service().call('GET', `/v1/audit-log?action=giveFeedback&agent_id=${agent}`)
         assert.deepEqual(
           body.data.map(({ target, outcome }: { target: string; outcome: string }) => [target, outcome]),

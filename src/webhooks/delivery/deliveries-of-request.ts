@@ -1,5 +1,6 @@
 import { readable } from '../../storage/damaged-rows.ts'
 import type { Database } from '../../storage/database.ts'
+import { ENDS } from '../callback-store.ts'
 import type { Delivery } from './delivery.ts'
 import { fromRow } from './delivery-store.ts'
 
@@ -17,7 +18,7 @@ export async function listOfRequest(
     .innerJoin('webhooks', 'webhooks.id', 'deliveries.webhook_id')
     .selectAll('deliveries')
     .where('events.request_id', '=', request_id)
-    .where('deliveries.event', '!=', 'agent.waiting')
+    .where('deliveries.event', 'in', ENDS)
     .$if(agent_id !== null, (select) => select.where('webhooks.agent_id', '=', agent_id))
     .orderBy('deliveries.id')
     .execute()
