@@ -1,6 +1,6 @@
 // npm test [-- part of a file name …] [-- --only] [-- --test-name-pattern=…] [-- --slowest] [-- --keep-durations]
 // npm run test:all adds test/whole: what packs, installs, walks through whole documents or takes long. It runs on both
-// engines what npm test runs on one, unless --once is given, as in CI.
+// engines what npm test runs on one, unless --once is given, as in CI. With --once it also leaves out tests under load.
 // A few processes run side by side and take one file after the other from a common list.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,8 +22,23 @@ import { redisEngine } from '../test/support/stores/redis.ts'
 import { runFolder } from '../test/support/stores/store-folder.ts'
 
 const RUN_LIMIT_MS = 40 * 60_000 * PATIENCE
-/** Two more than there are processors: tests wait for other processes, for the disk and for time. */
-const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 2))
+/** Three more than there are processors: tests wait for other processes, for the disk and for time. */
+const SIDE_BY_SIDE = Math.max(2, Math.min(5, availableParallelism() + 3))
+
+/** Tests under load take long, and other tests cover what they use. With --once they are left out. */
+const UNDER_LOAD = [
+  'console/console-long-activity',
+  'files/attachment-bombs',
+  'files/uploads-memory',
+  'large-replies',
+  'many-projects',
+  'remote-floods',
+  'runs/fair-shares',
+  'slow-readers',
+  'stalls',
+  'usage-million',
+  'webhook-load',
+].map((name) => `test/whole/${name}.test.ts`)
 
 /** Fewer files are seen to be slow as they run. */
 const MANY_FILES = 20
@@ -38,7 +53,7 @@ const names = process.argv.slice(2).filter((arg) => !arg.startsWith('-'))
 
 const files = longestFirst(
   globSync('test/**/*.test.ts', { cwd: root }).filter((file) =>
-    names.length === 0 ? isAll || !file.startsWith('test/whole/') : names.some((name) => file.includes(name)),
+    names.length === 0 ? isChosen(file) : names.some((name) => file.includes(name)),
   ),
 )
 /** Also says which tests took longest. */
@@ -72,6 +87,11 @@ process.exitCode = await run().finally(async () => {
   await ownPostgres?.close()
   rmSync(folder, { recursive: true, force: true })
 })
+
+function isChosen(file) {
+  if (isAll) return !isOnce || !UNDER_LOAD.includes(file)
+  return !file.startsWith('test/whole/')
+}
 
 function stop(message) {
   console.error(message)

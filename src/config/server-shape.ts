@@ -13,7 +13,7 @@ export const ServerSettings = z.strictObject({
   publicUrl: WebAddress.overwrite((url) => url.replace(/\/$/, ''))
     .optional()
     .describe(
-      'URL at which clients and remote agents reach the service. It is used in agent cards and OAuth metadata. If not set: the `Host` of each request',
+      'URL at which clients and remote agents reach the service. It is used in agent cards, OAuth metadata and the sign-in links of connections. If not set: the `Host` of each request',
     ),
   metricsPort: z
     .int()

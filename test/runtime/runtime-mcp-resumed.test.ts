@@ -63,7 +63,7 @@ describe('an MCP server', () => {
     assert.ok((resumed[0]?.waited ?? 0) >= 115, `waited ${resumed[0]?.waited} ms`)
   })
 
-  test('that requires OAuth is left out, and the log says that OAuth is not supported', async (t) => {
+  test('that requires OAuth is left out, and the log says what to do', async (t) => {
     const server = await startLocalServer((_request, response) => {
       const challenge = 'Bearer resource_metadata="https://example.com/.well-known/oauth-protected-resource"'
       response.writeHead(401, { 'www-authenticate': challenge }).end()
@@ -71,6 +71,6 @@ describe('an MCP server', () => {
     t.after(() => server.close())
     const { logs } = await dig(`${server.url}/mcp`)
     const told = logs.map(({ message, metadata }) => `${message} ${JSON.stringify(metadata)}`).join('\n')
-    assert.match(told, /answered HTTP 401: signing in with OAuth is not supported yet; send a token/)
+    assert.match(told, /answered HTTP 401: if it uses OAuth, create a connection/)
   })
 })

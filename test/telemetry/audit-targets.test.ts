@@ -34,10 +34,21 @@ async function agentOf(service: Service, { agent_id, webhook_id }: Record<string
   return (await service.call('GET', `/v1/webhooks/${webhook_id}`)).body.data.agent_id
 }
 
+type Place = { path: string; agent_id: string | null }
+
 /** What it made or changed, by the id in the reply; without one, what its path names last. */
-function targetOf({ body }: Reply, named: Record<string, string>): string | null {
+function targetOf({ body }: Reply, named: Record<string, string>, { path, agent_id }: Place): string | null {
   // A price is of a model of one provider.
   if (named['provider'] !== undefined) return `${named['provider']}/${named['model']}`
+  // A set has a name in its agent, and what belongs to a connection has one in it.
+  const inAgent = path.match(/^\/v1\/agents\/[^/]+\/sets\/([^/]+)$/)?.[1]
+  if (inAgent !== undefined) return `${agent_id}/${inAgent}`
+  const inConnection = path.match(/^\/v1\/connections\/([^/]+)(?:\/(?:links|grants)\/([^/]+))?/)
+  if (inConnection)
+    return inConnection
+      .slice(1)
+      .filter((part) => part !== undefined)
+      .join('/')
   // Feedback belongs to its run.
   if (body?.data?.score !== undefined) return named['request_id'] ?? null
   return body?.data?.id ?? Object.values(named).at(-1) ?? null
@@ -54,7 +65,7 @@ onOneEngine(
         const agent_id = await agentOf(service(), named)
         const reply = await service().call(method, path, { body, headers })
         assert.ok(reply.status < 300, reply.text)
-        const last = targetOf(reply, named)
+        const last = targetOf(reply, named, { path: path.split('?')[0] ?? '', agent_id })
         const target = last === named.agent_id ? agent_id : last
         const entry = { action: id, target, agent_id: id === 'createAgent' ? target : agent_id }
         const outcomes = method !== 'GET' && transaction !== false ? ['success'] : ['started', 'success']

@@ -175,6 +175,14 @@ const OTHERS = [
   'listPersonalKeys',
   'listPrices',
   'listBudgets',
+  'listConnections',
+  'listGrants',
+  'listLinks',
+  'listReplayCases',
+  'listReplays',
+  'listSets',
+  'listTriggerDeliveries',
+  'listTriggers',
 ]
 
 describe('lists', () => {

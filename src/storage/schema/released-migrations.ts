@@ -14,7 +14,9 @@ const feedback = frozenMigration('0003-feedback')
 const versionMetrics = frozenMigration('0004-version-metrics')
 
 /** Memories record the deployment whose run wrote them, so a rollback can remove them. */
-const forgottenMemories = frozenMigration('0005-forgotten-memories', { touches: { memories: 'read' } })
+const forgottenMemories = frozenMigration('0005-forgotten-memories', {
+  touches: { memories: 'read', deployments: 'read' },
+})
 
 /** Addresses that turn signed requests into runs. */
 const triggers = frozenMigration('0006-triggers')
