@@ -26,19 +26,21 @@ const RUN_LIMIT_MS = 40 * 60_000 * PATIENCE
 const SIDE_BY_SIDE = Math.max(2, Math.min(5, availableParallelism() + 3))
 
 /** Tests under load take long, and other tests cover what they use. With --once they are left out. */
-const UNDER_LOAD = [
-  'console/console-long-activity',
-  'files/attachment-bombs',
-  'files/uploads-memory',
-  'large-replies',
-  'many-projects',
-  'remote-floods',
-  'runs/fair-shares',
-  'slow-readers',
-  'stalls',
-  'usage-million',
-  'webhook-load',
-].map((name) => `test/whole/${name}.test.ts`)
+const UNDER_LOAD = new Set(
+  [
+    'console/console-long-activity',
+    'files/attachment-bombs',
+    'files/uploads-memory',
+    'large-replies',
+    'many-projects',
+    'remote-floods',
+    'runs/fair-shares',
+    'slow-readers',
+    'stalls',
+    'usage-million',
+    'webhook-load',
+  ].map((name) => `test/whole/${name}.test.ts`),
+)
 
 /** Fewer files are seen to be slow as they run. */
 const MANY_FILES = 20
@@ -89,7 +91,7 @@ process.exitCode = await run().finally(async () => {
 })
 
 function isChosen(file) {
-  if (isAll) return !isOnce || !UNDER_LOAD.includes(file)
+  if (isAll) return !isOnce || !UNDER_LOAD.has(file)
   return !file.startsWith('test/whole/')
 }
 
