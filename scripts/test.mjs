@@ -22,21 +22,26 @@ import { redisEngine } from '../test/support/stores/redis.ts'
 import { runFolder } from '../test/support/stores/store-folder.ts'
 
 const RUN_LIMIT_MS = 40 * 60_000 * PATIENCE
-/** Three more than there are processors: tests wait for other processes, for the disk and for time. */
-const SIDE_BY_SIDE = Math.max(2, Math.min(5, availableParallelism() + 3))
+/** Two more than there are processors: tests wait for other processes, for the disk and for time. */
+const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 2))
 
-/** Tests under load take long, and other tests cover what they use. With --once they are left out. */
+/** Tests under load and with many random steps take long, and other tests cover what they use. --once leaves them out. */
 const UNDER_LOAD = new Set(
   [
+    'chaos',
     'console/console-long-activity',
     'files/attachment-bombs',
     'files/uploads-memory',
+    'growth',
     'large-replies',
+    'log-reader',
     'many-projects',
     'remote-floods',
+    'remote-killed',
     'runs/fair-shares',
     'slow-readers',
     'stalls',
+    'storage/properties',
     'usage-million',
     'webhook-load',
   ].map((name) => `test/whole/${name}.test.ts`),
