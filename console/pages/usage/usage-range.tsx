@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { param, setParams } from '../../lib/location.ts'
 import { fieldTime } from '../../lib/text/format.ts'
 import { Field, Segments } from '../../ui/forms/field.tsx'
@@ -120,21 +120,16 @@ type Dates = { from: string; to: string }
 
 /**
  * Dates are typed digit by digit. Until they form a range, they stay in the fields and the page shows the last range.
+ * Whatever else changes the range in the URL replaces them.
  */
-function OwnDates({ from, to }: Dates) {
-  const [typed, setTyped] = useState({ from, to })
-  const written = useRef({ from, to })
-  useEffect(() => {
-    if (written.current.from === from && written.current.to === to) return
-    written.current = { from, to }
-    setTyped({ from, to })
-  }, [from, to])
+function OwnDates(range: Dates) {
+  const [last, setLast] = useState({ dates: range, range })
+  const typed = isSame(last.range, range) ? last.dates : range
   const type = (changes: Partial<Dates>) => {
-    const next = { ...typed, ...changes }
-    setTyped(next)
-    if (next.from < EARLIEST || next.to < next.from) return
-    written.current = next
-    setParams(next, PUSH)
+    const dates = { ...typed, ...changes }
+    const isRange = dates.from >= EARLIEST && dates.to >= dates.from
+    setLast({ dates, range: isRange ? dates : range })
+    if (isRange) setParams(dates, PUSH)
   }
   return (
     <div class="dates">
@@ -148,4 +143,8 @@ function OwnDates({ from, to }: Dates) {
       )}
     </div>
   )
+}
+
+function isSame(one: Dates, other: Dates): boolean {
+  return one.from === other.from && one.to === other.to
 }
