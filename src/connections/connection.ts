@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { conflict, forbidden, invalid } from '../errors.ts'
-import type { Actor } from '../operation/actor.ts'
+import { conflict, invalid } from '../errors.ts'
 import type { StoredConnection } from '../operation/parts.ts'
 import type { OAuthSource } from '../security/oauth/oauth-server.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
-import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
+import { isOrigin } from '../security/security-settings.ts'
+import { ToolSecret } from '../security/tool-secret.ts'
 import { Label, Time } from '../shapes.ts'
 
 const MAX_SECRET = 8_192
@@ -187,25 +187,7 @@ export function keepsSecret(before: Connection, after: Omit<Connection, 'created
   return of(before) === of(after)
 }
 
-export function requireName(name: string): void {
-  if (SECRET_NAME.test(name)) return
-  throw invalid({
-    field: 'name',
-    error: "must be 1 to 64 letters, digits or underscores, and can't start with a digit",
-  })
-}
-
-/** The tools of every agent of a project may use its connections. Only actors who manage the whole project may change them. */
-export function requireWholeProject({ scope }: Actor): void {
-  if (scope.agent_id !== null) throw forbidden("This key is limited to one agent and can't manage connections.")
-}
-
 export function requirePublicUrl(publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl
   throw conflict('Users sign in through the public URL of this service. Set server.publicUrl in moorage.yaml.')
-}
-
-function isOrigin(text: string): boolean {
-  const url = URL.parse(text)
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { requireWholeProject } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { announce } from '../storage/database.ts'
-import { ConnectionParams, requireWholeProject } from './connection.ts'
+import { ConnectionParams } from './connection.ts'
 import { endGrants, revokeAtProvider } from './grants/end-grants.ts'
 import * as grants from './grants/grant-store.ts'
 import * as connections from './store.ts'
@@ -22,7 +23,7 @@ export const deleteConnection = operation({
   answer: { data: z.object({ name: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { name } }, { db, actor, connectionProviders, events, keyring, log, now, storage }) {
-    requireWholeProject(actor)
+    requireWholeProject(actor, 'connections')
     const connection = await connections.get(db, { project_id: actor.scope.project_id, name })
     const inUse = await grants.listInUse(db, { connection_id: connection.id })
     await revokeAtProvider(inUse, connection, { connectionProviders, keyring, log })

@@ -1,5 +1,6 @@
+import { requireWholeProject } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { ConnectionParams, ConnectionReply, presentConnection, requireWholeProject } from './connection.ts'
+import { ConnectionParams, ConnectionReply, presentConnection } from './connection.ts'
 import * as connections from './store.ts'
 
 export const getConnection = operation({
@@ -13,7 +14,7 @@ export const getConnection = operation({
   answer: { data: ConnectionReply },
 
   async run({ params: { name } }, { db, actor, config }) {
-    requireWholeProject(actor)
+    requireWholeProject(actor, 'connections')
     const connection = await connections.get(db, { project_id: actor.scope.project_id, name })
     return presentConnection(connection, config.server.publicUrl)
   },

@@ -1,6 +1,7 @@
+import { requireWholeProject } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
-import { ConnectionReply, presentConnection, requireWholeProject } from './connection.ts'
+import { ConnectionReply, presentConnection } from './connection.ts'
 import * as connections from './store.ts'
 
 export const listConnections = operation({
@@ -14,7 +15,7 @@ export const listConnections = operation({
   answer: { list: ConnectionReply },
 
   async run({ query }, { db, actor, config }) {
-    requireWholeProject(actor)
+    requireWholeProject(actor, 'connections')
     const { items, total } = await connections.list(db, actor.scope.project_id, query)
     return { items: items.map((one) => presentConnection(one, config.server.publicUrl)), total }
   },

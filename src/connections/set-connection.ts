@@ -1,3 +1,5 @@
+import { requireWholeProject } from '../operation/scope.ts'
+import { requireToolName } from '../operation/tool-name.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import type { Connection } from './connection.ts'
@@ -8,8 +10,6 @@ import {
   endsGrants,
   keepsSecret,
   presentConnection,
-  requireName,
-  requireWholeProject,
   SetConnectionBody,
   secretPurpose,
 } from './connection.ts'
@@ -31,8 +31,8 @@ export const setConnection = operation({
   answer: { data: ConnectionReply, errors: ['conflict'] },
 
   async run({ params: { name }, body }, { db, actor, config, events, keyring, newId, now }) {
-    requireWholeProject(actor)
-    requireName(name)
+    requireWholeProject(actor, 'connections')
+    requireToolName(name)
     checkConnection(body, policiesOf(config).outgoing)
     const { project_id } = actor.scope
     const before = await connections.find(db, { project_id, name })

@@ -22,6 +22,13 @@ export function requireScope({ scope }: HasScope, wanted: string | null): void {
   if (scope.agent_id !== null && scope.agent_id !== wanted) throw outOfScope()
 }
 
+/** All agents of a project share these. Only actors who manage the whole project may change them. */
+type SharedByAgents = 'connections' | 'prices' | 'providers' | 'secrets'
+
+export function requireWholeProject({ scope }: HasScope, shared: SharedByAgents): void {
+  if (scope.agent_id !== null) throw forbidden(`This key is limited to one agent and can't manage ${shared}.`)
+}
+
 /** Something that belongs to a project and perhaps to one of its agents. What belongs to all projects has none. */
 type OwnedItem = { project_id: string | null; agent_id: string | null }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { requireWholeProject } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { ProviderParams, requireWholeProject } from './provider.ts'
+import { ProviderParams } from './provider.ts'
 import * as providers from './store.ts'
 
 export const deleteProvider = operation({
@@ -17,7 +18,7 @@ export const deleteProvider = operation({
   answer: { data: z.object({ name: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { name } }, { db, actor }) {
-    requireWholeProject(actor)
+    requireWholeProject(actor, 'providers')
     await providers.remove(db, actor.scope.project_id, name)
     return { name, deleted: true as const }
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { conflict, forbidden, invalid } from '../errors.ts'
+import { conflict, invalid } from '../errors.ts'
 import { problemIn } from '../lib/text/plain-issue.ts'
 import type { Actor } from '../operation/actor.ts'
 import { type Provider, urlOf } from '../runtime/providers/provider-source.ts'
@@ -159,9 +159,4 @@ export function requireNotConfigured(name: string, configured: readonly Provider
 export function requireAddress(base_url: string | null, policy: UrlPolicy): void {
   const problem = base_url === null ? undefined : checkUrl(base_url, policy)
   if (problem) throw invalid({ field: 'base_url', error: problem.message })
-}
-
-/** Every agent of a project may use its providers. Only actors who manage the whole project may change them. */
-export function requireWholeProject({ scope }: Actor): void {
-  if (scope.agent_id !== null) throw forbidden("This key is limited to one agent and can't manage providers.")
 }

@@ -1,3 +1,4 @@
+import { requireWholeProject } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import {
@@ -8,7 +9,6 @@ import {
   requireKeyAgain,
   requireName,
   requireNotConfigured,
-  requireWholeProject,
   SetProviderBody,
   sealKey,
 } from './provider.ts'
@@ -31,7 +31,7 @@ export const setProvider = operation({
     { params: { name }, body: { type, base_url, api_key, vision, cache } },
     { db, actor, config, keyring, now },
   ) {
-    requireWholeProject(actor)
+    requireWholeProject(actor, 'providers')
     requireName(name)
     requireNotConfigured(name, config.providers)
     requireAddress(base_url, policiesOf(config).outgoing)

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Needs } from '../operation/context.ts'
+import { requireWholeProject } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
 import { askForModels, askModel, type ProbeNeeds } from './ask-provider.ts'
-import { ProviderParams, requireWholeProject } from './provider.ts'
+import { ProviderParams } from './provider.ts'
 
 export const testProvider = operation({
   id: 'testProvider',
@@ -42,7 +43,7 @@ export const testProvider = operation({
 
   async run({ params: { name }, body: { model } }, context: ProbeNeeds & Needs<'now'>) {
     const { actor, now } = context
-    requireWholeProject(actor)
+    requireWholeProject(actor, 'providers')
     const started = now()
     const { ids, error: noList } = await askForModels(name, context)
     const error = model === undefined ? noList : await askModel(`${name}/${model}`, context)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { requireWholeProject } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { requireWholeProject, SecretParams } from './secret.ts'
+import { SecretParams } from './secret.ts'
 import * as secrets from './store.ts'
 
 export const deleteSecret = operation({
@@ -16,7 +17,7 @@ export const deleteSecret = operation({
   answer: { data: z.object({ name: z.string(), deleted: z.literal(true) }) },
 
   async run({ params: { name } }, { db, actor }) {
-    requireWholeProject(actor)
+    requireWholeProject(actor, 'secrets')
     await secrets.remove(db, actor.scope.project_id, name)
     return { name, deleted: true as const }
   },

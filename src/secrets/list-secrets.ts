@@ -1,6 +1,7 @@
+import { requireWholeProject } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
-import { presentSecret, requireWholeProject, SecretReply } from './secret.ts'
+import { presentSecret, SecretReply } from './secret.ts'
 import * as secrets from './store.ts'
 
 export const listSecrets = operation({
@@ -14,7 +15,7 @@ export const listSecrets = operation({
   answer: { list: SecretReply },
 
   async run({ query }, { db, actor, config }) {
-    requireWholeProject(actor)
+    requireWholeProject(actor, 'secrets')
     const { items, total } = await secrets.list(db, actor.scope.project_id, query)
     return { items: items.map((secret) => presentSecret(secret, config.secrets)), total }
   },

@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { forbidden, invalid } from '../errors.ts'
-import type { Actor } from '../operation/actor.ts'
-import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
+import { ToolSecret } from '../security/tool-secret.ts'
 import { Time } from '../shapes.ts'
 
 const MAX_VALUE = 8_192
@@ -48,17 +46,4 @@ export function presentSecret(
   configured: Readonly<Record<string, unknown>>,
 ): z.input<typeof SecretReply> {
   return { name, hosts, overridden: Object.hasOwn(configured, name), created_at, updated_at }
-}
-
-export function requireName(name: string): void {
-  if (SECRET_NAME.test(name)) return
-  throw invalid({
-    field: 'name',
-    error: "must be 1 to 64 letters, digits or underscores, and can't start with a digit",
-  })
-}
-
-/** The tools of every agent of a project may use its secrets. Only actors who manage the whole project may change them. */
-export function requireWholeProject({ scope }: Actor): void {
-  if (scope.agent_id !== null) throw forbidden("This key is limited to one agent and can't manage secrets.")
 }

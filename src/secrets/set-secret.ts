@@ -1,13 +1,7 @@
+import { requireWholeProject } from '../operation/scope.ts'
+import { requireToolName } from '../operation/tool-name.ts'
 import { operation } from '../operation.ts'
-import {
-  presentSecret,
-  purposeOf,
-  requireName,
-  requireWholeProject,
-  SecretParams,
-  SecretReply,
-  SetSecretBody,
-} from './secret.ts'
+import { presentSecret, purposeOf, SecretParams, SecretReply, SetSecretBody } from './secret.ts'
 import * as secrets from './store.ts'
 
 export const setSecret = operation({
@@ -24,8 +18,8 @@ export const setSecret = operation({
   answer: { data: SecretReply, errors: ['conflict'] },
 
   async run({ params: { name }, body }, { db, actor, config, keyring, now }) {
-    requireWholeProject(actor)
-    requireName(name)
+    requireWholeProject(actor, 'secrets')
+    requireToolName(name)
     const { project_id } = actor.scope
     const { hosts } = body
     const updated_at = now()

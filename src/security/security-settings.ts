@@ -168,7 +168,7 @@ function isWebAddress(text: string): boolean {
   return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
 }
 
-function isOrigin(text: string): boolean {
+export function isOrigin(text: string): boolean {
   // URLs can have these characters in a host, and in a Content-Security-Policy they would end the list of origins.
   return /^https?:[^*;,]+$/.test(text) && URL.parse(text)?.origin === text
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
 import { requirePermission } from '../../operation/actor.ts'
-import { requireUser } from '../../operation/scope.ts'
+import { requireUser, requireWholeProject } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
-import { PROJECT, requireWholeProject } from '../connection.ts'
+import { PROJECT } from '../connection.ts'
 import * as connections from '../store.ts'
 import { endGrants, revokeAtProvider } from './end-grants.ts'
 import * as grants from './grant-store.ts'
@@ -26,7 +26,7 @@ export const revokeGrant = operation({
     const isOfProject = connection.acts_as === 'service'
     if (isOfProject) {
       requirePermission(actor, 'manage')
-      requireWholeProject(actor)
+      requireWholeProject(actor, 'connections')
     } else requireUser(actor, user_id)
     const which = { connection_id: connection.id, holder: isOfProject ? PROJECT : user_id }
     const inUse = await grants.listInUse(db, which)

@@ -1,9 +1,9 @@
 import { invalid } from '../../errors.ts'
 import { type Actor, requirePermission } from '../../operation/actor.ts'
-import { requireUser } from '../../operation/scope.ts'
+import { requireUser, requireWholeProject } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import type { Connection } from '../connection.ts'
-import { ConnectionParams, PROJECT, requirePublicUrl, requireWholeProject } from '../connection.ts'
+import { ConnectionParams, PROJECT, requirePublicUrl } from '../connection.ts'
 import * as connections from '../store.ts'
 import { CreateSignInLinkBody, LINK_MS, linkUrl, SignInLinkReply } from './connection-link.ts'
 import * as links from './link-store.ts'
@@ -52,7 +52,7 @@ export function holderFor(actor: Actor, { acts_as }: Connection, user_id: string
     return whose
   }
   requirePermission(actor, 'manage')
-  requireWholeProject(actor)
+  requireWholeProject(actor, 'connections')
   if (user_id !== undefined)
     throw invalid({ field: 'user_id', error: 'is not allowed, because the connection acts for the project' })
   return PROJECT

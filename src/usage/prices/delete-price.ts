@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { requireService } from '../../operation/scope.ts'
+import { requireService, requireWholeProject } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
-import { PriceParams, pricedModel, requireAllAgents } from './price-reply.ts'
+import { PriceParams, pricedModel } from './price-reply.ts'
 import { remove } from './price-store.ts'
 
 export const deletePrice = operation({
@@ -17,7 +17,7 @@ export const deletePrice = operation({
   answer: { data: z.object({ model: z.string(), deleted: z.literal(true) }) },
 
   async run({ params }, { db, actor, prices }) {
-    requireAllAgents(actor)
+    requireWholeProject(actor, 'prices')
     const model = pricedModel(params)
     const { project_id } = actor.scope
     if (await prices.isPaidByService(project_id, model)) requireService(actor)

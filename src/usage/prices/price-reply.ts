@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { forbidden } from '../../errors.ts'
-import type { Actor } from '../../operation/actor.ts'
 import { PRICE_SOURCES, type Price, type Rates } from '../../operation/project-snapshot.ts'
 
 export const PriceParams = z.strictObject({
@@ -50,9 +48,4 @@ export function presentPrice(model: string, price: Price | undefined): z.input<t
   if (!price) return { model, source: 'unknown', set_for: null, version: null, ...UNKNOWN, tiers: [] }
   const { source, set_for = null, version = null, rates, tiers } = price
   return { model, source, set_for, version, ...(rates satisfies Rates), tiers: [...tiers] }
-}
-
-/** All agents of a project share its prices. Only actors that manage the whole project may change them. */
-export function requireAllAgents({ scope }: Actor): void {
-  if (scope.agent_id !== null) throw forbidden("This key is limited to one agent and can't manage prices.")
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { GivenRates } from '../../config/price-shape.ts'
 import { conflict, invalid } from '../../errors.ts'
-import { requireService } from '../../operation/scope.ts'
+import { requireService, requireWholeProject } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { wholeRates } from './price-list.ts'
-import { PriceParams, PriceReply, presentPrice, pricedModel, requireAllAgents } from './price-reply.ts'
+import { PriceParams, PriceReply, presentPrice, pricedModel } from './price-reply.ts'
 import { put } from './price-store.ts'
 
 export const setPrice = operation({
@@ -20,7 +20,7 @@ export const setPrice = operation({
   answer: { data: PriceReply, errors: ['conflict'] },
 
   async run({ params, body }, { db, actor, prices, now }) {
-    requireAllAgents(actor)
+    requireWholeProject(actor, 'prices')
     const model = pricedModel(params)
     if (!NAME.test(model)) throw invalid({ field: 'model', error: 'must be at most 500 characters without spaces' })
     const { project_id } = actor.scope
