@@ -5,10 +5,9 @@ import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import type { Actor } from './actor.ts'
-import type { CommitReply } from './committed-reply.ts'
 import type { Door } from './door.ts'
 import type { Parts } from './parts.ts'
-import type { ReplyChannel } from './reply-channel.ts'
+import type { CommitReply, ReplyChannel } from './reply-channel.ts'
 
 /** A request that may be a repeated one. */
 export type RepeatableRequest = {

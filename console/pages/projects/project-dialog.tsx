@@ -6,8 +6,8 @@ import { keepProject } from '../../lib/projects/change-project.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
-import { reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
+import { fieldsOf } from '../../ui/forms/form.tsx'
 import { NumberField } from '../../ui/forms/number-field.tsx'
 
 const LIMITS = [
@@ -77,11 +77,7 @@ export function ProjectDialog({ project, onClose, onSaved }: Props) {
     onSaved(project ? `Project ${saved.name} updated` : `Project ${saved.name} created. Open it to add agents.`)
     keepProject(saved)
   })
-  const field = (name: keyof typeof values) => ({
-    value: values[name],
-    error: reasonOf(save.error, name),
-    onInput: (value: string) => setValues({ ...values, [name]: value }),
-  })
+  const field = fieldsOf(values, setValues, save.error)
   return (
     <FormDialog
       title={project ? `Change ${project.name}` : 'New project'}

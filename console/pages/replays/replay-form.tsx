@@ -6,6 +6,7 @@ import { toast } from '../../lib/toasts.ts'
 import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { reasonOf } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
+import { fieldsOf } from '../../ui/forms/form.tsx'
 import { NumberField } from '../../ui/forms/number-field.tsx'
 
 type Props = { agent: Agent; sets: string[]; onClose(): void; onStarted(): void }
@@ -15,17 +16,13 @@ const PAST = ''
 export function ReplayForm({ agent, sets, onClose, onStarted }: Props) {
   const [set, setSet] = useState(sets[0] ?? PAST)
   const [values, setValues] = useState({ version: '', last: '100', contains: '', judge: '', cost: '' })
-  const field = (name: keyof typeof values, path: string = name) => ({
-    value: values[name],
-    error: reasonOf(start.error, path),
-    onInput: (value: string) => setValues({ ...values, [name]: value }),
-  })
   const start = useAction(async () => {
     await service.replays.create(agent.id, bodyOf(set, values))
     toast('Replay started')
     onStarted()
     onClose()
   })
+  const field = fieldsOf(values, setValues, start.error)
   return (
     <FormDialog title="New replay" onClose={onClose} action="Start replay" doing={start}>
       <div class="columns">

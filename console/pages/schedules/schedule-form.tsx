@@ -6,8 +6,8 @@ import { service } from '../../lib/service.ts'
 import { fieldTime } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
-import { reasonOf } from '../../ui/failure.tsx'
 import { Field, Segments, Select } from '../../ui/forms/field.tsx'
+import { fieldsOf } from '../../ui/forms/form.tsx'
 import { NextTimes } from './next-times.tsx'
 
 type Kind = 'cron' | 'every' | 'at'
@@ -49,11 +49,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
     onSaved()
     onClose()
   })
-  const field = (name: keyof typeof values) => ({
-    value: values[name],
-    error: reasonOf(save.error, name),
-    onInput: (value: string) => setValues({ ...values, [name]: value }),
-  })
+  const field = fieldsOf(values, setValues, save.error)
   return (
     <FormDialog
       title={schedule ? 'Edit schedule' : 'New schedule'}

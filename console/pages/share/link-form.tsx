@@ -4,8 +4,8 @@ import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
 import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
-import { reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
+import { fieldsOf } from '../../ui/forms/form.tsx'
 import { NumberField } from '../../ui/forms/number-field.tsx'
 
 type Props = { agent: Agent; onClose(): void; onCreated(link: Link): void }
@@ -39,11 +39,7 @@ export function LinkForm({ agent, onClose, onCreated }: Props) {
     toast('Link created')
     onCreated(link)
   })
-  const field = (name: keyof typeof values, path: string = name) => ({
-    value: values[name],
-    error: reasonOf(create.error, path),
-    onInput: (value: string) => setValues({ ...values, [name]: value }),
-  })
+  const field = fieldsOf(values, setValues, create.error)
   return (
     <FormDialog title="New link" onClose={onClose} action="Create link" doing={create}>
       <Field label="Title" hint={`Default: ${agent.name}`} hasFocus {...field('name')} />

@@ -10,6 +10,7 @@ import { toast } from '../../lib/toasts.ts'
 import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { reasonOf } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
+import { fieldsOf } from '../../ui/forms/form.tsx'
 import { SCHEME_NAMES, SCHEMES } from './schemes.ts'
 
 type Scheme = Trigger['verify']['scheme']
@@ -54,11 +55,7 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
       go(agentPath(agent.name, `triggers/${id}`))
     }
   })
-  const field = (name: keyof Values) => ({
-    value: values[name],
-    error: reasonOf(save.error, name),
-    onInput: (value: string) => setValues({ ...values, [name]: value }),
-  })
+  const field = fieldsOf(values, setValues, save.error)
   return (
     <FormDialog
       title={trigger ? 'Edit trigger' : 'New trigger'}

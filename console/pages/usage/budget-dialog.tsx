@@ -8,6 +8,7 @@ import { service } from '../../lib/service.ts'
 import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { reasonOf, reasonWithin } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
+import { fieldsOf } from '../../ui/forms/form.tsx'
 import { NumberField } from '../../ui/forms/number-field.tsx'
 import { BudgetScopeFields, type ScopeChoice, scopeBody } from './budget-scope-fields.tsx'
 import { kindOf, type LimitKind, limitOf, PERIODS } from './budget-text.ts'
@@ -71,11 +72,7 @@ export function BudgetDialog({ budget, onClose, onSaved }: Props) {
     onClose()
     onSaved(budget ? `Budget ${body.name} updated` : `Budget ${body.name} created`, saved)
   })
-  const field = (name: keyof typeof values, told: string = name) => ({
-    value: values[name],
-    error: reasonOf(save.error, told),
-    onInput: (value: string) => setValues({ ...values, [name]: value }),
-  })
+  const field = fieldsOf(values, setValues, save.error)
   const choice = (name: keyof typeof values) => ({
     value: values[name],
     error: reasonOf(save.error, name),

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
+import type { MoorageError } from '../../../sdk/client.ts'
+import { reasonOf } from '../failure.tsx'
 
 type Props = { class?: string; onSubmit(): unknown; children: ComponentChildren }
 
@@ -30,4 +32,17 @@ export function Form({ class: name, onSubmit, children }: Props) {
       {children}
     </form>
   )
+}
+
+/** What the fields of a form have in common: their values, and what the service found wrong with each. */
+export function fieldsOf<Values extends Record<string, unknown>>(
+  values: Values,
+  setValues: (values: Values) => void,
+  error: MoorageError | undefined,
+) {
+  return <Name extends keyof Values & string>(name: Name, path: string = name) => ({
+    value: values[name],
+    error: reasonOf(error, path),
+    onInput: (value: Values[Name]) => setValues({ ...values, [name]: value }),
+  })
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Parts } from '../../operation/parts.ts'
 import type { ProjectSnapshot } from '../../operation/project-snapshot.ts'
+import { mostTokensOf } from '../../runtime/models/meter.ts'
 import { RunStopped } from '../../runtime/run-in-progress.ts'
 import { StepNotKept } from '../../runtime/steps.ts'
 import type { Database } from '../../storage/database.ts'
@@ -82,9 +83,8 @@ export class BudgetDesk implements Desk {
     const applied = await this.#appliedTo(wanted)
     if (refusesNothing(applied)) return countingOf(await countedOnce(this.#parts.storage.db, wanted, applied))
     const { call, mostCost } = wanted
-    const output_tokens = wholeOf(call.max_output_tokens ?? this.#parts.config.budgets.outputTokens)
-    const input_tokens = wholeOf(call.mostInputTokens())
-    const estimate = { input_tokens, output_tokens, may_cut: call.may_cut === true, mostCost }
+    const most = mostTokensOf(call, this.#parts.config.budgets.outputTokens)
+    const estimate = { ...most, may_cut: call.may_cut === true, mostCost }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...wanted, estimate, since: this.#parts.now(), resolve, reject })
       this.#start()
@@ -278,11 +278,6 @@ function firstOf(asking: readonly Candidate[]): readonly Candidate[] {
   let counters = 0
   const end = asking.findIndex(({ applied }, i) => (counters += applied.length) > MOST_COUNTERS && i > 0)
   return end < 0 ? asking : asking.slice(0, end)
-}
-
-/** A caller can't reserve less than nothing, whatever amount it asks for. */
-function wholeOf(tokens: number): number {
-  return Math.max(0, Math.ceil(tokens)) || 0
 }
 
 /** A run is counted once, even if an earlier attempt of it has called a model. */

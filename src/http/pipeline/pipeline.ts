@@ -12,7 +12,7 @@ import { authenticator, validUntil } from './guards/authenticate.ts'
 import { hasMoved, inProject } from './guards/choose-project.ts'
 import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
-import { failureLimit } from './guards/failure-limit.ts'
+import { type FailureLimit, failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
 import type { ArrivedRequest, GuardedAgent, IdentifiedRequest } from './request.ts'
 
@@ -25,10 +25,8 @@ export type Pipeline = {
   enter(arrived: ArrivedRequest): Promise<void>
   /** Finds the actor and the project. */
   authenticate(arrived: ArrivedRequest): Promise<IdentifiedRequest>
-  /** Counts a failed sign-in from an IP address. Throws if there were too many. */
-  countFailure(bucket: string): Promise<void>
-  /** Throws while an IP address is blocked because of that. */
-  refuseBlocked(bucket: string): void
+  /** Limits failed sign-ins. */
+  failures: FailureLimit
 }
 
 /** The steps that every request takes. An operation can't skip one. */
@@ -72,8 +70,7 @@ export function pipeline(edge: Edge): Pipeline {
       if (headers.origin !== undefined) await grantOrigin(arrived)
     },
     authenticate,
-    countFailure: (bucket) => failures.count(bucket),
-    refuseBlocked: (bucket) => failures.refuseBlocked(bucket),
+    failures,
   }
 }
 

@@ -1,6 +1,7 @@
 import { ApiError, forbidden } from '../../errors.ts'
 import { getLink, greetVisitor, mayCall, type OpenLink } from '../pipeline/guards/visitor.ts'
 import type { ArrivedRequest } from '../pipeline/request.ts'
+import { html } from '../reference/html.ts'
 import { ConsoleFiles } from './console/console-files.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Front } from './front.ts'
@@ -36,7 +37,7 @@ const UNKNOWN = "This chat doesn't exist, or it has ended."
  */
 export function addChatPages(endpoints: Router<Endpoint>, { steps, edge, routes }: Front): void {
   const { links, pagesFolder } = edge
-  const needs = { links, failures: { count: steps.countFailure, refuseBlocked: steps.refuseBlocked } }
+  const needs = { links, failures: steps.failures }
   const files = new ConsoleFiles(pagesFolder)
 
   const page: Endpoint['page'] = async (arrived, response) => {
@@ -49,12 +50,12 @@ export function addChatPages(endpoints: Router<Endpoint>, { steps, edge, routes 
   const pageOf = async (link: OpenLink, arrived: ArrivedRequest): Promise<ServedPage> => {
     // The page's files and requests are relative to it, so with a slash at the end they would not be found.
     if (/^[^?]*\/(?:\?|$)/.test(arrived.message.url ?? '')) return withoutSlash(arrived.params['token'] ?? '')
-    const html = await files.template('chat.html')
-    if (html === undefined) return plain(503, 'The page of the chat is not built yet: npm run build')
+    const template = await files.template('chat.html')
+    if (template === undefined) return plain(503, 'The page of the chat is not built yet: npm run build')
     greetVisitor(arrived)
     const shown = await links.show(link)
-    const body = html
-      .replace('<title>Chat</title>', () => `<title>${escaped(shown.title)}</title>`)
+    const body = template
+      .replace('<title>Chat</title>', () => html`<title>${shown.title}</title>`.text)
       .replace('id="shown">{}', () => `id="shown">${JSON.stringify(shown).replaceAll('<', '\\u003c')}`)
     const headers = { ...pageHeaders(link.origins), 'Content-Type': 'text/html; charset=utf-8' }
     return { status: 200, headers, body: Buffer.from(body) }
@@ -105,10 +106,4 @@ function withoutSlash(token: string): ServedPage {
 function plain(status: number, text: string): ServedPage {
   const headers = { ...pageHeaders([]), 'Content-Type': 'text/plain; charset=utf-8' }
   return { status, headers, body: Buffer.from(`${text}\n`) }
-}
-
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"]/g, (letter) => ENTITIES[letter] ?? '')
 }

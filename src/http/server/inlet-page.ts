@@ -57,7 +57,7 @@ async function asKnown<T>({ steps }: Front, arrived: ArrivedRequest, find: () =>
     return await find()
   } catch (error) {
     if (error instanceof ApiError && (error.code === 'not_found' || error.code === 'unauthorized')) {
-      await steps.countFailure(`in:${addressBucket(arrived.address)}`)
+      await steps.failures.count(`in:${addressBucket(arrived.address)}`)
     }
     throw error
   }

@@ -5,6 +5,7 @@ import {
   type CallStatus,
   type Meter,
   type MeteredCall,
+  mostTokensOf,
   type PlannedCall,
   type ReportedCall,
   SpendingRefused,
@@ -53,8 +54,7 @@ export class LimitedMeter implements Meter {
 
   async begin(call: PlannedCall): Promise<MeteredCall> {
     const { config, now, prices } = this.#parts
-    const output = Math.max(0, Math.ceil(call.max_output_tokens ?? config.budgets.outputTokens)) || 0
-    const input = Math.max(0, Math.ceil(call.mostInputTokens())) || 0
+    const { input_tokens: input, output_tokens: output } = mostTokensOf(call, config.budgets.outputTokens)
     const price = await prices.find(this.#project_id, call.model, now())
     if (!price && this.#limits.limit_nano !== null) throw this.#refuse('no price')
     const held = { nano: price ? mostCostOf(price, input, output) : 0, tokens: input + output }

@@ -259,11 +259,17 @@ async function listReported(db: Database, { id, cases }: Replay): Promise<Report
     const { items } = await replays.listAnswered(db, id, query)
     if (items.length === 0) break
     for (const { content, recorded, baseline, candidate } of items) {
-      const [one, other, third] = [recorded, baseline, candidate].map(
-        (column) => column && { ...column, response: null },
-      )
-      all.push({ content, recorded: one ?? null, baseline: other ?? null, candidate: third ?? null })
+      all.push({
+        content,
+        recorded: withoutText(recorded),
+        baseline: withoutText(baseline),
+        candidate: withoutText(candidate),
+      })
     }
   }
   return all
+}
+
+function withoutText(column: AnswerColumn | null): AnswerColumn | null {
+  return column && { ...column, response: null }
 }

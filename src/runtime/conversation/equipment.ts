@@ -76,9 +76,11 @@ export class Equipment {
     const { retryDelayMs = RETRY_DELAY_MS } = this.#options
     const known = providers ?? (await this.#options.providers(project_id))
     if (known.length > 0) host.hide(this.#providerKeys.redactorOf(known))
-    const isEquipped = request.agent.tools.length + hostSteps.length > 0 && !recorded
-    let toolbox = isEquipped ? await this.#openToolbox(request, host, hostSteps, remote) : NO_TOOLS
+    let toolbox = NO_TOOLS
     if (recorded) toolbox = recordedToolbox(request.agent.tools, recorded)
+    else if (request.agent.tools.length + hostSteps.length > 0) {
+      toolbox = await this.#openToolbox(request, host, hostSteps, remote)
+    }
     if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
     const wanted = wantedOutput(request)
     const isAtOnce = toolbox.definitions.length === 0 || given?.tool_choice === 'none'

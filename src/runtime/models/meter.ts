@@ -19,6 +19,22 @@ export type PlannedCall = {
   signal?: AbortSignal
 }
 
+/** The most tokens that a call can use. `byDefault` is the longest answer if nothing else limits it. */
+export function mostTokensOf(
+  call: Pick<PlannedCall, 'max_output_tokens' | 'mostInputTokens'>,
+  byDefault: number,
+): { input_tokens: number; output_tokens: number } {
+  return {
+    input_tokens: wholeOf(call.mostInputTokens()),
+    output_tokens: wholeOf(call.max_output_tokens ?? byDefault),
+  }
+}
+
+/** A caller can't reserve less than nothing, whatever amount it asks for. */
+function wholeOf(tokens: number): number {
+  return Math.max(0, Math.ceil(tokens)) || 0
+}
+
 /** How a call ended. */
 export type CallStatus = 'completed' | 'failed' | 'cancelled'
 

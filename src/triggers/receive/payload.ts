@@ -1,4 +1,5 @@
 import { isObject } from '../../lib/json.ts'
+import { keysOf } from '../../runtime/schemas/schema-errors.ts'
 
 /** A request to a trigger, after it was verified. */
 export type Payload = {
@@ -61,8 +62,7 @@ function valueAt(place: string, { body, headers }: Payload): unknown {
   const header = HEADER.exec(place)?.[1]?.toLowerCase()
   if (header !== undefined) return Object.hasOwn(headers, header) ? headers[header] : undefined
   let value: unknown = body
-  for (const part of place.split('/').slice(1)) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+  for (const name of keysOf(place)) {
     const isIndex = Array.isArray(value) && /^(?:0|[1-9]\d{0,6})$/.test(name)
     if (!isIndex && !(isObject(value) && Object.hasOwn(value, name))) return undefined
     value = (value as Record<string, unknown>)[name]

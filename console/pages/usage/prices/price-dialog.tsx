@@ -9,6 +9,7 @@ import { toast } from '../../../lib/toasts.ts'
 import { FormDialog } from '../../../ui/dialogs/form-dialog.tsx'
 import { reasonOf } from '../../../ui/failure.tsx'
 import { Field } from '../../../ui/forms/field.tsx'
+import { fieldsOf } from '../../../ui/forms/form.tsx'
 import { NumberField } from '../../../ui/forms/number-field.tsx'
 
 /** Whether the reader can set prices. A key for one agent can't, because all agents of a project share them. */
@@ -92,11 +93,7 @@ export function PriceDialog({ model: given, price, onClose, onSaved }: Props) {
     toast(`Price of ${name} saved`)
     onSaved()
   })
-  const field = (name: keyof Values) => ({
-    value: values[name],
-    error: reasonOf(save.error, name),
-    onInput: (value: string) => setValues({ ...values, [name]: value }),
-  })
+  const field = fieldsOf(values, setValues, save.error)
   return (
     <FormDialog
       title={given === undefined ? 'Set price' : `Price of ${given}`}

@@ -26,6 +26,8 @@ const Message = z.strictObject({
     .optional(),
 })
 
+const Decision = z.strictObject({ decision: z.enum(['approve', 'reject']), answer: z.string().optional() })
+
 const Rating = z.strictObject({ score: z.number(), comment: z.string().nullable().optional() })
 
 const readHistory = queryReader(z.strictObject({ session_id: SessionId.default('main') }))
@@ -106,7 +108,6 @@ function readList({ query }: Received) {
 }
 
 function readDecision({ query, bytes }: Received) {
-  const Decision = z.strictObject({ decision: z.enum(['approve', 'reject']), answer: z.string().optional() })
   return { body: validate(Decision, readBody({ input: { body: Decision } }, bytes)), query: readNothing(query) }
 }
 

@@ -1,6 +1,7 @@
 import type { Actor } from '../../../operation/actor.ts'
 import type { EndedThere } from '../../../security/oidc/logout-token.ts'
 import type { OidcIssuer, VerifiedIdentity } from '../../../security/oidc/oidc-issuer.ts'
+import { cookieLine, cookieName, cookieValues } from '../../input/cookies.ts'
 import type { ArrivedRequest } from '../request.ts'
 import type { ConsoleDoor } from './console-door.ts'
 
@@ -58,6 +59,7 @@ export type ConsoleSessions = {
   endOfIssuer(issuer: string, whose: EndedThere, from: { request_id: string; address: string }): Promise<void>
 }
 
+const NAME = 'moorage'
 const SECRET = /^[\w-]{43}$/
 
 /**
@@ -83,12 +85,8 @@ export async function actorOfCookie(
  * neither is used.
  */
 export function readCookie(arrived: ArrivedRequest): string | undefined {
-  const { cookie } = arrived.message.headers
-  if (cookie === undefined) return undefined
-  const start = `${nameOf(arrived)}=`
-  const found = cookie.split(';').filter((pair) => pair.trimStart().startsWith(start))
-  const secret = found[0]?.trim().slice(start.length)
-  return found.length === 1 && secret !== undefined && SECRET.test(secret) ? secret : undefined
+  const [secret, ...others] = cookieValues(arrived, cookieName(arrived, NAME))
+  return secret !== undefined && others.length === 0 && SECRET.test(secret) ? secret : undefined
 }
 
 /** Sets a cookie that ends with the browser, unless the service ends the session earlier. */
@@ -97,22 +95,10 @@ export function setCookie(arrived: ArrivedRequest, secret: string): void {
 }
 
 export function sessionCookie(arrived: ArrivedRequest, secret: string): string {
-  return `${nameOf(arrived)}=${secret}${attributesOf(arrived)}`
+  return cookieLine(arrived, { name: cookieName(arrived, NAME), value: secret, site: 'Strict' })
 }
 
 export function forgetCookie(arrived: ArrivedRequest): void {
-  arrived.headers['Set-Cookie'] = `${nameOf(arrived)}=${attributesOf(arrived)}; Max-Age=0`
-}
-
-function attributesOf({ secure }: ArrivedRequest): string {
-  return `; Path=/; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
-}
-
-/**
- * The cookie's name. Over TLS, it has a prefix that makes browsers accept the cookie only from this exact host.
- * Browsers send cookies to every port of a host, so without TLS the name contains the port, and two services on one
- * machine have different cookies.
- */
-function nameOf({ secure, message }: ArrivedRequest): string {
-  return secure ? '__Host-moorage' : `moorage-${/:(\d+)$/.exec(message.headers.host ?? '')?.[1] ?? 80}`
+  const name = cookieName(arrived, NAME)
+  arrived.headers['Set-Cookie'] = cookieLine(arrived, { name, value: '', site: 'Strict', seconds: 0 })
 }

@@ -3,6 +3,7 @@ import { ApiError, forbidden } from '../../../errors.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import type { Visitor } from '../../dialects/dialect.ts'
+import { cookieLine, cookieName, cookieValues } from '../../input/cookies.ts'
 import { readIdempotencyKey } from '../../input/request-headers.ts'
 import type { ArrivedRequest, IdentifiedRequest, VerifiedKey } from '../request.ts'
 import type { FailureLimit } from './failure-limit.ts'
@@ -32,6 +33,7 @@ export type Links = {
 
 /** A header that a page of another origin can't send: the browser would ask us first. */
 const HEADER = 'x-moorage-chat'
+const NAME = 'moorage-chat'
 const TOKEN = /^[\w-]{32}$/
 const SECRET = /^[\w-]{43}$/
 /** How long a browser keeps a visitor's cookie after the last visit. */
@@ -101,10 +103,7 @@ function userOf(link_id: string, secret: string): string {
 
 /** A browser may have two: one for the chat's own page, and one for a page that embeds it. The first one counts. */
 function readVisitor(arrived: ArrivedRequest): string | undefined {
-  const start = `${nameOf(arrived)}=`
-  const pairs = (arrived.message.headers.cookie ?? '').split(';').map((pair) => pair.trim())
-  const secrets = pairs.filter((pair) => pair.startsWith(start)).map((pair) => pair.slice(start.length))
-  return secrets.find((secret) => SECRET.test(secret))
+  return cookieValues(arrived, cookieName(arrived, NAME)).find((secret) => SECRET.test(secret))
 }
 
 /** Gives the browser its cookie, or lets it keep the one that it has for longer. */
@@ -120,14 +119,8 @@ function setVisitor(arrived: ArrivedRequest, secret = randomBytes(32).toString('
   const { headers } = arrived.message
   const isEmbedded =
     headers['sec-fetch-dest'] === 'iframe' || arrived.headers['Access-Control-Allow-Origin'] !== undefined
-  const site = arrived.secure && isEmbedded ? 'SameSite=None; Partitioned' : 'SameSite=Lax'
-  const secure = arrived.secure ? '; Secure' : ''
-  arrived.headers['Set-Cookie'] =
-    `${nameOf(arrived)}=${secret}; Path=/; HttpOnly; ${site}${secure}; Max-Age=${COOKIE_SECONDS}`
+  const site = arrived.secure && isEmbedded ? 'None; Partitioned' : 'Lax'
+  const name = cookieName(arrived, NAME)
+  arrived.headers['Set-Cookie'] = cookieLine(arrived, { name, value: secret, site, seconds: COOKIE_SECONDS })
   return secret
-}
-
-/** As for the console's cookie: with TLS only this host can set it, and without TLS each port has its own. */
-function nameOf({ secure, message }: ArrivedRequest): string {
-  return secure ? '__Host-moorage-chat' : `moorage-chat-${/:(\d+)$/.exec(message.headers.host ?? '')?.[1] ?? 80}`
 }

@@ -56,7 +56,7 @@ class ConnectPages {
   async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { connect, parts } = this.#front.edge
     // Only the provider knows whether a code is made up, so the number of calls to it must be limited.
-    await this.#front.steps.countFailure(addressBucket(arrived.address))
+    await this.#front.steps.failures.count(addressBucket(arrived.address))
     const state = new URLSearchParams(arrived.query).get('state') ?? ''
     const attempt = ATTEMPT.read(arrived, state, parts)
     if (!attempt)
@@ -96,7 +96,7 @@ class ConnectPages {
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500 || response.headersSent) throw error
       // Codes of links can't be guessed one after the other.
-      if (error.code === 'not_found') await this.#front.steps.countFailure(addressBucket(arrived.address))
+      if (error.code === 'not_found') await this.#front.steps.failures.count(addressBucket(arrived.address))
       this.#show(arrived, response, error.status, { title: 'Sign-in failed', text: error.message })
     }
   }

@@ -114,7 +114,7 @@ class SessionPages {
   }
 
   async #refuse({ address }: ArrivedRequest): Promise<never> {
-    await this.#front.steps.countFailure(addressBucket(address))
+    await this.#front.steps.failures.count(addressBucket(address))
     throw new ApiError('unauthorized', 'This key or link is invalid or has expired.')
   }
 
@@ -122,7 +122,7 @@ class SessionPages {
   async #findActor(arrived: ArrivedRequest): Promise<Actor | undefined> {
     if (readCookie(arrived) === undefined) return undefined
     const actor = await actorOfCookie(arrived, this.#console)
-    if (!actor) await this.#front.steps.countFailure(addressBucket(arrived.address))
+    if (!actor) await this.#front.steps.failures.count(addressBucket(arrived.address))
     return actor
   }
 

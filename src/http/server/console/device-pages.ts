@@ -51,7 +51,7 @@ class DevicePages {
   async begin(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { keyring } = this.#front.edge.parts
     // Limits how often a stranger can make us call the provider.
-    await this.#front.steps.countFailure(addressBucket(arrived.address))
+    await this.#front.steps.failures.count(addressBucket(arrived.address))
     const { issuer: name } = await this.#read(arrived, Begin)
     const issuer = this.#choose(name)
     const begun = await this.#asked(arrived, issuer, () => issuer.beginDevice())
@@ -71,7 +71,7 @@ class DevicePages {
    */
   async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     arrived.trace.action = 'signInDevice'
-    await this.#front.steps.countFailure(addressBucket(arrived.address))
+    await this.#front.steps.failures.count(addressBucket(arrived.address))
     const { device, name, project } = await this.#read(arrived, Finish)
     const { issuer, device_code } = this.#open(device)
     const vouched = await this.#asked(arrived, issuer, () => issuer.finishDevice(device_code))

@@ -86,7 +86,7 @@ class IssuerPages {
     const { to, invitation } = validate(Begin, readBody({ input: { body: Begin } }, bytes))
     const issuer = this.#issuerOf(arrived)
     // Limits how often a stranger can make us call the provider.
-    await this.#front.steps.countFailure(addressBucket(arrived.address))
+    await this.#front.steps.failures.count(addressBucket(arrived.address))
     const { url, checks } = await issuer.begin(this.#callback(arrived, issuer)).catch((error) => {
       if (!(error instanceof IssuerUnavailable)) throw error
       this.#tell(arrived, issuer, error)
@@ -111,7 +111,7 @@ class IssuerPages {
     this.#console.door.checkSecrecy(arrived)
     const issuer = this.#issuerOf(arrived)
     // Only the provider can tell whether a code is valid, so the number of calls to it must be limited.
-    await this.#front.steps.countFailure(addressBucket(arrived.address))
+    await this.#front.steps.failures.count(addressBucket(arrived.address))
     const state = new URLSearchParams(arrived.query).get('state') ?? ''
     const attempt = ATTEMPT.read(arrived, state, parts)
     const cookies = [ATTEMPT.forget(arrived, state)]
@@ -162,7 +162,7 @@ class IssuerPages {
     const bytes = await readBytes(arrived.message, parts.config)
     const whose = await issuer.readLogout(logoutTokenIn(bytes))
     if (whose === undefined || whose === 'unavailable') {
-      await this.#front.steps.countFailure(addressBucket(arrived.address))
+      await this.#front.steps.failures.count(addressBucket(arrived.address))
       if (whose === 'unavailable') {
         parts.log.warn(
           { request_id: arrived.request_id, issuer: issuer.settings.name },

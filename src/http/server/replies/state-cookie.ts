@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseIfJson } from '../../../lib/json.ts'
 import type { Keyring } from '../../../security/keyring.ts'
+import { cookieLine, cookieValues } from '../../input/cookies.ts'
 import type { ArrivedRequest } from '../../pipeline/request.ts'
 
 const LIFETIME_SECONDS = 600
@@ -29,21 +30,22 @@ export class StateCookie<Shape extends z.ZodType> {
   set(arrived: ArrivedRequest, state: string, value: z.input<Shape>, { keyring, now }: SealNeeds): string {
     const kept = { state, value, expires_at: now() + LIFETIME_SECONDS * 1000 }
     const sealed = keyring.encrypt(JSON.stringify(kept), this.#purpose)
-    return `${this.#nameOf(arrived, state)}=${sealed}${attributesOf(arrived)}; Max-Age=${LIFETIME_SECONDS}`
+    const name = this.#nameOf(arrived, state)
+    return cookieLine(arrived, { name, value: sealed, site: 'Lax', seconds: LIFETIME_SECONDS })
   }
 
   forget(arrived: ArrivedRequest, state: string): string {
-    return `${this.#nameOf(arrived, state.replaceAll(/[^\w-]/g, ''))}=${attributesOf(arrived)}; Max-Age=0`
+    const name = this.#nameOf(arrived, state.replaceAll(/[^\w-]/g, ''))
+    return cookieLine(arrived, { name, value: '', site: 'Lax', seconds: 0 })
   }
 
   /** What this browser keeps under the state that the provider has sent back. */
   read(arrived: ArrivedRequest, state: string, { keyring, now }: SealNeeds): z.output<Shape> | undefined {
     if (!STATE.test(state)) return undefined
-    const start = `${this.#nameOf(arrived, state)}=`
-    const found = (arrived.message.headers.cookie ?? '').split(';').filter((pair) => pair.trimStart().startsWith(start))
-    if (found.length !== 1) return undefined
+    const [sealed, ...others] = cookieValues(arrived, this.#nameOf(arrived, state))
+    if (sealed === undefined || others.length > 0) return undefined
     try {
-      const text = keyring.decrypt(found[0]?.trim().slice(start.length) ?? '', this.#purpose)
+      const text = keyring.decrypt(sealed, this.#purpose)
       const kept = Kept.safeParse(parseIfJson(text)).data
       const isCurrent = kept?.state === state && kept.expires_at > now()
       return isCurrent ? this.#shape.safeParse(kept.value).data : undefined
@@ -56,8 +58,4 @@ export class StateCookie<Shape extends z.ZodType> {
   #nameOf({ secure }: ArrivedRequest, state: string): string {
     return `${secure ? '__Host-' : ''}${this.#name}-${state.slice(0, 12)}`
   }
-}
-
-function attributesOf({ secure }: ArrivedRequest): string {
-  return `; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
 }
