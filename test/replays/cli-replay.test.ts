@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { newShell, type Shell } from '../support/clients/cli.ts'
@@ -58,7 +58,37 @@ onAnyEngine('moorage replay', (service) => {
     assert.equal(JSON.parse(json.stdout).reached_limit, 'tokens')
     assert.equal((await replay('--fail-on', 'inconclusive', '--max-tokens', '10')).code, 1)
     assert.equal((await shell.moorage(['replay', '--agent', agent])).code, 2)
+    const nowhere = await shell.moorage(['replay', '--set', 'tides'])
+    assert.deepEqual([nowhere.code, /agent\.yaml not found in this folder/.test(nowhere.stderr)], [2, true])
     assert.equal((await replay('--max-tokens', 'few')).code, 2)
     assert.equal((await replay('--min-pass', '80')).code, 2)
+  })
+
+  test('in the folder of an agent, its files are what is tested', async () => {
+    const model = (reply: string) => `name: harbour\nmodel: builtin/script\nscript: { rules: [], fallback: ${reply} }\n`
+    const write = (path: string, text: string) => writeFileSync(join(shell.folder, path), text)
+    const replay = () => shell.moorage(['replay', '--set', 'greetings', '--junit', 'report.xml', '--markdown', '-'])
+    mkdirSync(join(shell.folder, 'sets'))
+    write('agent.yaml', model('Ahoy'))
+    write('sets/greetings.yaml', 'cases:\n  - message: Hello!\n    checks: [{ type: contains, value: Ahoy }]\n')
+    const first = await replay()
+    assert.equal(first.code, 0, first.stderr)
+    assert.match(first.stderr, /Created harbour/)
+    assert.match(first.stderr, /Saved the set "greetings" from sets\/greetings\.yaml \(cases: 1\)/)
+    assert.match(first.stderr, /✔ passed/)
+
+    write('agent.yaml', model('Hi'))
+    const second = await replay()
+    assert.match(second.stderr, /Updated harbour: script/)
+    assert.match(
+      second.stdout,
+      /### Failed\n\n\| Case \| Failed checks \| Answer \|\n.*\n\| Hello\\! \| contains \| Hi \|/,
+    )
+    assert.match(readFileSync(join(shell.folder, 'report.xml'), 'utf8'), /tests="1" failures="1" skipped="0"/)
+
+    write('sets/greetings.yaml', 'cases:\n  - message: Hello!\n    message: again\n')
+    const wrong = await replay()
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.stderr, /sets\/greetings\.yaml:3:5: cases\.message: appears twice/)
   })
 })

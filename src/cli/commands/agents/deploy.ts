@@ -65,7 +65,7 @@ export async function deployFile(world: World, client: Client, file: AgentFile, 
   const existing = await findAgent(client, file.body.name)
   // Checked first, so a refused deploy leaves the draft as it was.
   if (existing) await requireOwnLabel(client, existing, label)
-  const { agent, isChanged } = await put(world, client, file, existing)
+  const { agent, isChanged } = await updateDraft(world, client, file, existing)
   try {
     if (digestOf(agent as Parameters<typeof digestOf>[0]) !== label.digest) {
       throw new Failure(
@@ -112,14 +112,15 @@ async function requireOwnLabel(client: Client, agent: Agent, { version, digest }
   )
 }
 
-type PutResult = { agent: Agent; isChanged: boolean }
+type UpdatedDraft = { agent: Agent; isChanged: boolean }
 
-async function put(
+/** Makes the draft equal to the file. */
+export async function updateDraft(
   world: World,
   client: Client,
   { body, given }: AgentFile,
   existing: Agent | undefined,
-): Promise<PutResult> {
+): Promise<UpdatedDraft> {
   const { security, auth, ...definition } = body
   // The agent's `security` and `auth` are changed only if the file contains them, because that requires the permission
   // `manage`.

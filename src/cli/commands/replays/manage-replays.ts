@@ -1,10 +1,8 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { EXIT, Failure } from '../../failure.ts'
 import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
 import { addOperations } from '../../from-operations/operation-command.ts'
 import type { World } from '../../world.ts'
+import { readSetFile } from './set-file.ts'
 
 const OF_SETS: CommandSpecs = {
   putSet: {
@@ -15,7 +13,7 @@ const OF_SETS: CommandSpecs = {
     },
     more: (command) =>
       command
-        .option('-f, --file <path>', 'a JSON file with `description` and `cases` or `from`')
+        .option('-f, --file <path>', 'a YAML or JSON file with `description` and `cases` or `from`')
         .option('--runs <request_ids...>', 'copy these invocations')
         .option('--last <count>', 'copy the last invocations'),
     read: readSet,
@@ -65,17 +63,9 @@ export function replays(command: Command, world: World): void {
   addOperations(command, world, 'replays', OF_REPLAYS)
 }
 
-async function readSet({ body, options }: CommandInput, { cwd }: World): Promise<void> {
+async function readSet({ body, options }: CommandInput, world: World): Promise<void> {
   const { file, runs, last } = options
-  if (typeof file === 'string') Object.assign(body, await readJson(resolve(cwd, file)))
+  if (typeof file === 'string') Object.assign(body, await readSetFile(world, file))
   if (Array.isArray(runs)) body['from'] = { request_ids: runs }
   if (last !== undefined) body['from'] = { filter: {}, last: Number(last) }
-}
-
-async function readJson(path: string): Promise<object> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8')) as object
-  } catch (error) {
-    throw new Failure(EXIT.usage, `Can't read ${path} as JSON: ${(error as Error).message}`)
-  }
 }

@@ -8,12 +8,14 @@ import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { note, print, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
+import { AGENT_FILE } from '../agents/agent-file-name.ts'
 import { toldInJunit, toldInMarkdown } from './told-replay.ts'
 
 type FailOn = 'regression' | 'inconclusive' | 'never'
 
 type ReplayOptions = Common & {
-  agent: string
+  agent?: string
+  file: string
   set?: string
   last?: number
   version?: string
@@ -41,8 +43,9 @@ function share(text: string): number {
 /** Starts a replay, waits for it, and ends with an exit code for CI. */
 export function replay(command: Command, world: World): void {
   takesService(command)
-    .requiredOption('-a, --agent <agent>', 'ID or name')
-    .option('-s, --set <name>', 'the set whose cases are sent')
+    .option('-a, --agent <agent>', 'ID or name (default: the agent of the agent file, whose draft is updated first)')
+    .option('-f, --file <file>', 'the agent file', AGENT_FILE)
+    .option('-s, --set <name>', 'the set whose cases are sent; with the agent file, sets/<name>.yaml is saved first')
     .addOption(new Option('--last <count>', 'the last invocations instead of a set').argParser(count))
     .option('--version <label>', 'the version to test (default: the draft)')
     .option('--recorded', 'compare with the recorded answers, not with the deployed version')
@@ -61,10 +64,11 @@ export function replay(command: Command, world: World): void {
     .action(async (options: ReplayOptions) => {
       const body = bodyOf(options)
       const { ended, cases } = await withClient(world, options, async (client) => {
-        const { id } = await client.replays.create(options.agent, body)
+        const agent = options.agent ?? (await agentOfFolder(world, client, options))
+        const { id } = await client.replays.create(agent, body)
         note(world, `Replay ${id}`, 'dim')
-        const replayed = await untilEnded(world, client, options.agent, id)
-        return { ended: replayed, cases: await casesOf(client, options, replayed) }
+        const replayed = await untilEnded(world, client, agent, id)
+        return { ended: replayed, cases: await casesOf(client, agent, options, replayed) }
       })
       await tell(world, ended, cases, options)
       const problem = problemOf(ended, options)
@@ -90,6 +94,24 @@ function bodyOf(options: ReplayOptions): CreateReplay {
   }
 }
 
+/** The agent of this folder. Its draft and the set become what the folder's files say. */
+async function agentOfFolder(world: World, client: Client, { file, set, version }: ReplayOptions): Promise<string> {
+  const { readAgentFile } = await import('../agents/agent-file.ts')
+  const { findAgent } = await import('../agents/find-agent.ts')
+  const described = readAgentFile(world, file)
+  const existing = await findAgent(client, described.body.name)
+  // A version is tested as it is, so the draft stays as it is.
+  if (version === undefined || !existing) {
+    const { updateDraft } = await import('../agents/deploy.ts')
+    await updateDraft(world, client, described, existing)
+  }
+  if (set !== undefined) {
+    const { saveSetOfFolder } = await import('./set-file.ts')
+    await saveSetOfFolder(world, client, described.body.name, set)
+  }
+  return described.body.name
+}
+
 async function untilEnded(world: World, client: Client, agent: string, id: string): Promise<Replay> {
   let waited: string | null = null
   for (;;) {
@@ -101,7 +123,7 @@ async function untilEnded(world: World, client: Client, agent: string, id: strin
   }
 }
 
-async function casesOf(client: Client, { agent, markdown, junit }: ReplayOptions, { id }: Replay) {
+async function casesOf(client: Client, agent: string, { markdown, junit }: ReplayOptions, { id }: Replay) {
   const cases: ReplayCase[] = []
   if (markdown === undefined && junit === undefined) return cases
   for await (const one of client.replays.cases(agent, id, { limit: 100 })) cases.push(one)

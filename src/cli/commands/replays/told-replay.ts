@@ -16,7 +16,7 @@ export function toldInMarkdown(replay: Replay, cases: readonly ReplayCase[]): st
   const of = replay.set ? `the set \`${replay.set.name}\`` : counted(replay.case_count, 'past invocation')
   const head = [`## ${verdict ? `${MARKS[verdict]} ${verdict}` : status}: ${tested} on ${of}`, '']
   if (!report) return head.join('\n')
-  const worse = cases.filter(({ outcome }) => outcome === 'regressed')
+  const bad = cases.filter(isBad)
   return [
     ...head,
     report.reason,
@@ -37,26 +37,37 @@ export function toldInMarkdown(replay: Replay, cases: readonly ReplayCase[]): st
     ...report.unrecorded_calls.map(({ name, cases: count }) => {
       return `- \`${cell(name)}\` was called in a way that was never recorded, in ${counted(count, 'case')}`
     }),
-    ...(worse.length > 0 ? ['', '### Worse', '', '| Case | Failed checks | Answer |', '| --- | --- | --- |'] : []),
-    ...worse.slice(0, MOST_SHOWN).map((one) => {
+    ...(bad.length > 0
+      ? [
+          '',
+          bad.every(isAlone) ? '### Failed' : '### Worse',
+          '',
+          '| Case | Failed checks | Answer |',
+          '| --- | --- | --- |',
+        ]
+      : []),
+    ...bad.slice(0, MOST_SHOWN).map((one) => {
       return `| ${cell(nameOf(one))} | ${cell(failuresOf(one).join('; '))} | ${cell(one.candidate?.response ?? '')} |`
     }),
-    ...(worse.length > MOST_SHOWN ? ['', `${worse.length - MOST_SHOWN} more`] : []),
+    ...(bad.length > MOST_SHOWN ? ['', `${bad.length - MOST_SHOWN} more`] : []),
     '',
     `Spent ${dollars(replay.spent.cost_usd)} and ${replay.spent.tokens} tokens. Replay \`${replay.id}\`.`,
     '',
   ].join('\n')
 }
 
-/** The cases as JUnit's XML, which most CI systems show. A case fails if it got worse. */
+/**
+ * The cases as JUnit's XML, which most CI systems show. A case fails if it got worse, or failed and nothing is compared
+ * with it.
+ */
 export function toldInJunit(replay: Replay, cases: readonly ReplayCase[]): string {
   const suite = xml(`replay ${replay.set?.name ?? 'of past invocations'}`)
-  const worse = cases.filter(({ outcome }) => outcome === 'regressed').length
+  const failures = cases.filter(isBad).length
   const skipped = cases.filter(isSkipped).length
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuites name="${suite}" tests="${cases.length}" failures="${worse}" skipped="${skipped}">`,
-    `  <testsuite name="${suite}" tests="${cases.length}" failures="${worse}" skipped="${skipped}">`,
+    `<testsuites name="${suite}" tests="${cases.length}" failures="${failures}" skipped="${skipped}">`,
+    `  <testsuite name="${suite}" tests="${cases.length}" failures="${failures}" skipped="${skipped}">`,
     ...cases.flatMap((one) => testCase(one, suite)),
     '  </testsuite>',
     '</testsuites>',
@@ -69,9 +80,18 @@ function testCase(one: ReplayCase, suite: string): string[] {
   const head = `    <testcase classname="${suite}" name="${xml(`${one.position + 1} ${nameOf(one)}`)}" time="${seconds}"`
   const problem = failuresOf(one).join('; ')
   if (isSkipped(one)) return [`${head}><skipped message="${xml(problem || 'no result')}"/></testcase>`]
-  if (one.outcome !== 'regressed') return [`${head}/>`]
+  if (!isBad(one)) return [`${head}/>`]
   const answer = xml(one.candidate?.response ?? '')
   return [`${head}>`, `      <failure message="${xml(problem)}">${answer}</failure>`, '    </testcase>']
+}
+
+function isBad(one: ReplayCase): boolean {
+  return one.outcome === 'regressed' || (one.outcome === 'failed' && isAlone(one))
+}
+
+/** Nothing is deployed and nothing was recorded, so there is no other answer. */
+function isAlone({ baseline, recorded }: ReplayCase): boolean {
+  return baseline === null && recorded === null
 }
 
 function isSkipped({ outcome }: ReplayCase): boolean {
