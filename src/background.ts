@@ -190,6 +190,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'approvals of projects', keep_ms: 0, remove: removeApprovalsOfProjects },
     { name: 'deliveries of projects', keep_ms: 0, remove: deliveries.removeOfProjects },
     { name: 'deliveries of triggers of projects', keep_ms: 0, remove: incoming.removeOfProjects },
+    { name: 'replays of projects', keep_ms: 0, remove: inTransaction(parts, replays.removeFinishedOfProjects) },
     { name: 'memories of projects', keep_ms: 0, remove: inTransaction(parts, memory.removeOfProjects) },
     { name: 'callbacks of removed runs', keep_ms: 0, remove: removeOfMissingRuns },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },

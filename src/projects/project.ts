@@ -21,7 +21,7 @@ const Limits = z
     ),
     file_bytes: limit(2 ** 50).describe('Total bytes of its files; an upload that would exceed it gets 409'),
     retention_days: limit(36_500).describe(
-      "Receipts, approvals, logs, memories, deliveries and files are deleted after this many days; null: the service's retention applies",
+      "Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days; null: the service's retention applies",
     ),
   })
   .meta({ id: 'ProjectLimits' })

@@ -4,6 +4,7 @@ import { notFound } from '../errors.ts'
 import { STORED, type StoredCase, storedCase } from '../invocations/cases/case-store.ts'
 import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
+import { anyOf, findAged } from '../storage/queries/aged-rows.ts'
 import { firstFitting } from '../storage/queries/first-fitting.ts'
 import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
@@ -174,18 +175,31 @@ export async function listAnswered(
 }
 
 /** Removes a few replays that ended before this time, with their cases. */
-export async function removeFinished(db: Database, before: number, limit: number): Promise<number> {
-  const old = await db
+export async function removeFinished(
+  db: Database,
+  before: number,
+  limit: number,
+  agent_seq?: string | number,
+): Promise<number> {
+  let old = db
     .selectFrom('replays')
     .select('id')
     .where('finished_at', '<', before)
     .limit(Math.ceil(limit / 100))
-    .execute()
-  const ids = old.map(({ id }) => id)
+  if (agent_seq !== undefined) old = old.where('agent_seq', '=', Number(agent_seq))
+  const ids = (await old.execute()).map(({ id }) => id)
   if (ids.length === 0) return 0
   await db.deleteFrom('cases').where('kept_by', 'in', ids).execute()
   await db.deleteFrom('replays').where('id', 'in', ids).execute()
   return ids.length
+}
+
+/** Removes finished replays that are past their project's retention. Returns how many. */
+export async function removeFinishedOfProjects(db: Database, now: number, limit: number): Promise<number> {
+  const aged = await findAged(db, { table: 'agents', key: 'seq' }, now, (agent_seq, before) =>
+    anyOf(sql`replays where agent_seq = ${agent_seq} and finished_at < ${before}`),
+  )
+  return aged ? removeFinished(db, aged.before, limit, aged.owner) : 0
 }
 
 /** Removes rows of deleted agents, also of their sets; returns how many. */

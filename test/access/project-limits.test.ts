@@ -194,6 +194,7 @@ onManyNodes(
           receipts: `/v1/agents/${agent}/invocations`,
           logs: `/v1/agents/${agent}/logs`,
           deliveries: `/v1/webhooks/${webhook}/deliveries`,
+          replays: `/v1/agents/${agent}/replays`,
         })) {
           totals[what] = Math.min(1, (await project.call('GET', path)).body.pagination.total)
         }
@@ -209,17 +210,23 @@ onManyNodes(
           const { body: page } = await project.call('GET', `/v1/webhooks/${id}/deliveries?status=delivered`)
           return page.pagination.total === 1
         })
+        const replay = { working_copy: true, filter: {}, last: 1 }
+        assert.equal((await project.call('POST', `/v1/agents/${agent}/replays`, { body: replay })).status, 201)
+        await until('it was replayed', async () => {
+          const { body: page } = await project.call('GET', `/v1/agents/${agent}/replays`)
+          return page.data[0].status === 'completed'
+        })
         return () => left(project, agent, id)
       }
       const short = await filled(await limitedProject(service(), 'short', { retention_days: 2 }))
       const long = await filled(await limitedProject(service(), 'long', { retention_days: 20 }))
       const ordinary = await filled(service())
-      const all = { receipts: 1, logs: 1, deliveries: 1, memories: 1 }
+      const all = { receipts: 1, logs: 1, deliveries: 1, replays: 1, memories: 1 }
       assert.deepEqual([await short(), await long(), await ordinary()], [all, all, all])
       await ranAgain(service(), 'retention', 1.9 * DAY)
       assert.deepEqual(await short(), all)
       await ranAgain(service(), 'retention', 0.2 * DAY)
-      assert.deepEqual(await short(), { receipts: 0, logs: 0, deliveries: 0, memories: 0 })
+      assert.deepEqual(await short(), { receipts: 0, logs: 0, deliveries: 0, replays: 0, memories: 0 })
       assert.deepEqual([await long(), await ordinary()], [all, all])
     })
   },
