@@ -36,7 +36,7 @@ async function start(args: string[]): Promise<void> {
   console.log(banner({ ...app, url }, config.data, await consoleLink({ ...app, url })))
 }
 
-/** The process that reads our output may end, and so may the terminal. The service stops only when it is told to. */
+/** The process that reads our output can end, and so can the terminal. The service stops only on a signal. */
 function outliveReaders(): void {
   process.on('SIGHUP', () => {})
   // The command line, which may have started the service, has a listener that would end the process.

@@ -52,7 +52,10 @@ type Access<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> =
   permission: Permission | null
   /** The permission that is enough for what the actor itself started. `run` checks that. */
   ownPermission?: Permission
-  /** It concerns the whole service: it takes an actor of all projects or, for `operator`, one of the default project. */
+  /**
+   * The operation concerns the whole service. It requires an actor with access to all projects or, with `operator`, an
+   * actor of the default project.
+   */
   reach?: 'service' | 'operator'
   /**
    * A token that speaks for one user may call it. It shows only what belongs to that user or to no user, and creates

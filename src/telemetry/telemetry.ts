@@ -182,7 +182,7 @@ class Counter {
 /** How many owners a counter of the busiest names. */
 const BUSIEST = 10
 
-/** Counts by owner, of whom there may be thousands. It names the busiest since the start, so that there are few series. */
+/** Counts by owner. There can be thousands of owners, so only the busiest since the start are named. */
 class BusiestCounter {
   readonly #name: string
   readonly #help: string

@@ -36,7 +36,7 @@ type UsageSelection = {
   groups: readonly UsageColumn[]
   /** The values that columns must have. */
   filter: Readonly<Record<string, string>>
-  /** Undefined: of all projects. */
+  /** Undefined: every project. */
   shown: ShownAgents | undefined
 }
 
@@ -49,8 +49,8 @@ export const MOST_ROWS = 5_000
 const OF_LINES = new Set(['user_id', 'request_id'])
 
 /**
- * The sums of each period and group, in their order: one row more than are told, if there are more. Each period is a range
- * of an index.
+ * The sums of each period and group, in their order. If there are more rows than a reply can have, one extra row is
+ * returned. Each period is a range of an index.
  */
 export async function listUsage(db: Database, wanted: UsageSelection): Promise<UsageRow[]> {
   const { periods, groups, filter, shown } = wanted

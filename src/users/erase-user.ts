@@ -93,7 +93,8 @@ export const eraseUser = operation({
       await storage.transaction((held) => budgets.forgetUser(held, project_id, user_id))
       erased.grants = await eraseGrants({ project_id, user_id }, { connectionProviders, keyring, log, storage })
     }
-    // The ledger and events say themselves whose they are, also of agents that are gone. All of the runs above is there.
+    // Rows of the ledger and events contain the user themselves, so those of deleted agents are found too. They also
+    // include everything of the runs above.
     while ((await usage.forgetUser(db, { reach, user_id }, BATCH_SIZE)) > 0);
     erased.events = await eraseFromEvents(db, { reach, user_id })
     // The place of the bytes may be away, so they go last.

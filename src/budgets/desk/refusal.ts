@@ -5,7 +5,7 @@ import { isHeldByOthers, isTooMuch, type Shortfall } from './grant.ts'
 
 type BudgetUse = ApplicableBudget & { used: number; reserved: number }
 
-/** Calls in progress may give back their reserved amounts at any moment. */
+/** Calls in progress can release their reserved amounts at any moment. */
 const SOON_MS = 1_000
 
 /** Of several budgets without room, the one that has room last: retrying before that is useless. */

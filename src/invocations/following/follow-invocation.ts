@@ -94,7 +94,7 @@ class FollowingClient {
   readonly #request_id: string
   readonly #context: ClientNeeds
   #told: Position | undefined
-  /** The last attempt for which the client was told that the run waits. */
+  /** The last attempt for which the client got the event `waiting`. */
   #toldWaiting = 0
   #toldPosition: number | undefined
 

@@ -32,7 +32,7 @@ export function boundedFetch(
   return (url, init = {}) => fetch(url, { ...init, timeout_ms: ANSWER_MS, max_bytes: MAX_ANSWER_BYTES })
 }
 
-/** Throws OAuthFailure if there is none, or it can't be used. */
+/** Throws OAuthFailure if there is no server, or it can't be used. */
 export async function findOAuthServer(source: OAuthSource, fetch: GuardedFetch): Promise<OAuthServer> {
   if (source.kind === 'urls') return fromUrls(source)
   try {
