@@ -153,7 +153,7 @@ async function admitted(
   }
 }
 
-/** The first attempt of a run, of which only the row is stored. */
+/** The first attempt of a run. Only the run's row is stored so far. */
 const FIRST: Pick<StartedRun, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
 
 /** Commits how the run ended, and replies to the client. */

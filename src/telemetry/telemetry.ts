@@ -129,7 +129,7 @@ export class Telemetry {
       .map((instrument) => instrument.read())
     const gauges = this.#gauges.map(async ({ name, help, type, read }): Promise<MetricReading> => {
       const reading = Promise.resolve().then(read)
-      // A gauge that cannot be read now, for example because the database is gone, must not hide the others.
+      // If a gauge can't be read, for example because the database is unavailable, the others are still reported.
       const found = await within(READ_WITHIN_MS, reading, () => new Error(`${name} was not read in time`)).catch(
         () => [],
       )

@@ -195,7 +195,7 @@ export async function listLines(
   return rows as LedgerLine[]
 }
 
-/** A line, and what it costs by other prices. */
+/** A line, and its cost at other prices. */
 export type MendedLine = { line: LedgerLine; cost_nano: number; price: string }
 
 /** Changes lines and their sums. Returns those that nothing else has changed meanwhile. */

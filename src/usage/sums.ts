@@ -42,10 +42,10 @@ type UsageSelection = {
 
 type UsageRow = UsageSums & { start: number } & Partial<Record<UsageColumn, string | null>>
 
-/** A reply tells at most this number of rows. */
+/** A reply contains at most this number of rows. */
 export const MOST_ROWS = 5_000
 
-/** What only lines tell. All else is in the sums of hours and days. */
+/** Columns that only the lines have. The sums of hours and days have all others. */
 const OF_LINES = new Set(['user_id', 'request_id'])
 
 /**

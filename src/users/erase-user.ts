@@ -66,7 +66,7 @@ export const eraseUser = operation({
     const { project_id } = reach
     const shown = await agents.listShown(db, reach)
     const isWholeProject = reach.only === null && reach.except.length === 0
-    // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
+    // Data that shows what belongs to the user is removed last, so that after a crash, the same request finds the rest.
     const agent_seqs = new Set(shown.map(({ seq }) => seq))
     const agent_ids = new Set(shown.map(({ id }) => id))
     const whose = { user_id, project_id, isWholeProject, agent_seqs, agent_ids }

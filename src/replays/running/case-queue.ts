@@ -135,7 +135,7 @@ export async function reserve(
   return 'held by others'
 }
 
-/** Gives back what a call has reserved, and counts what it has used. A cost of null is unknown. */
+/** Releases what a call has reserved, and counts what it has used. A cost of null is unknown. */
 export async function settle(
   db: Database,
   { id, kept_by }: HeldCase,

@@ -5,7 +5,10 @@ import { OAuthFailure, reasonOf } from './provider-errors.ts'
 
 const mcp = lazilyInTurn<typeof import('@modelcontextprotocol/client')>(...PARTS_OF_MCP, '@modelcontextprotocol/client')
 
-/** Where an authorization server is: it says so itself, it's written down, or an MCP server names it. */
+/**
+ * How an authorization server is found: by its own metadata, by configured URLs, or through an MCP server that names
+ * it.
+ */
 export type OAuthSource =
   | { kind: 'issuer'; issuer: string }
   | { kind: 'urls'; authorize_url: string; token_url: string; revoke_url: string | null }
