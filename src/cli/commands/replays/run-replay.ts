@@ -55,7 +55,11 @@ export function replay(command: Command, world: World): void {
         .choices(['regression', 'inconclusive', 'never'])
         .default('regression'),
     )
-    .addOption(new Option('--min-pass <share>', 'exit with 1 if a smaller share of the cases passes, from 0 to 1').argParser(share))
+    .addOption(
+      new Option('--min-pass <share>', 'exit with 1 if a smaller share of the cases passes, from 0 to 1').argParser(
+        share,
+      ),
+    )
     .option('--markdown <file>', 'write the report as Markdown; - prints it')
     .option('--junit <file>', 'write the cases as JUnit XML')
     .action(async (options: ReplayOptions) => {
