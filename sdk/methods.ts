@@ -173,10 +173,6 @@ export function methods({ call, list, lines }: Caller) {
       get: (agent_id: string, link_id: string, o?: RequestOptions) => call('getLink', { params: { agent_id, link_id } }, o),
       /** Delete a link. The URL stops working. The runs that its visitors have started are cancelled and their streams end. The visitors' conversations are kept under invocations. */
       delete: (agent_id: string, link_id: string, o?: RequestOptions) => call('deleteLink', { params: { agent_id, link_id } }, o),
-      /** Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`. */
-      createConnection: (name: string, body: Body<'createConnectionLink'>, o?: RequestOptions) => call('createConnectionLink', { params: { name }, body }, o),
-      /** Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL. */
-      confirmConnection: (name: string, link_id: string, body: Body<'confirmConnectionLink'>, o?: RequestOptions) => call('confirmConnectionLink', { params: { name, link_id }, body }, o),
     },
     logs: {
       /** Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters. If there are more, the reply has `pagination.searched_to`: send it as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first. Then send each `pagination.next_after` as `after`. Every entry is returned once, including entries stored late. */
@@ -347,6 +343,10 @@ export function methods({ call, list, lines }: Caller) {
       delete: (name: string, o?: RequestOptions) => call('deleteConnection', { params: { name } }, o),
       /** List connections. Client secrets are never returned. */
       list: (query?: ListQuery<'listConnections'>, o?: RequestOptions) => list('listConnections', { query }, o),
+      /** Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`. */
+      createLink: (name: string, body: Body<'createConnectionLink'>, o?: RequestOptions) => call('createConnectionLink', { params: { name }, body }, o),
+      /** Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL. */
+      confirmLink: (name: string, link_id: string, body: Body<'confirmConnectionLink'>, o?: RequestOptions) => call('confirmConnectionLink', { params: { name, link_id }, body }, o),
       /** List a connection's grants. Lists who has signed in. Tokens are never returned. With only the permission `invoke`, `user_id` is required. */
       grants: (name: string, query?: ListQuery<'listGrants'>, o?: RequestOptions) => list('listGrants', { params: { name }, query }, o),
       /** Revoke a user's grant. Ends the user's sign-in, here and at the provider if it supports revocation and responds. If the connection has `as: service`, use `service` as the user ID; this requires the permission `manage`. */

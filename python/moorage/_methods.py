@@ -1272,38 +1272,6 @@ class Links(Group):
             options=options,
         )
 
-    def create_connection(
-        self,
-        name: str,
-        *,
-        user_id: str = UNSET,
-        return_to: str = UNSET,
-        **options: Unpack[RequestOptions],
-    ) -> t.ConnectionLink:
-        """Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`."""
-        return self._caller.call(
-            "POST",
-            fill("/v1/connections/{name}/links", name=name),
-            body=given({"user_id": user_id, "return_to": return_to}),
-            options=options,
-        )
-
-    def confirm_connection(
-        self,
-        name: str,
-        link_id: str,
-        *,
-        user_id: str = UNSET,
-        **options: Unpack[RequestOptions],
-    ) -> t.ConnectionGrant:
-        """Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL."""
-        return self._caller.call(
-            "POST",
-            fill("/v1/connections/{name}/links/{link_id}/confirm", name=name, link_id=link_id),
-            body=given({"user_id": user_id}),
-            options=options,
-        )
-
 
 class Logs(Group):
     def list(
@@ -2413,6 +2381,38 @@ class Connections(Group):
             "GET",
             fill("/v1/connections"),
             query=given({"limit": limit, "offset": offset, "sort": sort}),
+            options=options,
+        )
+
+    def create_link(
+        self,
+        name: str,
+        *,
+        user_id: str = UNSET,
+        return_to: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.ConnectionLink:
+        """Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/connections/{name}/links", name=name),
+            body=given({"user_id": user_id, "return_to": return_to}),
+            options=options,
+        )
+
+    def confirm_link(
+        self,
+        name: str,
+        link_id: str,
+        *,
+        user_id: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.ConnectionGrant:
+        """Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/connections/{name}/links/{link_id}/confirm", name=name, link_id=link_id),
+            body=given({"user_id": user_id}),
             options=options,
         )
 
