@@ -10,7 +10,9 @@ const STREAMS_AT_ONCE = 500
 const MAX_GAP_MS = 100
 const CONNECTIONS = 32
 
-/** When words reach the reader: the first one, each after the one before, and those of many readers at once. */
+/**
+ * When words reach the reader: the time to the first word, the time between words, and both with many readers at once.
+ */
 export function streamSubjects(key: string): Subject[] {
   const store: Store = {
     name: 'with models at a pace',

@@ -17,7 +17,7 @@ export type Subject = {
   store?: Store
   /** Measured for a shorter time: its requests differ little. */
   brief?: boolean
-  /** Whether it is told what one request adds to the disk. */
+  /** Whether the report shows how much one request adds to the disk. */
   disk?: boolean
   /** The name of the same subject with less in its store. */
   grownFrom?: string

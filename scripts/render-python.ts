@@ -123,7 +123,7 @@ function invokeFields({ properties = {} }: ShownSchema): string[] {
 
 const quoted = (type: string) => `'${type.replaceAll("'", '"')}'`
 
-/** `module` stands before the names of shapes, where they come from another module. */
+/** `module` is put in front of the names of shapes that come from another module. */
 function typeOf(schema: ShownSchema, module = ''): string {
   if (schema.$ref) {
     const name = schema.$ref.slice('#/components/schemas/'.length)

@@ -36,7 +36,7 @@ export function renderSdkApi(document: Pick<OpenApi, 'paths' | 'components'>): s
 /** `Error` is a name of the language. */
 const nameOf = (name: string) => (name === 'Error' ? 'ErrorReply' : name)
 
-/** zod gives a recursive schema without a name such an id. It stands for any JSON value. */
+/** zod gives such an ID to a recursive schema without a name. In our shapes, this is any JSON value. */
 const isJson = (name: string) => name.startsWith('__schema')
 
 function declare(name: string, schema: ShownSchema): string {

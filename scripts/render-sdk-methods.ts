@@ -1,6 +1,6 @@
 import { type OpenApi, type OperationObject, operationsOf } from '../src/http/reference/openapi-document.ts'
 
-/** The group of methods that each noun stands in. The first noun that an operation's id contains decides. */
+/** The group of methods for each noun. The first noun in an operation's ID decides. */
 const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Console/, 'console'],
   [/Person(alKeys?)?|People/, 'people'],
@@ -9,8 +9,8 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Triggers?/, 'triggers'],
   [/Replays?/, 'replays'],
   [/Sets?$/, 'sets'],
-  [/Links?$/, 'links'],
   [/Connections?|Grants?/, 'connections'],
+  [/Links?$/, 'links'],
   [/Files?/, 'files'],
   [/Webhook|deliver/i, 'webhooks'],
   [/Invocations?|Prompt|Effects|Steps/, 'invocations'],
@@ -84,7 +84,7 @@ export function renderSdkMethods(document: Pick<OpenApi, 'paths'>): string {
   ].join('\n')
 }
 
-/** Where an operation stands in the SDK, and so in the command line: `createAgent` is `agents.create`. */
+/** The method of an operation in the SDK, and so the command: `createAgent` is `agents.create`. */
 export function placeOf(operation: OperationObject): { group: string; name: string; isList: boolean } {
   const { operationId: id, responses } = operation
   const content = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1].content ?? {}

@@ -2289,7 +2289,7 @@ export type CreateReplay = {
     /** The model that judges. Default: the tested version's first model */
     model?: string | undefined
   })[] | undefined
-  /** What the replay can spend. No call is made that could exceed it */
+  /** How much the replay can spend. A call that could exceed the limit is not made */
   limits?: {
     /** What the model calls can cost in total. Requires a price for every model */
     cost_usd?: number | null | undefined

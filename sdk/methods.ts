@@ -109,7 +109,7 @@ export function methods({ call, list, lines }: Caller) {
       rollback: (agent_id: string, deployment_id: string, body: Body<'rollbackDeployment'> = {}, o?: RequestOptions) => call('rollbackDeployment', { params: { agent_id, deployment_id }, body }, o),
     },
     sets: {
-      /** Set up a set. Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, what the model was shown of the session and of memory, and the results of tool calls, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets. */
+      /** Set up a set. Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, the results of tool calls, and the history and memories that the model saw, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets. */
       put: (agent_id: string, name: string, body: Body<'putSet'>, o?: RequestOptions) => call('putSet', { params: { agent_id, name }, body }, o),
       /** Get a set. Returns the set with its cases. */
       get: (agent_id: string, name: string, o?: RequestOptions) => call('getSet', { params: { agent_id, name } }, o),
@@ -119,7 +119,7 @@ export function methods({ call, list, lines }: Caller) {
       list: (agent_id: string, query?: ListQuery<'listSets'>, o?: RequestOptions) => list('listSets', { params: { agent_id }, query }, o),
     },
     replays: {
-      /** Start a replay. Sends the cases of a set, or past invocations, to a version or the draft, and compares the answers with those of the deployed version or with the recorded ones. It runs in the background. Tools aren't called: results come from the recorded invocations, and a call that was never recorded is reported. Nothing is remembered, no webhook is sent, and no metric changes. Model calls cost what they always cost, and count in usage and budgets. An agent can have 10 running replays. */
+      /** Start a replay. Sends the cases of a set, or past invocations, to a version or the draft, and compares the answers with those of the deployed version or with the recorded ones. It runs in the background. Tools aren't called: results come from the recorded invocations, and a call that was never recorded is reported. Nothing is remembered, no webhook is sent, and no metric changes. Model calls cost the same as in runs, and count toward usage and budgets. An agent can have 10 running replays. */
       create: (agent_id: string, body: Body<'createReplay'>, o?: RequestOptions) => call('createReplay', { params: { agent_id }, body }, o),
       /** List replays. Lists the agent's replays with their verdicts. */
       list: (agent_id: string, query?: ListQuery<'listReplays'>, o?: RequestOptions) => list('listReplays', { params: { agent_id }, query }, o),
@@ -173,10 +173,6 @@ export function methods({ call, list, lines }: Caller) {
       get: (agent_id: string, link_id: string, o?: RequestOptions) => call('getLink', { params: { agent_id, link_id } }, o),
       /** Delete a link. The URL stops working. The runs that its visitors have started are cancelled and their streams end. The visitors' conversations are kept under invocations. */
       delete: (agent_id: string, link_id: string, o?: RequestOptions) => call('deleteLink', { params: { agent_id, link_id } }, o),
-      /** Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`. */
-      createConnection: (name: string, body: Body<'createConnectionLink'>, o?: RequestOptions) => call('createConnectionLink', { params: { name }, body }, o),
-      /** Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL. */
-      confirmConnection: (name: string, link_id: string, body: Body<'confirmConnectionLink'>, o?: RequestOptions) => call('confirmConnectionLink', { params: { name, link_id }, body }, o),
     },
     logs: {
       /** Get an agent's log entries. Lists entries of the runtime and the tools, newest first. Secrets are redacted before an entry is stored. With `search`, the service looks through up to 10,000 entries that match the other filters. If there are more, the reply has `pagination.searched_to`: send it as `end_time`, or as `start_time` with `sort=timestamp`. To follow a log, request `after=latest` first. Then send each `pagination.next_after` as `after`. Every entry is returned once, including entries stored late. */
@@ -215,7 +211,7 @@ export function methods({ call, list, lines }: Caller) {
       get: (agent_id: string, memory_id: string, o?: RequestOptions) => call('getMemory', { params: { agent_id, memory_id } }, o),
       /** Update a memory. Changes only the fields you send; `metadata` is replaced as a whole. Search then uses the new content. The memory's user and session can't change. */
       update: (agent_id: string, memory_id: string, body: Body<'updateMemory'>, o?: RequestOptions) => call('updateMemory', { params: { agent_id, memory_id }, body }, o),
-      /** Delete a memory. Search and recall no longer return it. */
+      /** Delete a memory. Search and recall no longer return the memory. */
       delete: (agent_id: string, memory_id: string, o?: RequestOptions) => call('deleteMemory', { params: { agent_id, memory_id } }, o),
       /** Get memory status. Returns the embedder's progress. When the embedding model changes, all memories of all agents get new vectors in the background. */
       status: (o?: RequestOptions) => call('getMemoryStatus', {}, o),
@@ -331,9 +327,9 @@ export function methods({ call, list, lines }: Caller) {
       end: (body: Body<'endPause'> = {}, o?: RequestOptions) => call('endPause', { body }, o),
     },
     secrets: {
-      /** Set a secret. Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted and never returned. Setting it again replaces it. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent. */
+      /** Set a secret. From their next call on, tools can use the secret as `{{secret.NAME}}` in a header. The value is stored encrypted and never returned. Setting the secret again replaces the value. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent. */
       set: (name: string, body: Body<'setSecret'>, o?: RequestOptions) => call('setSecret', { params: { name }, body }, o),
-      /** Delete a secret. Tools that use it fail from their next call on. */
+      /** Delete a secret. Tools that use the secret fail from their next call on. */
       delete: (name: string, o?: RequestOptions) => call('deleteSecret', { params: { name } }, o),
       /** List secrets. Returns names and hosts, never values. Secrets from `moorage.yaml` are not listed. */
       list: (query?: ListQuery<'listSecrets'>, o?: RequestOptions) => list('listSecrets', { query }, o),
@@ -347,15 +343,19 @@ export function methods({ call, list, lines }: Caller) {
       delete: (name: string, o?: RequestOptions) => call('deleteConnection', { params: { name } }, o),
       /** List connections. Client secrets are never returned. */
       list: (query?: ListQuery<'listConnections'>, o?: RequestOptions) => list('listConnections', { query }, o),
+      /** Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`. */
+      createLink: (name: string, body: Body<'createConnectionLink'>, o?: RequestOptions) => call('createConnectionLink', { params: { name }, body }, o),
+      /** Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL. */
+      confirmLink: (name: string, link_id: string, body: Body<'confirmConnectionLink'>, o?: RequestOptions) => call('confirmConnectionLink', { params: { name, link_id }, body }, o),
       /** List a connection's grants. Lists who has signed in. Tokens are never returned. With only the permission `invoke`, `user_id` is required. */
       grants: (name: string, query?: ListQuery<'listGrants'>, o?: RequestOptions) => list('listGrants', { params: { name }, query }, o),
       /** Revoke a user's grant. Ends the user's sign-in, here and at the provider if it supports revocation and responds. If the connection has `as: service`, use `service` as the user ID; this requires the permission `manage`. */
       revokeGrant: (name: string, user_id: string, o?: RequestOptions) => call('revokeGrant', { params: { name, user_id } }, o),
     },
     providers: {
-      /** Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent. */
+      /** Set a model provider. From their next run on, agents can use models of this provider as `name/model`. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent. */
       set: (name: string, body: Body<'setProvider'>, o?: RequestOptions) => call('setProvider', { params: { name }, body }, o),
-      /** Delete a model provider. Agents that use it fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays. */
+      /** Delete a model provider. Agents that use the provider fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays. */
       delete: (name: string, o?: RequestOptions) => call('deleteProvider', { params: { name } }, o),
       /** List model providers. Lists the providers from `moorage.yaml` and those set through the API, by name. API keys are never returned. */
       list: (query?: ListQuery<'listProviders'>, o?: RequestOptions) => list('listProviders', { query }, o),

@@ -31,7 +31,7 @@ export type RequestOptions = {
   otp?: string | undefined
   retries?: number | undefined
   timeoutMs?: number | undefined
-  /** Called if the reply is that of an earlier request with the same `idempotencyKey`. Nothing was done again. */
+  /** Called if the reply belongs to an earlier request with the same `idempotencyKey`, so nothing was done again. */
   onReplay?: (() => void) | undefined
 }
 

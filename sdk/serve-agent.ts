@@ -256,9 +256,9 @@ class OpenCall {
   }
 
   /**
-   * Sends text, except for what is already stored. Text may reach the service after the step that follows it, so not
-   * everything that was said before a known step is stored. If the agent now says something different before such a
-   * step, that is ignored.
+   * Sends text, except for the part that is already stored. Text can reach the service after the step that follows it,
+   * so a part of the text before a stored step can be missing. If the agent now says something different before such a
+   * step, it is ignored.
    */
   #say(words: string): void {
     const stored = this.#stored

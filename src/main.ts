@@ -6,7 +6,7 @@ import { DEMO_AGENT } from './first-start.ts'
 
 /** How a person calls the command line: as they started the service, where the package is installed, or in a checkout. */
 const COMMAND = commandOf(process.argv[1] ?? '', import.meta.filename)
-/** Where its commands look if they are not told. */
+/** The service and the data folder that commands use by default. */
 const USUAL = { url: 'http://127.0.0.1:8787', data: 'data' }
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
@@ -36,7 +36,7 @@ async function start(args: string[]): Promise<void> {
   console.log(banner({ ...app, url }, config.data, await consoleLink({ ...app, url })))
 }
 
-/** The process that reads our output may end, and so may the terminal. The service stops only when it is told to. */
+/** The process that reads our output can end, and so can the terminal. The service stops only on a signal. */
 function outliveReaders(): void {
   process.on('SIGHUP', () => {})
   // The command line, which may have started the service, has a listener that would end the process.

@@ -52,11 +52,14 @@ type Access<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> =
   permission: Permission | null
   /** The permission that is enough for what the actor itself started. `run` checks that. */
   ownPermission?: Permission
-  /** It concerns the whole service: it takes an actor of all projects or, for `operator`, one of the default project. */
+  /**
+   * The operation concerns the whole service. It requires an actor with access to all projects or, with `operator`, an
+   * actor of the default project.
+   */
   reach?: 'service' | 'operator'
   /**
-   * A token that speaks for one user may call it. It shows only what belongs to that user or to no user, and creates
-   * nothing that acts or listens for others. Such tokens get 403 from every other operation.
+   * A user token can call this operation, because it shows only what belongs to the token's user or to no user, and
+   * creates nothing that acts or listens for others. User tokens get 403 from all other operations.
    */
   userTokens?: true
   /** For people who are signed in. Keys and tokens get 403. */
@@ -86,10 +89,14 @@ type SecondFactor<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodT
   /** Body fields that change who may do what. A body with one of them needs a code under every policy. */
   accessFields?: readonly string[]
   /**
-   * The agents (ids or names) that what is saved or deployed calls. It needs a one-time code if invoking one of them does.
+   * The agents (IDs or names) that the saved or deployed definition calls. If invoking one of them requires a one-time
+   * code, so does this operation.
    */
   calls?(input: Input<P, Q, B>, db: Database): Promise<readonly string[]>
-  /** It changes data of all agents in reach: it needs a code if the policy of one of them wants one. */
+  /**
+   * The operation changes data of all agents in reach, so it requires a one-time code if the policy of one of them
+   * does.
+   */
   acrossAgents?: boolean
   /** The project (id) that it removes with all agents: the own security of each of them applies. */
   removesProject?(input: Input<P, Q, B>, db: Database): Promise<string | null>
@@ -122,7 +129,7 @@ type Audit<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = 
   when?(input: Input<P, Q, B>): boolean
 }
 
-/** What was changed: a parameter of the path by its name, several that name it together, or what has its id in the reply. */
+/** The target of the change: a path parameter, several parameters that identify it together, or the ID in the reply. */
 type AuditTarget<P extends z.ZodObject> = ParamName<P> | readonly ParamName<P>[] | 'reply' | null
 
 type ParamName<P extends z.ZodObject> = keyof z.output<P> & string

@@ -38,7 +38,7 @@ const KEPT_AS = `moorage-chat ${location.pathname}`
 export const exchanges = signal<readonly Exchange[]>([])
 export const isLoading = signal(true)
 export const loadProblem = signal<string | undefined>(undefined)
-/** For people who listen to the page: what has just been answered. */
+/** For screen readers: the latest answer. */
 export const spoken = signal('')
 /** The answer that the reader is getting. */
 export const current = signal<string | undefined>(undefined)
@@ -102,7 +102,7 @@ export function say(message: string, files: NewFile[]): void {
   void receive(key, () => sendOf(key))
 }
 
-/** Sends a message that was not answered once more. */
+/** Sends an unanswered message again. */
 export function repeat(key: string): void {
   change(key, { state: 'answering', problem: undefined, canRepeat: false, answer: '' })
   void receive(key, () => sendOf(key))

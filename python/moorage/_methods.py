@@ -782,7 +782,7 @@ class Sets(Group):
         from_: Dict[str, Any] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.CaseSet:
-        """Set up a set. Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, what the model was shown of the session and of memory, and the results of tool calls, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets."""
+        """Set up a set. Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, the results of tool calls, and the history and memories that the model saw, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets."""
         return self._caller.call(
             "PUT",
             fill("/v1/agents/{agent_id}/sets/{name}", agent_id=agent_id, name=name),
@@ -849,7 +849,7 @@ class Replays(Group):
         limits: Dict[str, Any] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Replay:
-        """Start a replay. Sends the cases of a set, or past invocations, to a version or the draft, and compares the answers with those of the deployed version or with the recorded ones. It runs in the background. Tools aren't called: results come from the recorded invocations, and a call that was never recorded is reported. Nothing is remembered, no webhook is sent, and no metric changes. Model calls cost what they always cost, and count in usage and budgets. An agent can have 10 running replays."""
+        """Start a replay. Sends the cases of a set, or past invocations, to a version or the draft, and compares the answers with those of the deployed version or with the recorded ones. It runs in the background. Tools aren't called: results come from the recorded invocations, and a call that was never recorded is reported. Nothing is remembered, no webhook is sent, and no metric changes. Model calls cost the same as in runs, and count toward usage and budgets. An agent can have 10 running replays."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/replays", agent_id=agent_id),
@@ -1272,38 +1272,6 @@ class Links(Group):
             options=options,
         )
 
-    def create_connection(
-        self,
-        name: str,
-        *,
-        user_id: str = UNSET,
-        return_to: str = UNSET,
-        **options: Unpack[RequestOptions],
-    ) -> t.ConnectionLink:
-        """Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`."""
-        return self._caller.call(
-            "POST",
-            fill("/v1/connections/{name}/links", name=name),
-            body=given({"user_id": user_id, "return_to": return_to}),
-            options=options,
-        )
-
-    def confirm_connection(
-        self,
-        name: str,
-        link_id: str,
-        *,
-        user_id: str = UNSET,
-        **options: Unpack[RequestOptions],
-    ) -> t.ConnectionGrant:
-        """Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL."""
-        return self._caller.call(
-            "POST",
-            fill("/v1/connections/{name}/links/{link_id}/confirm", name=name, link_id=link_id),
-            body=given({"user_id": user_id}),
-            options=options,
-        )
-
 
 class Logs(Group):
     def list(
@@ -1588,7 +1556,7 @@ class Memory(Group):
         memory_id: str,
         **options: Unpack[RequestOptions],
     ) -> Dict[str, Any]:
-        """Delete a memory. Search and recall no longer return it."""
+        """Delete a memory. Search and recall no longer return the memory."""
         return self._caller.call(
             "DELETE",
             fill("/v1/agents/{agent_id}/memory/{memory_id}", agent_id=agent_id, memory_id=memory_id),
@@ -2311,7 +2279,7 @@ class Secrets(Group):
         hosts: List[str],
         **options: Unpack[RequestOptions],
     ) -> t.Secret:
-        """Set a secret. Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted and never returned. Setting it again replaces it. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent."""
+        """Set a secret. From their next call on, tools can use the secret as `{{secret.NAME}}` in a header. The value is stored encrypted and never returned. Setting the secret again replaces the value. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent."""
         return self._caller.call(
             "PUT",
             fill("/v1/secrets/{name}", name=name),
@@ -2324,7 +2292,7 @@ class Secrets(Group):
         name: str,
         **options: Unpack[RequestOptions],
     ) -> Dict[str, Any]:
-        """Delete a secret. Tools that use it fail from their next call on."""
+        """Delete a secret. Tools that use the secret fail from their next call on."""
         return self._caller.call(
             "DELETE",
             fill("/v1/secrets/{name}", name=name),
@@ -2416,6 +2384,38 @@ class Connections(Group):
             options=options,
         )
 
+    def create_link(
+        self,
+        name: str,
+        *,
+        user_id: str = UNSET,
+        return_to: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.ConnectionLink:
+        """Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/connections/{name}/links", name=name),
+            body=given({"user_id": user_id, "return_to": return_to}),
+            options=options,
+        )
+
+    def confirm_link(
+        self,
+        name: str,
+        link_id: str,
+        *,
+        user_id: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.ConnectionGrant:
+        """Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/connections/{name}/links/{link_id}/confirm", name=name, link_id=link_id),
+            body=given({"user_id": user_id}),
+            options=options,
+        )
+
     def grants(
         self,
         name: str,
@@ -2461,7 +2461,7 @@ class Providers(Group):
         cache: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Provider:
-        """Set a model provider. Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent."""
+        """Set a model provider. From their next run on, agents can use models of this provider as `name/model`. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent."""
         return self._caller.call(
             "PUT",
             fill("/v1/providers/{name}", name=name),
@@ -2474,7 +2474,7 @@ class Providers(Group):
         name: str,
         **options: Unpack[RequestOptions],
     ) -> Dict[str, Any]:
-        """Delete a model provider. Agents that use it fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays."""
+        """Delete a model provider. Agents that use the provider fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays."""
         return self._caller.call(
             "DELETE",
             fill("/v1/providers/{name}", name=name),

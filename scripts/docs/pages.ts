@@ -83,7 +83,7 @@ function withoutComments(text: string): string {
   return text.replaceAll(/<!--[\s\S]*?-->\n?/g, '')
 }
 
-/** The menu: the table of the README, and what it does not name under the last title. */
+/** The menu, made from the table in the README. Pages that the table doesn't name are added under the last title. */
 export function sidebarOf(root: string, pages: readonly SitePage[]): MenuGroup[] {
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
   const bySource = new Map(pages.map((page) => [page.source, page]))

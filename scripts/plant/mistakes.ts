@@ -132,7 +132,7 @@ function* changesIn(source: ts.SourceFile): Generator<Change> {
     }
   }
 
-  /** A comparison is changed where it stands. */
+  /** A comparison is changed in its place. */
   function* ofCondition(condition: ts.Expression): Generator<Change> {
     const isChanged =
       ts.isBinaryExpression(condition) && ['comparison', 'boundary'].includes(kindOf(condition.operatorToken))

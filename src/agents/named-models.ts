@@ -31,9 +31,9 @@ const MOST_LOOKED_AT = 200
 const MOST_BYTES = 16 * 1024 * 1024
 
 /**
- * The latest agents with a model that a request may see: one agent, those of a project, or (null) those of all
- * projects. Which gates the request passes is only known in its own project, so in other projects agents with a gate
- * are left out.
+ * The latest agents with a model that a request can see: one agent, a project's agents, or (null) the agents in every
+ * project. Agents with a gate are left out in other projects, because gates are checked only in the request's own
+ * project.
  */
 export async function listModelUsers(
   db: Database,

@@ -224,7 +224,7 @@ function readSecurity(row: Pick<AgentRow, 'id' | 'security'>): AgentSecurity | n
   return security === null ? null : parseStored(AgentSecurity, security)
 }
 
-/** Of each kind. */
+/** Applied to each kind of agent separately, so that the union is kept. */
 type Unnumbered<Of> = Of extends unknown ? Omit<Of, 'seq'> : never
 
 function toRow(agent: Unnumbered<Agent>) {

@@ -121,7 +121,7 @@ export async function findFirstSeq(db: Database): Promise<number | undefined> {
   return seq ?? undefined
 }
 
-/** The last entry of the chain; its seq is 0 if there is none. */
+/** The last entry of the chain. If the chain is empty, its seq is 0. */
 export async function getHead(db: Database): Promise<ChainEnd> {
   return db.selectFrom('audit_chain').select(['seq', 'hash']).where('name', '=', 'head').executeTakeFirstOrThrow()
 }

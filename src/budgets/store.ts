@@ -115,7 +115,7 @@ export async function moveOfAgent(db: Database, agent_id: string, project_id: st
 
 /**
  * Stops counting the user's spending, and removes the user from the project's budgets. A counter in which calls in
- * progress have reserved an amount stays until they have given it back.
+ * progress have reserved an amount stays until they have released it.
  */
 export async function forgetUser(db: Database, project_id: string, user_id: string): Promise<void> {
   const ofUsers = db.selectFrom('budgets').where('project_id', '=', project_id).where('scope_type', '=', 'user')

@@ -17,7 +17,8 @@ import * as sessions from './store.ts'
 const KEY_LIFETIME_MS = 90 * 24 * 3_600_000
 
 /**
- * `project` is the key's project, or null for a key of all projects. `projects` are those that the person could choose.
+ * `project` is the key's project. It's null if the key has access to all projects. `projects` lists the projects that
+ * the person can choose.
  */
 type DeviceKey = { actor: Actor; id: string; secret: string; project: string | null; projects: string[] }
 

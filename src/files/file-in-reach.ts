@@ -12,8 +12,8 @@ export type ReachNeeds = Needs<'db' | 'actor' | 'now' | 'shownAgents'>
 type FileAccess = 'read' | 'delete'
 
 /**
- * Who must have made the file: the actor itself, if it may only invoke, or if it is limited to one agent, because files
- * belong to the project. Otherwise it is undefined.
+ * The actor itself, if it can access only files that it has uploaded. This is so if it lacks the permission, or is
+ * limited to one agent, because files belong to the project. Otherwise undefined.
  */
 export function makerFor({ id, permissions, scope }: Actor, needed: FileAccess): string | undefined {
   return covers(permissions, needed) && scope.agent_id === null ? undefined : id

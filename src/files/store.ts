@@ -125,8 +125,8 @@ export async function remove(db: Database, ids: readonly string[]): Promise<numb
 }
 
 /**
- * Begins to erase files: from now on they have expired, and the bytes that only they have are dropped. Their rows stay
- * until the bytes are gone, because they tell whose bytes these are. Returns the dropped blobs. It needs a transaction.
+ * Begins to erase files: marks them as expired, and drops the bytes that no other file uses. The rows stay until the
+ * bytes are removed, because they contain the bytes' owner. Returns the dropped blobs. It needs a transaction.
  */
 async function beginErasing(db: Database, going: readonly StoredFile[]): Promise<blobs.DroppedBlob[]> {
   const ids = going.map(({ id }) => id)
@@ -168,8 +168,8 @@ export function removeOfSchedules(db: Database, needed: Expression<unknown>, lim
 }
 
 /**
- * Looks at what tools of ended invocations have made, about `limit` of it. What the receipt names is its own from then
- * on. What it does not name is removed: the process died before the step was stored. Returns how much it has looked at.
+ * Settles about `limit` files that tools of ended invocations have made. Files that the receipt names belong to it from
+ * then on. Other files are removed, because the process died before their step was stored. Returns the number of files.
  * It needs a transaction.
  */
 export async function settleUnclaimed(db: Database, limit: number): Promise<number> {
@@ -245,15 +245,15 @@ function isCurrent(now: number): Expression<SqlBool> {
   return sql<SqlBool>`(expires_at is null or expires_at > ${now})`
 }
 
-/** What the run or the schedule of an agent brought is shown to those to whom the agent is. */
+/** A request that can see the agent can also see the files of the agent's runs and schedules. */
 function isOfShown(db: Database, except: readonly string[]): Expression<SqlBool> {
   return isShown(db, sql.ref('files.agent_id'), { only: null, except })
 }
 
 /**
- * Removes files, their bytes first and not in the background. No client sees them from the beginning, and what a crash
- * interrupts is swept up. If bytes cannot be removed, the rows of their files stay, so that the same request finds them
- * again, and `failure` says why.
+ * Removes files before it returns, their bytes first. Clients can't see the files any more once it has started, and the
+ * sweep completes what a crash interrupts. If bytes can't be removed, the rows of their files stay, so that the same
+ * request finds them again, and `failure` says why.
  */
 export async function eraseFiles(
   { storage, bytes }: Pick<Parts, 'storage' | 'bytes'>,

@@ -33,7 +33,7 @@ export const IncomingDeliveryWithPayload = z
   })
   .meta({ id: 'IncomingDeliveryWithPayload' })
 
-/** What a trigger was sent, and what became of it. */
+/** What a trigger received, and what happened to it. */
 export type IncomingDelivery = {
   id: string
   trigger_id: string

@@ -53,7 +53,7 @@ export async function list(
   return { items: readable(db, items, fromRow), total }
 }
 
-/** When each of these triggers was last sent something. */
+/** When each of these triggers last received a request. */
 export async function lastTimes(db: Database, trigger_ids: readonly string[]): Promise<Map<string, number>> {
   const times = new Map<string, number>()
   for (const trigger_id of trigger_ids) {
@@ -71,7 +71,10 @@ export async function lastTimes(db: Database, trigger_ids: readonly string[]): P
 
 const ERASED = { user_id: null, session_id: null, reason: null, headers: '{}', body: null }
 
-/** What started a run is erased with it. The event is still known, so that it starts no other run. */
+/**
+ * When a run is erased, the payload that started it is erased too. The event's key stays, so that the event starts no
+ * other run.
+ */
 export async function eraseOfRequests(db: Database, request_ids: readonly string[]): Promise<void> {
   if (request_ids.length === 0) return
   await db.updateTable('incoming_deliveries').set(ERASED).where('request_id', 'in', request_ids).execute()
@@ -97,7 +100,7 @@ export async function listOfUser(
   return readable(db, rows, fromRow)
 }
 
-/** Returns how many there were. */
+/** Returns how many were erased. */
 export async function eraseOfUser(db: Database, { agent_id, user_id }: UserOfAgent): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('incoming_deliveries')
@@ -113,7 +116,7 @@ export function removeOlder(db: Database, before: number, limit: number): Promis
   return removeRows(db, 'incoming_deliveries', { which: sql<SqlBool>`id < ${firstIdAt('inc', before)}`, limit })
 }
 
-/** Removes at most `limit` deliveries that their project keeps no longer; returns how many. */
+/** Removes at most `limit` deliveries that are past their project's retention. Returns how many. */
 export async function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
   const olderOf = (agent_id: unknown, before: number) =>
     sql<SqlBool>`agent_id = ${agent_id} and id < ${firstIdAt('inc', before)}`

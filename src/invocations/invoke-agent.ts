@@ -153,7 +153,7 @@ async function admitted(
   }
 }
 
-/** The first attempt of a run, of which only the row is stored. */
+/** The first attempt of a run. Only the run's row is stored so far. */
 const FIRST: Pick<StartedRun, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
 
 /** Commits how the run ended, and replies to the client. */
@@ -213,7 +213,7 @@ async function findEarlier(
   if (id === undefined) return undefined
   const agent = await agents.find(db, agent_id)
   const invocation = agent && (await invocations.find(db, agent.seq, id))
-  // A failed run frees its key, but a client that waits for the answer is told about the failure first.
+  // A failed run frees its key, but only after a client that waits for the answer has received the failure.
   const isFree = mode === 'background' && invocation && isFinal(invocation) && invocation.status !== 'completed'
   if (agent && invocation && !isFree) return { agent, invocation }
   if (await repeatable?.beginAnew()) return undefined

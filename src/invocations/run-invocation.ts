@@ -161,7 +161,7 @@ async function leaveWaiting(
   const invocation = {
     ...before,
     status: 'waiting' as const,
-    // A client goes on waiting only while called runs work on the answer. For any other wait, the run becomes a
+    // A client keeps waiting only while called runs work on the answer. For any other wait, the run becomes a
     // background run.
     background: before.background || !waitsForRuns,
     duration_ms,

@@ -213,8 +213,7 @@ type FinishedRun = { run: LiveRun; agent: Agent; definition: Definition; invocat
 /**
  * Ends this node's work on a run. `write` commits the entry and resolves with nothing if the lease was lost. An ended
  * run is deleted, and its receipt, log entries, metrics, memories, events and ledger lines are inserted in one commit.
- * A waiting run keeps its row, without a lease. Returns what `write` returned. In any case, the run gives back its
- * place.
+ * A waiting run keeps its row, without a lease. Returns what `write` returned. In any case, the run releases its place.
  *
  * Dies before: the run is leased to a dead node, and `takeUp` finds it with the stored steps. Dies after: all of it is
  * on disk, and `takeUp` cancels the runs that it called.
@@ -260,7 +259,7 @@ function passing(entry: JournalEntry, session_key: string): JournalEntry {
   return { ...entry, endings: entry.endings?.map((ending) => rows.passingTurn(ending, session_key)) ?? [] }
 }
 
-/** Makes a run give back its place, whether it was admitted or not. Followers on this node learn that it has ended. */
+/** Releases a run's place, whether it was admitted or not. Followers on this node learn that it has ended. */
 export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
   if (run.hasPlace) journal.release()
   run.hasPlace = false

@@ -74,7 +74,7 @@ function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Pa
   return longPage(db, within(selectLogs(db, agent_seq), query), query, { ...IN_ORDER, ...counted })
 }
 
-/** Takes from the kept number of all entries those of other levels, which have an index. */
+/** The number of `info` entries: the stored number of all entries, minus those of other levels, which have an index. */
 async function countWithInfo(db: Database, agent_seq: number, level: LogsQuery['level']): Promise<number> {
   const unwanted = LEVELS.filter((name) => level && !level.includes(name))
   const others = within(selectLogs(db, agent_seq), { level: unwanted })
@@ -184,7 +184,7 @@ async function removeStragglers(db: Database, before: number, limit: number): Pr
   return removeRows(db, 'logs', { which: sql`agent_seq = ${agent.seq} and timestamp < ${before}`, limit })
 }
 
-/** Removes at most `limit` entries that their project keeps no longer. Returns how many. */
+/** Removes at most `limit` entries that are past their project's retention. Returns how many. */
 export function removeOfProjects(db: Database, now: number, limit: number): Promise<number> {
   return removeAged(db, 'logs', { now, limit, isOlder: (before) => sql`timestamp < ${before}` })
 }

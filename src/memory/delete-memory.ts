@@ -10,7 +10,7 @@ export const deleteMemory = operation({
   method: 'DELETE',
   path: '/v1/agents/{agent_id}/memory/{memory_id}',
   summary: 'Delete a memory',
-  description: 'Search and recall no longer return it.',
+  description: 'Search and recall no longer return the memory.',
   access: { permission: 'delete', userTokens: true },
   mfa: { policy: 'clear_memory' },
   audit: { target: 'memory_id' },

@@ -6,13 +6,13 @@ import { MINUTE_MS, type Range } from './range.ts'
 
 /** Sums are stored by minute and by hour, so that a year need not be added up from its minutes. */
 export const HOUR = 60
-/** The `minutes` of a row that is of one minute and in no other sum yet. */
+/** The `minutes` of a row that covers one minute and isn't included in any other sum yet. */
 export const RECENT = 0
 
 /** What an invocation uses. */
 export const SPENT = ['tokens', 'cost_nano', 'unpriced'] as const
 
-/** Which invocations are counted: those of one user or of all, and of these those that a version answered. */
+/** Which invocations are counted: one user's or everyone's, and optionally only those that a version answered. */
 export type Counted = { user_id: string | null } & ServedBy
 
 /** What answered. What is undefined may be anything. */

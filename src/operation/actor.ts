@@ -33,7 +33,10 @@ export type Actor = {
   expires_at: number | null
   /** The console session through which a key is used. */
   console_session?: string
-  /** A rotated key that is used with its previous secret, or by a session opened with it. It ends then. */
+  /**
+   * Set if the actor uses the previous secret of a rotated key, or a session opened with it. The actor's access ends at
+   * this time.
+   */
   by_previous_secret_until?: number
 }
 

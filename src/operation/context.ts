@@ -27,7 +27,7 @@ export type Uploads = {
    * one.
    */
   readonly taken: ReadonlyMap<object, Upload | ApiError>
-  /** Removes what was not kept. */
+  /** Removes received bytes that no file has kept. */
   release(): Promise<void>
 }
 

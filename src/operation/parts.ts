@@ -46,7 +46,7 @@ export type StoredConnection = RowWith<
 
 /** The providers that connections sign in to. */
 export type OAuthProviders = {
-  /** Throws OAuthFailure. `isAgain`: what is remembered of the provider isn't used. */
+  /** Throws OAuthFailure. With `isAgain`, the provider's cached metadata isn't used. */
   open(connection: StoredConnection, options?: { isAgain?: boolean }): Promise<KnownProvider>
 }
 

@@ -91,7 +91,8 @@ async function findLinked(
   if (!config.console.linkVerifiedEmails || !address?.isVerified) return undefined
   const linked = await people.findByVerifiedEmail(db, address.email)
   if (!linked || (await listRoles(db, [linked.id])).length === 0) return undefined
-  // A removed person stays the same person, and isn't mistaken for another one with their email address.
+  // A removed person who signs in again is recognized as the same person, and isn't mistaken for another one with their
+  // email address.
   if ((await people.findIdOf(db, issuer, subject)) !== undefined) return undefined
   await people.insertIdentity(db, { issuer, subject, person_id: linked.id })
   return linked

@@ -20,7 +20,10 @@ export async function get(db: Database, ref: string): Promise<Project> {
   return project
 }
 
-/** Locks the project until the transaction ends, so that changes which depend on what it was come one after the other. */
+/**
+ * Locks the project until the transaction ends, so that changes which depend on its current state are made one after
+ * the other.
+ */
 export async function lock(db: Database, id: string): Promise<Project> {
   const row = await db
     .selectFrom('projects')
@@ -106,7 +109,7 @@ export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('projects').where('id', '=', id).execute()
   for (const change of ['projects', 'secrets', 'providers', 'prices', 'agents_of_projects'] as const)
     await announce(db, change, id)
-  // The IDs of what it had aren't known here, so every node drops everything of that kind.
+  // The IDs of the project's resources aren't known here, so every node drops everything of that kind.
   for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change)
 }
 

@@ -6,7 +6,7 @@ import { Cancellation } from '../runtime/deadline.ts'
 import { ModelFailure } from '../runtime/models/model.ts'
 import { Limits } from '../runtime/spec.ts'
 
-/** The provider's own list of models, or why there is none. */
+/** The provider's own list of models, or the reason why it has no list. */
 export async function askForModels(
   name: string,
   { actor, runtime }: Needs<'actor' | 'runtime'>,

@@ -10,7 +10,7 @@ export const deleteProvider = operation({
   path: '/v1/providers/{name}',
   summary: 'Delete a model provider',
   description:
-    'Agents that use it fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays.',
+    'Agents that use the provider fail from their next run on. Only providers set through the API can be deleted; a provider with the same name in `moorage.yaml` stays.',
   access: { permission: 'manage' },
   mfa: { policy: 'secrets' },
   audit: { target: 'name' },

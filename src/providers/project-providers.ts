@@ -14,7 +14,7 @@ const MAX_OPENED = 1_000
 /** The providers of the configuration and of a project. If both have one of the same name, the configuration wins. */
 export class ProjectProviders {
   readonly #options: Options
-  /** By what is stored of each: one that has not changed stays the same object, and keeps its connections. */
+  /** Cached by the stored record. A provider that hasn't changed stays the same object, and keeps its connections. */
   readonly #opened = new LRUCache<string, Provider>({ max: MAX_OPENED })
 
   constructor(options: Options) {

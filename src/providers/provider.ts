@@ -73,7 +73,7 @@ export type StoredProvider = {
   api_key: string | null
   vision: Provider['vision'] | null
   cache: boolean
-  /** Whose the key is: that of the actor who gave it. */
+  /** The owner of the API key: the actor who set it. */
   paid_by: Actor['reach']
   created_at: number
   updated_at: number
@@ -150,7 +150,7 @@ export function requireName(name: string): void {
   if (problem !== undefined) throw invalid({ field: 'name', error: problem })
 }
 
-/** One of the same name in the configuration would win, and what is set here would have no effect. */
+/** A provider with the same name in the configuration would win, so setting one here would have no effect. */
 export function requireNotConfigured(name: string, configured: readonly Provider[]): void {
   if (!configured.some((provider) => provider.name === name)) return
   throw conflict(`The provider "${name}" is defined in moorage.yaml. Change it there.`)

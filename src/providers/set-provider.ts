@@ -20,7 +20,7 @@ export const setProvider = operation({
   path: '/v1/providers/{name}',
   summary: 'Set a model provider',
   description:
-    'Agents use it as `name/model` from their next run on. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent.',
+    'From their next run on, agents can use models of this provider as `name/model`. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent.',
   access: { permission: 'manage' },
   mfa: { policy: 'secrets' },
   audit: { target: 'name' },

@@ -36,7 +36,7 @@ export async function put(db: Database, provider: ProviderRow): Promise<StoredPr
   return added(db, fromRow(stored))
 }
 
-/** The same, and the key stays with whose it is, if its provider is still the one that is known. */
+/** The same, but keeps the stored key and its owner, if the provider hasn't been replaced in the meantime. */
 export async function putKeepingKey(
   db: Database,
   provider: Omit<ProviderRow, 'api_key'>,

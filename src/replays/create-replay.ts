@@ -26,7 +26,7 @@ export const createReplay = operation({
   path: '/v1/agents/{agent_id}/replays',
   summary: 'Start a replay',
   description:
-    "Sends the cases of a set, or past invocations, to a version or the draft, and compares the answers with those of the deployed version or with the recorded ones. It runs in the background. Tools aren't called: results come from the recorded invocations, and a call that was never recorded is reported. Nothing is remembered, no webhook is sent, and no metric changes. Model calls cost what they always cost, and count in usage and budgets. An agent can have 10 running replays.",
+    "Sends the cases of a set, or past invocations, to a version or the draft, and compares the answers with those of the deployed version or with the recorded ones. It runs in the background. Tools aren't called: results come from the recorded invocations, and a call that was never recorded is reported. Nothing is remembered, no webhook is sent, and no metric changes. Model calls cost the same as in runs, and count toward usage and budgets. An agent can have 10 running replays.",
   access: { permission: 'write' },
   mfa: { policy: 'invoke' },
   audit: { target: 'reply' },

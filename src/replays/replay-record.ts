@@ -53,7 +53,9 @@ export const CreateReplayBody = z
         '`deployed`: the version that `production` serves gets the same messages. `recorded`: the answers that the invocations gave. If nothing is deployed, `recorded` is used',
       ),
     checks: AnswerChecks.default([]).describe("Checks for every case, in addition to the case's own"),
-    limits: ReplayLimits.prefault({}).describe('What the replay can spend. No call is made that could exceed it'),
+    limits: ReplayLimits.prefault({}).describe(
+      'How much the replay can spend. A call that could exceed the limit is not made',
+    ),
   })
   .refine(({ version, working_copy }) => (version === undefined) !== (working_copy === undefined), {
     error: 'specify either `version` or `working_copy`',

@@ -11,7 +11,7 @@ export type PendingCall = {
   index: number
   /** The call's number among all answers and calls of the run. It is the same in every attempt. */
   number: number
-  /** Whether followers were told about this call in an earlier attempt. */
+  /** Whether followers received this call in an earlier attempt. */
   isTold: boolean
   /** Whether an earlier attempt may have made this call. Its result is unknown. */
   isInDoubt: boolean
@@ -42,7 +42,7 @@ export type RunLimit =
   | { name: 'max_cost_per_run'; most: number; cost: Cost }
   | { name: 'repeats'; tool: string; most: number }
 
-/** From this repetition on, the call isn't made, and the model is told so. */
+/** From this repetition on, the call isn't made, and the model receives an error. */
 export const MOST_REPEATS = 3
 /** The run ends at this repetition. */
 const END_AT_REPEATS = 5

@@ -14,7 +14,7 @@ export function shownCall(call: ToolCall): ShownCall {
 
 export type ShownCall = { id: string; name: string; arguments: unknown }
 
-/** What followers are told about a call. `index` is its position in the answer. */
+/** What followers receive about a call. `index` is its position in the answer. */
 export function toldCall(call: ToolCall, index: number): Extract<RunEvent, { type: 'tool_call' }> {
   return { type: 'tool_call', ...shownCall(call), ...(call.handed && { handed: index }) }
 }

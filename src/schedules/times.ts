@@ -62,7 +62,10 @@ async function readCron(cron: string, timezone: string): Promise<Cron> {
   return new Cron(cron, { timezone, mode: '5-part' })
 }
 
-/** The rarest day comes within this time: a fifth Thursday of February, after that of 2080 comes in 2120. */
+/**
+ * Every day that cron can name occurs within this time. The rarest is a fifth Thursday of February: after the one in
+ * 2080, the next is in 2120.
+ */
 const RAREST_YEARS = 41
 
 /**

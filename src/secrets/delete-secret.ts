@@ -9,7 +9,7 @@ export const deleteSecret = operation({
   method: 'DELETE',
   path: '/v1/secrets/{name}',
   summary: 'Delete a secret',
-  description: 'Tools that use it fail from their next call on.',
+  description: 'Tools that use the secret fail from their next call on.',
   access: { permission: 'manage' },
   mfa: { policy: 'secrets' },
   audit: { target: 'name' },

@@ -10,7 +10,7 @@ export const setSecret = operation({
   path: '/v1/secrets/{name}',
   summary: 'Set a secret',
   description:
-    'Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted and never returned. Setting it again replaces it. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent.',
+    'From their next call on, tools can use the secret as `{{secret.NAME}}` in a header. The value is stored encrypted and never returned. Setting the secret again replaces the value. If `moorage.yaml` defines a secret with the same name, that one is used. Requires a key that is not limited to one agent.',
   access: { permission: 'manage' },
   mfa: { policy: 'secrets' },
   audit: { target: 'name' },

@@ -16,7 +16,7 @@ const TEXTS = {
   memories: ['content', 'metadata', 'terms'],
 } as const
 
-/** Recurring: measures what the projects store that have a limit of it. */
+/** A recurring job: measures how much is stored in each project that has a limit for it. */
 export function measureProjects({ storage, now }: Pick<Parts, 'storage' | 'now'>): JobHandler {
   let restsUntil = 0
   return {

@@ -70,13 +70,18 @@ export const moveAgent = operation({
   },
 })
 
-/** The pipeline tells the project in which the move was asked for. */
+/**
+ * The pipeline writes the audit entry of the project in which the move was requested. This writes the new project's.
+ */
 async function tellNewProject(id: string, project_id: string, { db, actor, audit, request_id }: MoveNeeds) {
   const event = { actor, action: 'moveAgent', project_id, agent_id: id, target: id, request_id, address: null }
   await audit.record(db, { ...event, fields: ['project'], outcome: 'success' })
 }
 
-/** A person may have no role in the new project, or another one. The entry of the move itself says from where it came. */
+/**
+ * A person can have no role in the new project, or a different one. The entry of the move itself says where it came
+ * from.
+ */
 async function revokePersonal(
   { id: agent_id, project_id }: Pick<Agent, 'id' | 'project_id'>,
   { db, actor, audit, request_id, now }: MoveNeeds,

@@ -11,8 +11,8 @@ const EVERY_MS = 3_600_000
 type SizeParts = Pick<Parts, 'storage' | 'now'>
 
 /**
- * How much the store has. Counting takes longer the more rows there are: a small store is counted for each request. Of a
- * large one every node shows what was counted last, and no request waits for it.
+ * The number of rows in the store. Counting takes longer the more rows there are. A small store is counted for each
+ * request. For a large one, every node shows the latest count, and no request waits for a new one.
  */
 export function openSizes({ storage, now }: SizeParts, errands: Errands): () => Promise<StoreSizes> {
   let isMeasuring = false

@@ -8,7 +8,7 @@ import type { Tables } from '../storage/tables.ts'
 
 export type Backlog = { queue: 'runs' | 'deliveries' | 'jobs'; waiting: number; leased: number; oldest: number | null }
 
-/** How much work waits for a node, since when the oldest of it has been due, and how busy the nodes are. */
+/** How much work waits for a node, how long the oldest work has been due, and how busy the nodes are. */
 export async function listBacklogs(db: Database, now: number): Promise<Backlog[]> {
   const { rows } = await sql<Backlog>`
     select * from (
@@ -45,7 +45,7 @@ export async function countDisabledWebhooks(db: Database): Promise<number> {
   return Number(total)
 }
 
-/** The size of the database, with what is free inside of it. */
+/** The size of the database, and the free space inside it. */
 async function measureBytes(db: Database): Promise<number> {
   const size =
     engineOf(db) === 'postgres'
@@ -78,7 +78,7 @@ async function countRows(db: Database, signal: AbortSignal | undefined): Promise
     .selectFrom('memory_scopes')
     .select(({ fn }) => [fn.sum<number | null>('turns').as('turns'), fn.sum<number | null>('notes').as('notes')])
     .where('level', '=', 0)
-    // By agent, because the primary key begins with it.
+    // Grouped by agent, because the primary key begins with the agent.
     .where('agent_seq', 'in', db.selectFrom('agents').select('seq'))
     .executeTakeFirst()
   const counts: Record<string, number> = {}

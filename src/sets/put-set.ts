@@ -22,7 +22,7 @@ export const putSet = operation({
   path: '/v1/agents/{agent_id}/sets/{name}',
   summary: 'Set up a set',
   description:
-    'Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, what the model was shown of the session and of memory, and the results of tool calls, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets.',
+    'Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, the results of tool calls, and the history and memories that the model saw, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets.',
   access: { permission: 'write' },
   audit: { target: ['agent_id', 'name'] },
   input: { params: SetParams, body: PutSetBody },

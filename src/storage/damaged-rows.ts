@@ -25,7 +25,7 @@ export function jsonOf<Row extends { id: string | number }>(thing: string, row: 
   }
 }
 
-/** The listeners that are told about rows that a database's lists leave out. */
+/** Called with each row that a database's lists leave out. */
 const tellers = new WeakMap<object, (row: string, message: string) => void>()
 
 /** Lists and background work find the same row again and again, so it is logged only once within this time. */

@@ -129,7 +129,7 @@ export class Telemetry {
       .map((instrument) => instrument.read())
     const gauges = this.#gauges.map(async ({ name, help, type, read }): Promise<MetricReading> => {
       const reading = Promise.resolve().then(read)
-      // A gauge that cannot be read now, for example because the database is gone, must not hide the others.
+      // If a gauge can't be read, for example because the database is unavailable, the others are still reported.
       const found = await within(READ_WITHIN_MS, reading, () => new Error(`${name} was not read in time`)).catch(
         () => [],
       )
@@ -182,7 +182,7 @@ class Counter {
 /** How many owners a counter of the busiest names. */
 const BUSIEST = 10
 
-/** Counts by owner, of whom there may be thousands. It names the busiest since the start, so that there are few series. */
+/** Counts by owner. There can be thousands of owners, so only the busiest since the start are named. */
 class BusiestCounter {
   readonly #name: string
   readonly #help: string

@@ -36,7 +36,10 @@ export type CarriedTable = {
   where?: RawBuilder<SqlBool>
   /** Columns that aren't in the file, with their values in the target. */
   fixed?: Readonly<Record<string, FileValue>>
-  /** Secrets, and the purpose for which each was encrypted in its store. `null` in the file stands for no secret. */
+  /**
+   * Secrets, and the purpose for which each was encrypted in its store. In the file, `null` means that there is no
+   * secret.
+   */
   sealed?: Readonly<Record<string, (row: FileRecord, project_id: string) => string>>
   /**
    * Columns with the number of a memory. The numbers differ between stores, so the file contains the ID of the last

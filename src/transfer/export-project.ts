@@ -158,8 +158,8 @@ export function rowOf(table: CarriedName, stored: StoredRow, agentIds: ReadonlyM
 }
 
 /**
- * A row as digests include it. `true` stands for a secret, which is sealed differently each time and may be missing in
- * the file.
+ * A row as digests include it. A secret is replaced with `true`, because it's sealed differently each time and might be
+ * missing in the file.
  */
 export function shownRow(table: CarriedName, row: FileRecord): Record<string, FileValue | true> {
   const { sealed = {} } = carriedTable(table)

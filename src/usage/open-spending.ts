@@ -60,7 +60,7 @@ class LedgerMeter implements RunMeter {
   async begin(call: PlannedCall): Promise<MeteredCall> {
     const { line, price, project } = await this.#lineOf(call)
     const mostCost = (input: number, output: number) => (price ? mostCostOf(price, input, output) : null)
-    // A run doesn't block itself: its earlier calls give back what they reserved before the next one asks.
+    // A run doesn't block itself, because its earlier calls release what they reserved before its next call reserves.
     await this.#settling
     let held: Reservation | undefined
     if (project?.budgets.length) held = await this.#reserve({ line, call, mostCost, project })

@@ -13,7 +13,7 @@ export type CountedCall = {
   line: OpenLine
   /** The run has made no call on this node before. */
   isFirst: boolean
-  /** The line's project, as it was when the call was planned. */
+  /** The project's snapshot from the time at which the call was planned. */
   project: ProjectSnapshot | undefined
 }
 

@@ -195,7 +195,7 @@ export async function listLines(
   return rows as LedgerLine[]
 }
 
-/** A line, and what it costs by other prices. */
+/** A line, and its cost at other prices. */
 export type MendedLine = { line: LedgerLine; cost_nano: number; price: string }
 
 /** Changes lines and their sums. Returns those that nothing else has changed meanwhile. */
@@ -219,7 +219,10 @@ export async function updateCosts(db: Database, mended: readonly MendedLine[]): 
   return changed
 }
 
-/** What the calls of runs cost, by the run and by the position of the step that they were for. Receipts have no lost ones, and none under way. */
+/**
+ * The cost of runs' calls, by the run and the step's position. Lost calls and calls in progress are left out, as in
+ * receipts.
+ */
 export async function listCostsOf(
   db: Database,
   request_ids: readonly string[],

@@ -36,21 +36,21 @@ type UsageSelection = {
   groups: readonly UsageColumn[]
   /** The values that columns must have. */
   filter: Readonly<Record<string, string>>
-  /** Undefined: of all projects. */
+  /** Undefined: every project. */
   shown: ShownAgents | undefined
 }
 
 type UsageRow = UsageSums & { start: number } & Partial<Record<UsageColumn, string | null>>
 
-/** A reply tells at most this number of rows. */
+/** A reply contains at most this number of rows. */
 export const MOST_ROWS = 5_000
 
-/** What only lines tell. All else is in the sums of hours and days. */
+/** Columns that only the lines have. The sums of hours and days have all others. */
 const OF_LINES = new Set(['user_id', 'request_id'])
 
 /**
- * The sums of each period and group, in their order: one row more than are told, if there are more. Each period is a range
- * of an index.
+ * The sums of each period and group, in their order. If there are more rows than a reply can have, one extra row is
+ * returned. Each period is a range of an index.
  */
 export async function listUsage(db: Database, wanted: UsageSelection): Promise<UsageRow[]> {
   const { periods, groups, filter, shown } = wanted

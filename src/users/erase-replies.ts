@@ -30,14 +30,14 @@ export async function eraseReplies(db: Database, whose: ErasureScope): Promise<n
   }
 }
 
-/** The same for what was answered about these runs of the user. */
+/** The same for replies about these runs of the user. */
 export async function eraseRepliesOfRuns(db: Database, request_ids: string[]): Promise<number> {
   return request_ids.length === 0 ? 0 : eraseRepliesAbout(db, request_ids)
 }
 
 const ID = /"((?:agt|req|mem)_[0-9A-Z]{26})"/g
 
-/** Whether a reply was given in the project, or is about one of the agents, a run of theirs or what they remember. */
+/** Whether a reply belongs to the project, or is about one of the agents, its runs or its memories. */
 async function isInReach(
   db: Database,
   { body, ...reply }: { body: string; project_id: string },

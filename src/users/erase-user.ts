@@ -66,7 +66,7 @@ export const eraseUser = operation({
     const { project_id } = reach
     const shown = await agents.listShown(db, reach)
     const isWholeProject = reach.only === null && reach.except.length === 0
-    // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
+    // Data that shows what belongs to the user is removed last, so that after a crash, the same request finds the rest.
     const agent_seqs = new Set(shown.map(({ seq }) => seq))
     const agent_ids = new Set(shown.map(({ id }) => id))
     const whose = { user_id, project_id, isWholeProject, agent_seqs, agent_ids }
@@ -93,7 +93,8 @@ export const eraseUser = operation({
       await storage.transaction((held) => budgets.forgetUser(held, project_id, user_id))
       erased.grants = await eraseGrants({ project_id, user_id }, { connectionProviders, keyring, log, storage })
     }
-    // The ledger and events say themselves whose they are, also of agents that are gone. All of the runs above is there.
+    // Rows of the ledger and events contain the user themselves, so those of deleted agents are found too. They also
+    // include everything of the runs above.
     while ((await usage.forgetUser(db, { reach, user_id }, BATCH_SIZE)) > 0);
     erased.events = await eraseFromEvents(db, { reach, user_id })
     // The place of the bytes may be away, so they go last.

@@ -156,7 +156,7 @@ describe('the house', () => {
 
   test(`the table of words has at most ${MOST_WORDS}`, () => {
     const text = readFileSync(new URL('../../docs/ARCHITECTURE.md', import.meta.url), 'utf8')
-    const [, table = ''] = text.split(/^## (?:Words|States)$/m)
+    const [, table = ''] = text.split(/^## (?:Words|Code map)$/m)
     const words = Array.from(table.matchAll(/\*\*(.+?)\*\*/g), ([, word]) => word)
     assert.ok(words.includes('agent') && words.length > 20, 'looked at the right table')
     assert.ok(words.length <= MOST_WORDS, `${words.length}: merge words, or drop those that need no explanation`)

@@ -138,7 +138,7 @@ export function CreateKeyDialog({ isOwn, onClose, onCreated }: Props) {
   )
 }
 
-/** The role with exactly these permissions, or empty if there is none. */
+/** Finds the role with exactly these permissions. Returns an empty text if no role matches. */
 function roleOf(permissions: Permission[], roles: Roles): string {
   const isSame = (held: Permission[]) =>
     held.length === permissions.length && held.every((one) => permissions.includes(one))

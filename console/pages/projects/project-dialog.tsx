@@ -90,7 +90,7 @@ export function ProjectDialog({ project, onClose, onSaved }: Props) {
           label="Name"
           pattern="[a-z0-9][a-z0-9\-]{0,62}"
           placeholder="shop"
-          hint="Lowercase letters, digits and hyphens. Requests name the project with it."
+          hint="Lowercase letters, digits and hyphens. Requests use this name to choose the project."
           {...field('name')}
           isRequired
           isMono

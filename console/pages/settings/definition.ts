@@ -33,9 +33,7 @@ export type Definition = Pick<Agent, keyof typeof DEFAULTS>
 
 const FIELDS = Object.keys(DEFAULTS) as (keyof Definition)[]
 
-/**
- * The agent's definition. Credentials for other services aren't part of it, because secrets are returned only as hints.
- */
+/** The agent's definition, without credentials for other services, because the API returns secrets only as hints. */
 export function definitionOf(agent: Definition): Definition {
   return Object.fromEntries(FIELDS.map((field) => [field, agent[field]])) as Definition
 }

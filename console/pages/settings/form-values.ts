@@ -4,13 +4,13 @@ import type { Definition } from './definition.ts'
 /** The values of the form's fields, by their paths in the definition. */
 export type FormValues = Record<string, string>
 
-/** The number of turns for which `true` stands. */
+/** The number of turns that `true` means. */
 const SUMMARIZE_TURNS = '10'
 
 const textIn = (text: string) => text || null
 const yesIn = (text: string) => text === 'true'
 
-/** Fields that stand for one value in the definition, and how their text is read. */
+/** Form fields that together are one value in the definition, and how their text is read. */
 const READ: Record<string, (text: string) => unknown> = {
   description: textIn,
   instructions: textIn,

@@ -70,7 +70,8 @@ export function useDraft(agent: Agent): DraftOfAgent {
     const typed = wantedBy(now)
     if (typed && isSame(typed, wantedBy(asked))) set(undefined)
     else {
-      // The remaining draft is based on what was saved, both as the reader has it and as the service has stored it.
+      // The remaining draft is based on the saved definition: the one that the reader has, and the one that the service
+      // has stored.
       const base = wantedBy(asked) ?? asked.from
       const { began } = mergeChanges(base, typed ?? base, definitionOf(saved))
       set({ ...now, from: began, digest: saved.digest })

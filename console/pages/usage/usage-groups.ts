@@ -31,7 +31,7 @@ const GROUPS: UsageGroup[] = [
 ]
 const PROJECT: UsageGroup = { by: 'project', label: 'Project', column: 'project_id', none: 'the service itself' }
 
-/** Usage of all projects at once is only for readers who may see all of them. */
+/** Whether the session can show usage across all projects. */
 export function mayAskService(): boolean {
   const now = session.value
   return now?.reach === 'service' && now.agent_id === null && projects.value.length > 0

@@ -5,7 +5,7 @@ import { may } from '../../lib/session-state.ts'
 import { Button } from '../button.tsx'
 import { Failure } from '../failure.tsx'
 
-/** Makes the browser save the file. Nothing of it is opened in the page. */
+/** Makes the browser save the file. The page never opens it. */
 export function DownloadButton({ file: { file_id, name }, isSmall = false }: { file: ShownFile; isSmall?: boolean }) {
   const download = useAction(() => saveAnswer(`v1/files/${file_id}/content`, name))
   if (!may('getFileContent')) return null

@@ -11,7 +11,8 @@ type Props<Value> = Omit<FieldProps, 'value' | 'onInput'> & {
 }
 
 /**
- * A field for a value that isn't text, such as a list of names. Typed text stays as long as it stands for the value.
+ * A field for a value that isn't text, such as a list of names. The typed text stays as long as it means the same
+ * value.
  */
 export function ValueField<Value>({ value, read, write, onInput, ...rest }: Props<Value>) {
   const [typed, setTyped] = useState(() => write(value))

@@ -115,7 +115,7 @@ export class BudgetDesk implements Desk {
     setImmediate(() => this.#serve())
   }
 
-  /** Calls that end, here or on another node, give back what they didn't use, so the store is asked from time to time. */
+  /** A call that ends releases what it didn't use, here or on another node, so the store is asked from time to time. */
   #lookAgain(): void {
     const { gone = [], there = [] } = Object.groupBy(this.#heldUp, ({ call }) =>
       call.signal?.aborted ? 'gone' : 'there',

@@ -5,7 +5,7 @@ import { isHeldByOthers, isTooMuch, type Shortfall } from './grant.ts'
 
 type BudgetUse = ApplicableBudget & { used: number; reserved: number }
 
-/** Calls in progress may give back their reserved amounts at any moment. */
+/** Calls in progress can release their reserved amounts at any moment. */
 const SOON_MS = 1_000
 
 /** Of several budgets without room, the one that has room last: retrying before that is useless. */
@@ -13,7 +13,7 @@ export function lastToOpen(lacking: readonly Shortfall<BudgetUse>[]): Shortfall<
   return lacking.reduce((last, one) => (opensAt(one) > opensAt(last) ? one : last))
 }
 
-/** Later than any time: only a change opens the budget, and for a call that is too large not even that. */
+/** Later than any time, because only a change of the budget makes room. */
 const WHEN_CHANGED = Number.MAX_SAFE_INTEGER
 
 function opensAt(lacking: Shortfall<BudgetUse>): number {

@@ -36,7 +36,7 @@ export async function signInDevice(
   let seconds = begun.interval
   for (;;) {
     await delay(seconds * 1000, undefined, { signal: world.signal })
-    // Several devices on one network may be told to wait, and a provider may be unavailable for a moment.
+    // The service can ask devices on the same network to wait, and a provider can be unavailable for a moment.
     const answer = await patiently(world, () =>
       post<DeviceKey | { status: string }>(world, url, 'console/devices/key', asked),
     )

@@ -52,7 +52,7 @@ function requireFile({ data }: Config): string {
   throw new Failure(
     EXIT.notFound,
     `There is no Moorage data in ${data}.`,
-    '  Run this where the service runs, or name its folder with --data; for a service elsewhere: `moorage login`',
+    '  Run the command in the folder of the service, or specify the data folder with --data. For a remote service, use `moorage login`.',
   )
 }
 

@@ -51,7 +51,7 @@ export function noKey({ env }: World, { url }: Address): Failure {
   const hint = env.MOORAGE_API_KEY
     ? `  MOORAGE_API_KEY is for another service. Log in with \`moorage login ${url}\`, or set MOORAGE_URL as well`
     : `  Log in with \`moorage login ${url}\`, or set MOORAGE_URL and MOORAGE_API_KEY`
-  const lost = '  Lost it? Run `moorage keys create admin --role admin --local` on the server.'
+  const lost = '  Lost your key? Run `moorage keys create admin --role admin --local` on the server.'
   return new Failure(EXIT.auth, `No key for ${url}`, `${hint}\n${lost}`)
 }
 

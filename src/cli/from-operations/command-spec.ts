@@ -53,7 +53,7 @@ export type CommandSpec<Id extends OperationId = OperationId> = {
   read?: (asked: CommandInput, world: World) => void | Promise<void>
   /** Finds what the request needs, by asking the service. */
   find?: (asked: CommandInput, client: Client) => void | Promise<void>
-  /** The question to confirm. `{}` stands for what the last argument of the path names. */
+  /** The question to confirm. `{}` is replaced with the last argument of the path. */
   confirm?: string | false | ((asked: CommandInput) => string)
   waiting?: string
   call?: (client: Client, asked: CommandInput) => Promise<Data<Id>>

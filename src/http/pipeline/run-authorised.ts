@@ -195,11 +195,11 @@ async function findClosed({ arrived, actor }: AuthorizedCall, { guardedIn, parts
 }
 
 /**
- * The scope within which an Idempotency-Key is unique. One application may sign tokens for many users under one name,
- * and they must not get each other's answers, so the user is part of the scope. A console session may do less than its
- * key, so it must not get the key's answers. A key of all projects must not get one project's answer in another. The
- * scope is JSON because the parts may contain any separator. For a token, only its hash is stored, because an erased
- * user must not stay named for another day.
+ * The scope within which an Idempotency-Key is unique. The scope contains the user, because one application can sign
+ * tokens for many users under one name, and they must not get each other's answers. It contains the console session,
+ * because a session can have fewer permissions than its key. It contains the project, because a key with access to all
+ * projects must not get one project's answer when it asks in another. The scope is JSON, because its parts can contain
+ * any separator. Of a token's scope, only the hash is stored, so that it doesn't contain an erased user's ID.
  */
 function repeatScope({ kind, id, scope, reach, console_session }: Actor): string {
   const { project_id, user_id } = scope

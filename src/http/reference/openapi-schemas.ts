@@ -15,7 +15,7 @@ export function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Reco
   const toComponents = <T>(value: T): T =>
     JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/'))
   for (const [name, definition] of Object.entries($defs)) {
-    // zod numbers unnamed shapes anew within each shape, so two of them would become the same component.
+    // zod numbers shapes without an ID within each shape, starting at 0. Two such shapes would get the same name.
     if (name.startsWith('__')) throw new Error('a shape that refers to itself needs an id')
     schemas[name] = toComponents(definition)
   }

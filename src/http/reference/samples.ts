@@ -166,7 +166,9 @@ export function sampleReply({ tags, responses }: PlacedOperation, document: Open
   return sample(Object.values(reply?.content ?? {})[0]?.schema ?? {}, document, 'output', own)
 }
 
-/** The path, query and body of a sample request. The body is text, and empty if there is none. */
+/**
+ * The path with its query, and the body of a sample request as text. The body is empty if the operation has no body.
+ */
 export function sampleRequest(operation: PlacedOperation, document: OpenApi): { path: string; body: string } {
   const { path, parameters, requestBody } = operation
   const inPath: typeof IN_PATH = path.startsWith('/v1/providers') ? { name: PROVIDER } : IN_PATH

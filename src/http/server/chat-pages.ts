@@ -15,7 +15,10 @@ const PREFLIGHT = {
   'Access-Control-Max-Age': '600',
 }
 
-/** No script but ours runs, and nothing is loaded from elsewhere or sent there. Only the link's origins may show the page. */
+/**
+ * Only our own script runs, and the page loads and sends nothing elsewhere. Only the link's origins can show it in a
+ * frame.
+ */
 const policyFor = (origins: Iterable<string>) =>
   [
     "default-src 'none'",
@@ -32,8 +35,8 @@ const ENDED = 'This chat has ended.'
 const UNKNOWN = "This chat doesn't exist, or it has ended."
 
 /**
- * Adds what a link opens: its page and the files of it, the script that other sites embed, and the answers to browsers
- * that ask whether a page of another origin may call the chat.
+ * Adds the chat's page and its files, the script that other sites embed, and the replies to preflight requests for the
+ * chat's API.
  */
 export function addChatPages(endpoints: Router<Endpoint>, { steps, edge, routes }: Front): void {
   const { links, pagesFolder } = edge

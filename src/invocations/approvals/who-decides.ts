@@ -12,7 +12,7 @@ const NEEDS_PERMISSION = 'Deciding requires the permission `approve`. Use a key 
 /** A person who works alone has no second key that could decide. */
 const OR_SELF = "or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)"
 const NEEDS_OTHER_KEY = `The key that started a run can't decide on its approvals. Use a key that wasn't created with that key, ${OR_SELF}.`
-const NEEDS_OTHER_PERSON = `The people who started a run or wrote its schedule can't decide on its approvals. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, ${OR_SELF}.`
+const NEEDS_OTHER_PERSON = `The people who started a run, or set up its schedule or trigger, can't decide on its approvals. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, ${OR_SELF}.`
 const NEEDS_FEWER_MAKERS = `The key that decides, or the key that started the run, was created through a chain of more than 50 keys and people. Use a key created on the server with --local, ${OR_SELF}.`
 
 /** At most this many makers are looked up for a key. */
@@ -35,7 +35,8 @@ async function whyNot(db: Database, actor: Actor, known: KnownMakers, approval: 
 }
 
 /**
- * The person who decides must not be the person who started the run. Says why the actor can't count as another person.
+ * The person who decides must not be the person who started the run. Returns the reason why the actor could be the same
+ * person.
  */
 async function whyNotOther(
   db: Database,
@@ -58,9 +59,9 @@ async function whyNotOther(
 }
 
 /**
- * The owner of the ID, those who created its key or last rotated it, the makers of their keys, and so on. Each of them
- * may know the key's secret. The host is left out, because its operator makes keys for everyone. At most `MOST_MAKERS`
- * are looked up.
+ * The owner of the ID, those who created its key or last rotated it, the makers of those keys, and so on. Each of them
+ * can know the key's secret. `local` is left out, because the operator creates keys for everyone on the server. At most
+ * `MOST_MAKERS` are looked up.
  */
 async function makersOf(db: Database, id: string, known: KnownMakers): Promise<ReadonlySet<string>> {
   const found = known.get(id)

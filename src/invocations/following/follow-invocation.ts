@@ -20,8 +20,8 @@ import { openingEvent, queuedEvent, waitingEvent } from './stream-events.ts'
 export type FollowNeeds = ClientNeeds & Needs<'actor' | 'live' | 'openStream' | 'remote' | 'stopping'>
 
 /**
- * Streams an invocation to the client from the position `told`, on whichever node it runs, and returns it when it has
- * ended. If `endless` is false, it also returns an invocation that waits for people, which may take days.
+ * Streams an invocation to the client from the position `told`, no matter on which node it runs, and returns it when it
+ * has ended. If `endless` is false, it also returns an invocation that waits for people, which may take days.
  */
 export async function followInvocation(
   agent: Agent,
@@ -94,7 +94,7 @@ class FollowingClient {
   readonly #request_id: string
   readonly #context: ClientNeeds
   #told: Position | undefined
-  /** The last attempt for which the client was told that the run waits. */
+  /** The last attempt for which the client got the event `waiting`. */
   #toldWaiting = 0
   #toldPosition: number | undefined
 

@@ -182,7 +182,7 @@ function toolMessage(one: ToolResult & { name: string }): WholeMessage {
   return 'files' in one && one.files ? { ...message, files: one.files } : message
 }
 
-/** What the model was told after an answer that didn't match the schema. */
+/** The message to the model after an answer that didn't match the schema. */
 function toldAfter({ asked, problems }: UnfitReceipt, wanted: WantedOutput): string {
   if (!asked) return outputInstruction(wanted)
   return outputReminder(

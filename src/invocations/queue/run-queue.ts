@@ -118,7 +118,7 @@ export class RunQueue {
     else if (owner === node && !live.tellAwaited(session_key, holder)) this.#passTurn(session_key, holder)
   }
 
-  /** `told` is a run on this node that has the turn and was told that others wait for it. */
+  /** `told` is a run on this node that has the turn and knows that others wait for it. */
   #passTurn(session_key: string, told?: string): void {
     const { errands, live, storage } = this.#parts
     errands.begin('passing on the turn of a session', async () => {

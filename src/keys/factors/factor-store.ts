@@ -22,7 +22,7 @@ export async function insertPending(db: Database, factor: Factor & { status: 'pe
   await db.insertInto('key_factors').values(factor).execute()
 }
 
-/** Makes the pending factor the active one. Returns false if there is none. */
+/** Makes the pending factor the active one. Returns false if no factor is pending. */
 export async function activate(db: Database, key_id: string): Promise<boolean> {
   const pending = await find(db, key_id, 'pending')
   if (!pending || pending.last_step === null) return false

@@ -64,7 +64,7 @@ const isCounted = (origin: string) => origin === 'string' || origin === 'array'
 
 const unitOf = (origin: string) => (origin === 'string' ? 'character' : 'item')
 
-/** zod expects a number even if a text stands where a whole number is needed. */
+/** If a value is text and a whole number is required, zod's message only says "expected number". */
 function isWhole({ expected, inst }: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidType>): boolean {
   return expected === 'number' && inst instanceof z.ZodNumber && inst.isInt
 }

@@ -15,7 +15,7 @@ export const ASKING_WORDS = wordsIn(
   'many much kind type sort mention mentioned describe described likely ever different specific',
 )
 
-/** Next to a time, these words only ask what was said then. */
+/** In a query that contains a time, these words only ask what was said at that time. */
 export const TELLING_WORDS = wordsIn(
   'say said tell told talk talked speak spoke discuss discussed mention mentioned happen happened write wrote news',
 )

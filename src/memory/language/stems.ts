@@ -25,7 +25,7 @@ export function wordsOf(text: string): string[] {
   const lower = text.toLowerCase()
   const plain = APOSTROPHE.test(lower) ? lower.replaceAll(CONTRACTION, '').replaceAll(/['’]/g, '') : lower
   if (ASCII.test(plain)) return plain.match(ASCII_WORD) ?? []
-  // The text is composed again after its accents are removed, because Hangul must not stay decomposed.
+  // Removing accents decomposes Hangul too, so the text is composed again afterwards.
   const folded = plain
     .normalize('NFKD')
     .replaceAll(/[\u0300-\u036f]/g, '')

@@ -23,8 +23,8 @@ export type Plan = {
 }
 
 /**
- * Plans a search. A term that names a speaker says who and not what, and occurs mostly in what others said to them. So
- * it is used only if the query has no other term.
+ * Plans a search. A speaker's name occurs mostly in what others said to that speaker. So it is used as a term only if
+ * the query has no other term.
  */
 export function planSearch(
   question: Question,

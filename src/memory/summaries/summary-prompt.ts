@@ -18,10 +18,7 @@ export function turnsWithin(turns: readonly MemoryRecord[], characters: number):
   })
 }
 
-/**
- * The message for the model. The summary and each turn are cut, so none of them is longer than all turns together may
- * be.
- */
+/** The message for the model. The summary and each turn are cut to the length that all turns together can have. */
 export function summaryMessage(summary: string | null, turns: readonly MemoryRecord[], characters: number): string {
   const quote = (value: unknown) => JSON.stringify(value).replaceAll('<', '\\u003c')
   const longest = Math.min(characters, MAX_TURN_CHARACTERS)

@@ -96,8 +96,8 @@ export async function listDueSessions(
 }
 
 /**
- * Returns the session as it is now, or undefined if no memory of it exists. Until the transaction ends, none of its
- * memories is removed or changed.
+ * Returns the session as it is now, or undefined if it has no memories. Until the transaction ends, no memory of the
+ * session can be changed or removed.
  */
 export async function lockSession(db: Database, session: Conversation) {
   const { agent_seq, user_id, session_id } = keyOf(session)

@@ -8,7 +8,7 @@ const IN_ORDER = sql<SqlBool>`level > 0`
 
 type Counts = { turns: number; notes: number; last_used_at: number }
 
-/** The users of whom an agent has memories. */
+/** The users an agent has memories of. */
 export async function listUsers(
   db: Database,
   scope: MemoryScope,
@@ -27,7 +27,7 @@ export async function listUsers(
 
 type RememberedSession = Counts & { session_id: string; user_id: string | null }
 
-/** The conversations of which an agent has memories. */
+/** The conversations an agent has memories of. */
 export async function listSessions(
   db: Database,
   scope: MemoryScope,

@@ -16,7 +16,7 @@ const MOST_DIFFERENT_TERMS = 100_000
 const MAX_RESTARTS = 3
 /** Roughly how many bytes a short memory takes. */
 const BYTES_PER_MEMORY = 200
-/** The bytes of a scope that is too large, of which only this fact is remembered. */
+/** The size of the entry for a scope that is too large. It only records that the scope is too large. */
 const BYTES_IF_OUTGROWN = 500
 const NO_ROWS = 2 ** 52
 

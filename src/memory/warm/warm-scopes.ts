@@ -24,7 +24,7 @@ type WarmOptions = {
 }
 
 /**
- * The scopes in use, kept in memory while there is room. If there is none, the project that takes most of the room
+ * The scopes in use, kept in memory while there is room. When there is no room left, the project that uses the most
  * loses its least recently used scope.
  */
 export class WarmScopes {

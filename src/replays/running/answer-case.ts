@@ -14,11 +14,11 @@ import { type AnswerColumn, type CheckFinding, notRun } from '../case-column.ts'
 import { checkAll } from './check-answer.ts'
 import type { Exhausted, LimitedMeter } from './limited-meter.ts'
 
-/** Someone's turn to answer a case: the definition that answers, and what it can spend. */
+/** A request to answer a case: the definition that answers, and how much it can spend. */
 export type CaseRequest = {
   agent: Agent
   content: CaseContent
-  /** The case's own and those of the replay. */
+  /** The case's own checks, and the checks of the replay. */
   checks: readonly AnswerCheck[]
   /** Who asked for the replay. */
   created_by: string

@@ -35,7 +35,10 @@ export async function survey(db: Database): Promise<{ project_id: string; agent_
 
 type TakeOptions = { agent_seq: number; limit: number; owner: string; lease_ms: number }
 
-/** Takes cases of an agent that are due, longest due first. What they had reserved when their node died counts as spent. */
+/**
+ * Takes cases of an agent that are due, longest due first. If their node died, what they had reserved is counted as
+ * spent.
+ */
 export async function takeDue(
   db: Database,
   { agent_seq, limit, owner, lease_ms }: TakeOptions,
@@ -132,7 +135,7 @@ export async function reserve(
   return 'held by others'
 }
 
-/** Gives back what a call has reserved, and counts what it has used. A cost of null is unknown. */
+/** Releases what a call has reserved, and counts what it has used. A cost of null is unknown. */
 export async function settle(
   db: Database,
   { id, kept_by }: HeldCase,

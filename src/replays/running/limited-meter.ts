@@ -83,7 +83,7 @@ export class LimitedMeter implements Meter {
   }
 
   async #reserve(held: Amount, signal: AbortSignal | undefined): Promise<void> {
-    // The calls before have given back what they didn't use.
+    // Earlier calls have released what they didn't use.
     await this.#settling
     for (;;) {
       const answer = await this.#parts.storage.transaction((db) => reserve(db, this.#one, held))

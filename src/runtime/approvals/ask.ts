@@ -33,7 +33,7 @@ export type Ruling = {
   by: string | null
   /** The arguments with which the call is made instead. */
   arguments?: Record<string, unknown> | undefined
-  /** What the model is told about a rejection. */
+  /** The message to the model after a rejection. */
   note?: string | undefined
   /** The answer to a question. */
   answer?: string | undefined

@@ -14,7 +14,7 @@ export function callIdOf({ call: { id }, number }: PendingCall, steps: readonly 
   return isOnly && PATH_SAFE.test(id) ? id : `step-${number}`
 }
 
-/** What the model is told about a call that a person didn't allow. */
+/** The message to the model about a call that a person didn't allow. */
 export function refusalOf({ kind, decision, note }: Ruling, unknown: string): { error: string } {
   const why = note === undefined ? '' : `: ${note}`
   if (kind === 'retry') return { error: `${unknown}${why}` }

@@ -48,7 +48,7 @@ export async function converse(run: RunInProgress, ask: Ask): Promise<void> {
   for (;;) {
     const next = nextStep(left.steps, { ...limits, ...own, attempt, now: now(), output })
     if (next.kind === 'answer') {
-      // If the answer also called the agent's own tools, followers were told about all its calls at that time.
+      // If the answer also called the agent's own tools, followers received all its calls at that time.
       if (next.handed && next.handed.length === callsOf(left.steps)) tellCalls(run, next.handed)
       // With an output schema, only the answer that fits becomes the response.
       if (output && !next.handed) left.output = { value: JSON.parse(left.response) }

@@ -91,7 +91,7 @@ export class LiveRun {
     }
   }
 
-  /** Passes on everything after `told`, then each new event. Returns a function that stops it. */
+  /** Sends the listener everything after the position `told`, then each new event. Returns a function that stops it. */
   follow(told: TranscriptLength, emit: (event: StreamEvent) => void): () => void {
     for (const event of this.#transcript?.after(told) ?? []) emit(event)
     const follower = { told: this.#transcript ? further(told, this.#transcript.told) : told, emit }

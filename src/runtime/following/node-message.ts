@@ -8,7 +8,7 @@ export type NodeWire = {
   onMessage(listener: (message: string) => void): void
 }
 
-/** Which attempt of a run a message is about, and whose it is. */
+/** The run and its attempt that a message is about, with the run's agent. */
 type SpeakingRun = NonNullable<LiveRun['began']> & { agent_id: string }
 
 /** A run that a node follows, and how much of it the node has received. */

@@ -66,7 +66,7 @@ export type ExhaustedBudget = { budget_id: string; used?: string; limit?: string
 export type BudgetOpening = {
   /** Undefined if unknown. */
   until: number | undefined
-  /** Whether calls in progress have reserved what is missing. They may give it back at any moment. */
+  /** Whether calls in progress have reserved what is missing. They can release it at any moment. */
   isHeld: boolean
   /** Identifies the budget's current state. After any change, there may be room. */
   state: string

@@ -15,7 +15,7 @@ export type ToolCall = {
   arguments: string
   /** Set if the tool belongs to the caller. Calling it ends the answer. */
   handed?: true
-  /** Set if the answer was cut off within the call. The call isn't made, and the model is told why. */
+  /** Set if the answer was cut off within the call. The call isn't made, and the model receives the reason. */
   cut?: true
 }
 

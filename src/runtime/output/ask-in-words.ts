@@ -9,7 +9,7 @@ export function outputInstruction({ schema }: Pick<WantedOutput, 'schema'>): str
   return `${wanted}\nWrite no words before or after it, and no code fences.`
 }
 
-/** What the model is told after an answer that doesn't match. */
+/** The message to the model after an answer that doesn't match. */
 export function outputReminder(problems: readonly SchemaProblem[], wanted: WantedOutput): string {
   const found = problems.map((problem) => `- ${sentenceOf(problem, 'answer')}`).join('\n')
   return `This answer does not fit:\n${found}\n\n${outputInstruction(wanted)}`

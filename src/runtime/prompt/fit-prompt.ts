@@ -102,7 +102,7 @@ export function fitIntoRoom(input: ModelInput, room: number): FittedInput {
   const summary = summaryOf(input)
   if (optionalTokens(input) <= room) return { input, left_out: undefined }
 
-  // The summary stands for the turns that are left out, so it is the last to go.
+  // The summary covers the turns that are left out, so it's cut last.
   const kept = latestWithin(summary, room / 2)
   const free = room - sum(kept)
   // Memories get the room that the history doesn't use, and always at least a quarter.

@@ -5,7 +5,7 @@ export type PromptSize = { bytes: number; images: number }
 
 /** Accurate enough in most languages, and fast. */
 export const BYTES_PER_TOKEN = 4
-/** Roughly what an image takes. `MOST_FOR_IMAGE` is more than any vendor counts for one. */
+/** A typical number of tokens for an image. `MOST_FOR_IMAGE` is more than any vendor charges. */
 const IMAGE_TOKENS = 1_600
 const MOST_FOR_IMAGE = 5_000
 /** The most tokens of what providers tell a model about tools, and about an answer that must be JSON. */

@@ -6,7 +6,7 @@ import { DoneStep } from './asked-step.ts'
 const AnyFields = z.record(z.string(), z.unknown())
 const Role = z.enum(['user', 'assistant'])
 
-/** What a remote agent is told about a run. */
+/** What a remote agent receives about a run. */
 export const RemoteCallBody = z
   .object({
     request_id: z.string(),

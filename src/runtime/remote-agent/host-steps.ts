@@ -130,7 +130,7 @@ async function ask(asked: Input<'model'>, run: RunInProgress): Promise<CallResul
   } catch (error) {
     const isRefused = error instanceof SpendingRefused
     if (error instanceof AgentFailure && !isRefused) {
-      // The agent is only told that the model failed. The provider's message is for the log.
+      // The agent only learns that the model failed. The provider's message is for the log.
       run.log('warn', error.message, error.detail)
       return { error: error.message, ...spent() }
     }

@@ -216,7 +216,7 @@ function replyOf(outcome: StepsOutcome): StepsReply {
   return typeof outcome === 'string' ? { status: outcome } : { status: 'done', steps: outcome }
 }
 
-/** How an agent is called, and how a call is left. The agent is told if the run is over. */
+/** How an agent is called, and how a call is abandoned. If the run is over, the agent is notified. */
 type WayToAgent = { call: CallAgent; leave?(isOver: boolean): Promise<void> }
 
 /** Limits one call to `timeout_ms`. */

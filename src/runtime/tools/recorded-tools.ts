@@ -19,8 +19,8 @@ export type RecordedTools = {
 const NOT_RECORDED = { error: 'This call was not made, because its result was never recorded' }
 
 /**
- * Offers an agent's tools and makes no calls: results come from the record. Of several equal calls, each gets the
- * result of the next one, and further ones that of the last.
+ * Offers an agent's tools and makes no calls: results come from the record. If equal calls were recorded several times,
+ * their results are used in order, and further calls get the last one.
  */
 export function recordedToolbox(tools: readonly Tool[], { calls, missed }: RecordedTools): Toolbox {
   const definitions = definitionsOf(tools, calls)

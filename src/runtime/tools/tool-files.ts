@@ -3,7 +3,7 @@ import { ToolError, type ToolWorld } from './tool.ts'
 
 type FileNeeds = Pick<ToolWorld, 'keepFile' | 'redact'>
 
-/** How the model is told about one file of a result, and the file if it was stored. */
+/** The text that tells the model about one file of a result, and the file if it was stored. */
 export type FileResult = { text: string; file?: Attachment }
 
 /** Stores a file of a result. If it can't be stored, it is described in words, and the rest of the result is used. */

@@ -26,7 +26,7 @@ export type ToolWorld = {
   agent_id: string
   /** How long people have to decide, unless a tool says otherwise. */
   expires_after_seconds: number
-  /** The user of the run; undefined if there is none. */
+  /** The run's user, or undefined if the run has no user. */
   user_id: string | undefined
   /**
    * Stores files of a tool's result. Throws FileNotKept. Undefined if nothing can be stored; then files are only named.

@@ -4,9 +4,9 @@ import { within } from '../../lib/work/within.ts'
 import { CLOCK_JUMP, type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
 
 /**
- * KEYS[1] is the bucket. ARGV are the interval (µs), the burst, the cost, and from which difference (µs) a clock counts
- * as having jumped. A bucket from before such a jump is ignored. Returns the bucket's state and Redis's own time, in
- * µs.
+ * KEYS[1] is the bucket. ARGV are the interval (µs), the burst, the cost, and the difference (µs) above which a clock
+ * is treated as having jumped. A bucket from before such a jump is ignored. Returns the bucket's state and Redis's own
+ * time, in µs.
  */
 const SCRIPT = `
 local clock = redis.call('TIME')

@@ -62,7 +62,8 @@ export class OAuthClient {
   /** `callback` is the URL to which the browser was sent back. */
   finish(callback: URL, { state, verifier }: SignInChecks): Promise<TokenSet> {
     const answered = new URL(callback)
-    // An unnamed server can't be told from another by this. Each connection has a redirect URI of its own instead.
+    // If the server doesn't name itself, this check can't distinguish it from another. Instead, each connection has its
+    // own redirect URI.
     if (!this.#server.isNamed) answered.searchParams.delete('iss')
     const checks = { expectedState: state, pkceCodeVerifier: verifier }
     return asking(async () =>

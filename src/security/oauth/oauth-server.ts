@@ -5,7 +5,10 @@ import { OAuthFailure, reasonOf } from './provider-errors.ts'
 
 const mcp = lazilyInTurn<typeof import('@modelcontextprotocol/client')>(...PARTS_OF_MCP, '@modelcontextprotocol/client')
 
-/** Where an authorization server is: it says so itself, it's written down, or an MCP server names it. */
+/**
+ * How an authorization server is found: by its own metadata, by configured URLs, or through an MCP server that names
+ * it.
+ */
 export type OAuthSource =
   | { kind: 'issuer'; issuer: string }
   | { kind: 'urls'; authorize_url: string; token_url: string; revoke_url: string | null }
@@ -32,7 +35,7 @@ export function boundedFetch(
   return (url, init = {}) => fetch(url, { ...init, timeout_ms: ANSWER_MS, max_bytes: MAX_ANSWER_BYTES })
 }
 
-/** Throws OAuthFailure if there is none, or it can't be used. */
+/** Throws OAuthFailure if there is no server, or it can't be used. */
 export async function findOAuthServer(source: OAuthSource, fetch: GuardedFetch): Promise<OAuthServer> {
   if (source.kind === 'urls') return fromUrls(source)
   try {

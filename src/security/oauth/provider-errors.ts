@@ -35,8 +35,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Why a provider can't be used. `unavailable`: it doesn't answer, and may do so later. `refused`: it answers that it
- * won't, with the code of its protocol. `unusable`: what it says of itself can't work.
+ * Why a provider can't be used. `unavailable`: it doesn't answer at the moment. `refused`: it refuses, with an error
+ * code of the protocol. `unusable`: its metadata can't work.
  */
 export class OAuthFailure extends Error {
   readonly kind: 'unavailable' | 'refused' | 'unusable'

@@ -31,7 +31,7 @@ const Claims = z.looseObject({
 
 /**
  * Reads the identity from the ID token and, if present, the reply of UserInfo. The first of them that contains a claim
- * decides. An email address counts as verified only by a document that contains the same address.
+ * decides. An email address is treated as verified only if the document that says so contains the same address.
  */
 export function readIdentity(
   documents: readonly object[],

@@ -56,7 +56,7 @@ export class Names {
     this.#now = now
   }
 
-  /** Returns at least one address. Throws if there is none, or if no server answers. */
+  /** Returns at least one address. Throws if the name has no address, or if no server answers. */
   async resolve(name: string, { owner, signal }: ResolveOptions): Promise<readonly LookupAddress[]> {
     const files = await this.#hostFiles()
     const local = files.hosts.get(name)

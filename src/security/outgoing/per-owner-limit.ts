@@ -12,7 +12,7 @@ export class PerOwnerLimit {
     this.#perOwner = perOwner
   }
 
-  /** Resolves with the function that gives back the place. Rejects if the signal aborts during the wait. */
+  /** Resolves with the function that releases the place. Rejects if the signal aborts during the wait. */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
     const owner = this.#owners.get(name) ?? { held: 0, waiting: new Set() }

@@ -120,7 +120,7 @@ export async function renewHeld(
     log.warn({ err }, `could not renew the leases of ${leased.table}`)
     gone = leases.filter(({ until }) => until <= now())
   }
-  // A lease that was given back in the meantime isn't lost.
+  // A lease that was released in the meantime isn't lost.
   const stillHeld = new Set(held())
   for (const lease of gone) if (stillHeld.has(lease)) lost(lease)
 }

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../database.ts'
 
-/** A key whose answer was erased stays in use, and a retry is told that the answer was erased. */
+/** A key whose answer was erased stays in use, and a retry gets the error that the answer was erased. */
 const ERASED = { headers: '{}', body: '' }
 
 /**

@@ -43,7 +43,7 @@ type ListenOptions = {
 /**
  * Listens to other nodes' announcements. A connection works once it has received an echo that this node sent over
  * another connection. Behind a pooler that assigns a connection to each transaction, LISTEN succeeds but nothing ever
- * arrives. A connection that doesn't answer its pings counts as lost.
+ * arrives. A connection that doesn't answer its pings is treated as lost.
  */
 export function listen(options: ListenOptions): ChangeListener {
   const { url, listenUrl, onChange, onMessage, onMissed, onDeaf, clock, pingMs = PING_MS } = options

@@ -4,7 +4,7 @@ import { plannedName } from '../database.ts'
 import { ReadTimeoutError } from '../read-limits.ts'
 import { connect, type PostgresClient, type PostgresPool } from './postgres.ts'
 
-/** How long the server has to end a read after being told to. Then the connection is closed. */
+/** How long the server can take to cancel a read. After that, the connection is closed. */
 const OBEY_MS = 2_000
 /** https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-CANCELREQUEST */
 const CANCEL_REQUEST = 80_877_102

@@ -49,7 +49,7 @@ export class TooLongToSortError extends Error {
 
 /**
  * One page of a select from `table`, and how many rows match in total. `sort` is a column, with `-` before it for
- * descending order. Nulls come last, as in PostgreSQL's indexes, and SQLite is told so.
+ * descending order. Nulls come last, as in PostgreSQL's indexes. For SQLite, the query has to say so.
  */
 export async function page<TB extends keyof Tables, Row>(
   db: Database,

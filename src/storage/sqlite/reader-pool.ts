@@ -141,8 +141,8 @@ export class ReaderPool {
   }
 
   /**
-   * Gives up a read. Nothing can interrupt a SQLite statement, so the caller is told that it took too long, and a new
-   * thread replaces this one. If too many such threads haven't ended yet, this thread stays instead.
+   * Gives up a read. Nothing can interrupt a SQLite statement, so the caller gets a timeout, and a new thread replaces
+   * this one. If too many such threads haven't ended yet, this thread stays instead.
    */
   #giveUp(reader: Reader, read: PendingRead): void {
     read.reject(new ReadTimeoutError(this.#options.readTimeout))

@@ -9,7 +9,7 @@ const asked = {
   status: text,
   /** The number of attempts. 0 while it is queued for the first time. */
   attempt: integer.default(1),
-  /** The attempts after the first, with the reason for each. Null if there are none. */
+  /** The attempts after the first, with the reason for each. Null if the run has had only one attempt. */
   attempts: json.nullable,
   background: flag,
   /** 1 if the request had an Idempotency-Key. If the run's node dies, another node continues it. */

@@ -235,7 +235,7 @@ class OpenTable {
     return Object.fromEntries(this.columns.map((column, i) => [column, cells[i] as FileValue]))
   }
 
-  /** Whether a secret was left out, which `true` stands for. A file contains either all secrets or none. */
+  /** Whether a secret was left out; `true` means that it was. A file contains either all secrets or none. */
   hasClosedSecret(cells: unknown[]): boolean {
     return cells.some((cell, i) => cell === true && this.#sealed.includes(this.columns[i] ?? ''))
   }

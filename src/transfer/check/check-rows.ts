@@ -138,8 +138,8 @@ const TimeZoneName = z.string().refine((name) => {
 const MOST_CONTENT = 1_000_000
 
 /**
- * Only the marks of speakers can contain an underscore, because words with an underscore tell the index to whom a
- * memory belongs.
+ * Only the marks of speakers can contain an underscore, because in the index, words with an underscore name a memory's
+ * owner.
  */
 const Memory = z.object({
   kind: MemoryKind,

@@ -88,7 +88,7 @@ function headersOf(message: Message, at: number): Record<string, string> {
   }
 }
 
-/** Reads seconds or a date (RFC 9110). Anything else counts as 0. */
+/** Reads seconds or a date (RFC 9110). Anything else is read as 0. */
 function retryAfter(headers: Headers, now: number): number {
   const text = headers.get('retry-after') ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000

@@ -68,7 +68,7 @@ export class Dispatcher {
     this.#worker.survey()
   }
 
-  /** Deliveries in progress may finish within `grace_ms`. The others are given back unsent. */
+  /** Deliveries in progress can finish within `grace_ms`. The others are released unsent. */
   async stop(grace_ms: number): Promise<void> {
     const patience = setTimeout(() => this.#abort.abort(), grace_ms)
     await this.#worker.close()

@@ -12,7 +12,7 @@ const PERSON = { person_id: 'person ID or email address' }
 
 const SPECS: CommandSpecs = {
   listPeople: {
-    about: 'List people: those of --project, or all',
+    about: 'List the people with a role in --project, or everyone',
     query: { sort: 'name' },
     options: { email: { flags: '--email <address>', about: 'only the person with this email address' } },
     columns: {

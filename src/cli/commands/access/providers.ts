@@ -57,7 +57,7 @@ const SPECS: CommandSpecs = {
     show: (world, { models }) => printRows(world, models, [{ title: 'MODEL', of: ({ model }) => model }], {}),
   },
   testProvider: {
-    about: "List a provider's models to test it, or let one of them answer, which also tests the key",
+    about: 'Test a provider: list its models, or let one of them answer, which also tests the key',
     options: { model: 'let this model answer one short message' },
     async call(client, { params, body, options }) {
       const tested = await client.providers.test(params['name'] ?? '', body, options)

@@ -50,7 +50,7 @@ export function replay(command: Command, world: World): void {
     .option('--version <label>', 'the version to test (default: the draft)')
     .option('--recorded', 'compare with the recorded answers, not with the deployed version')
     .option('--contains <text...>', 'every answer must contain these texts')
-    .option('--judge <criterion...>', 'a model must confirm this of every answer')
+    .option('--judge <criterion...>', 'what a model must confirm for every answer, such as: The answer is polite')
     .addOption(new Option('--max-cost <usd>', 'the most that the replay can cost').argParser(number))
     .addOption(new Option('--max-tokens <count>', 'the most tokens that it can use').argParser(count))
     .addOption(
@@ -58,7 +58,11 @@ export function replay(command: Command, world: World): void {
         .choices(['regression', 'inconclusive', 'never'])
         .default('regression'),
     )
-    .addOption(new Option('--min-pass <share>', 'exit with 1 if fewer cases pass, from 0 to 1').argParser(share))
+    .addOption(
+      new Option('--min-pass <share>', 'exit with 1 if a smaller share of the cases passes, from 0 to 1').argParser(
+        share,
+      ),
+    )
     .option('--markdown <file>', 'write the report as Markdown; - prints it')
     .option('--junit <file>', 'write the cases as JUnit XML')
     .action(async (options: ReplayOptions) => {

@@ -25,9 +25,12 @@ function importProject(command: Command, world: World): void {
   command
     .argument('[file]', 'a file from `moorage export`')
     .option('--as <name>', "the project's name here (default: the name that it had)")
-    .option('--recipient', 'print what `moorage export --seal-to` needs to include secrets for this service')
+    .option(
+      '--recipient',
+      'print the recipient with which `moorage export --seal-to` includes secrets for this service',
+    )
     .option('--skip-secrets', 'leave out the secrets in the file')
-    .option('--discard <project>', 'remove what an incomplete import has left of a project')
+    .option('--discard <project>', 'delete the project of an incomplete import')
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')

@@ -98,7 +98,7 @@ export function addMemoryImport(command: Command, world: World): void {
         const { storage, newId, now } = store.parts
         await storage.transaction((db) => recount(db, `+${newId('req', now())}`))
         if (options.json) printJson(world, { rebuilt: true })
-        else success(world, `Recounted (${store.name})`)
+        else success(world, `Recounted the memories (${store.name})`)
       } finally {
         await store.close()
       }

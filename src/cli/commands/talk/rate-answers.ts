@@ -5,7 +5,7 @@ import type { World } from '../../world.ts'
 
 const SPECS: CommandSpecs = {
   giveFeedback: {
-    about: 'Rate the answer of an invocation, in place of an earlier rating',
+    about: "Rate an invocation's answer, replacing an earlier rating",
     options: {
       score: 'from -1 (bad) to 1 (good)',
       comment: 'why the answer is good or bad',

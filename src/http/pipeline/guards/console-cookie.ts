@@ -24,7 +24,7 @@ export type ConsoleSessions = {
     expires_at: number
     idle_seconds: number
     has_factor: boolean
-    /** The projects to choose from, for keys of all projects and for people. */
+    /** The projects that a person, or a key with access to all projects, can choose from. */
     projects: { id: string; name: string }[]
   }>
   /** When the actor's session ends if it isn't used again. 0 if it has ended. */

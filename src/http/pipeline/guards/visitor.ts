@@ -56,7 +56,7 @@ export async function identifyVisitor(arrived: ArrivedRequest, needs: VisitorNee
   return { arrived, actor }
 }
 
-/** The link whose token is in the path. Whoever guesses tokens is stopped as if they guessed keys. */
+/** The link whose token is in the path. Guessed tokens are limited like guessed keys. */
 export async function getLink(arrived: ArrivedRequest, { links, failures }: VisitorNeeds): Promise<OpenLink> {
   const bucket = addressBucket(arrived.address)
   failures.refuseBlocked(bucket)
@@ -96,17 +96,22 @@ export function mayCall(arrived: ArrivedRequest, { origins }: OpenLink): boolean
   return true
 }
 
-/** Nothing that is stored tells the cookie of a visitor. The same browser is another user in each chat. */
+/**
+ * A visitor's cookie can't be derived from anything that is stored. The same browser is a different user in each chat.
+ */
 function userOf(link_id: string, secret: string): string {
   return `link:${sha256(`${link_id}:${secret}`).slice(0, 32)}`
 }
 
-/** A browser may have two: one for the chat's own page, and one for a page that embeds it. The first one counts. */
+/**
+ * A browser can have two cookies: one for the chat's own page, and one for a page that embeds it. The first one is
+ * used.
+ */
 function readVisitor(arrived: ArrivedRequest): string | undefined {
   return cookieValues(arrived, cookieName(arrived, NAME)).find((secret) => SECRET.test(secret))
 }
 
-/** Gives the browser its cookie, or lets it keep the one that it has for longer. */
+/** Sets the browser's cookie, or extends the lifetime of the cookie that it has. */
 export function greetVisitor(arrived: ArrivedRequest): void {
   setVisitor(arrived, readVisitor(arrived))
 }

@@ -20,7 +20,10 @@ const ATTEMPT = new StateCookie(
   }),
 )
 
-/** No script, no frame, nothing from elsewhere, and the URL, which has a code, isn't told to other pages. */
+/**
+ * The page has no scripts and loads nothing from elsewhere, and no other page can show it in a frame. Its URL contains
+ * a code, so no referrer is sent.
+ */
 const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
@@ -28,7 +31,10 @@ const PAGE_HEADERS = {
   'X-Frame-Options': 'DENY',
 }
 
-/** Adds the pages where users sign in for connections: the link, the provider's answer, and who this client is. */
+/**
+ * Adds the pages where users sign in for connections: the link, the page to which the provider sends the browser back,
+ * and the client ID metadata document.
+ */
 export function addConnectPages(endpoints: Router<Endpoint>, front: Front): void {
   const pages = new ConnectPages(front)
   const add = (path: string, page: NonNullable<Endpoint['page']>) => endpoints.add('GET', path, { open: true, page })
@@ -55,7 +61,7 @@ class ConnectPages {
   /** The browser comes back from the provider. */
   async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { connect, parts } = this.#front.edge
-    // Only the provider knows whether a code is made up, so the number of calls to it must be limited.
+    // Only the provider can tell whether a code is valid, so the number of calls to it must be limited.
     await this.#front.steps.failures.count(addressBucket(arrived.address))
     const state = new URLSearchParams(arrived.query).get('state') ?? ''
     const attempt = ATTEMPT.read(arrived, state, parts)

@@ -108,7 +108,7 @@ export class ConsoleFiles {
     const loading = this.#read(name, isPacked)
     this.#assets.set(name, loading)
     const forget = () => this.#assets.delete(name)
-    // A missing file may be built later, so it must not stay in the cache.
+    // A missing file might be built later, so it isn't cached.
     loading.then((found) => found ?? forget(), forget)
     return loading
   }

@@ -27,7 +27,7 @@ export class ReplyRoom {
   readonly #counted = new WeakSet<ServerResponse>()
 
   /**
-   * Reserves room for a reply before its content is read. The room is given back when the client has read the reply or
+   * Reserves room for a reply before its content is read. The room is released when the client has read the reply or
    * has disconnected. Rejects if no room becomes free in time.
    */
   async reserve(response: ServerResponse, { actor }: Asker, bytes: number): Promise<void> {

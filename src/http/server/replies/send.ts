@@ -9,7 +9,7 @@ export function send(
   headers: Record<string, string>,
   { status, headers: own, body }: RenderedReply,
 ): void {
-  // A 304 stands for a body that the client already has, and doesn't state its length.
+  // With a 304, the client already has the body, so no length is sent.
   const length = status === 304 ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
   response.writeHead(status, Object.assign(headers, own, length))
   response.end(body)

@@ -12,8 +12,8 @@ const Kept = z.object({ state: z.string(), expires_at: z.number(), value: z.unkn
 type SealNeeds = { keyring: Keyring; now(): number }
 
 /**
- * What is known about a sign-in while the browser is at a provider. Its browser has it in an encrypted cookie, so that
- * no other browser can finish the sign-in, and any node can.
+ * What the service must remember of a sign-in while the browser is at a provider. The browser keeps it in an encrypted
+ * cookie. So no other browser can finish the sign-in, and every node can.
  */
 export class StateCookie<Shape extends z.ZodType> {
   readonly #name: string
@@ -39,7 +39,7 @@ export class StateCookie<Shape extends z.ZodType> {
     return cookieLine(arrived, { name, value: '', site: 'Lax', seconds: 0 })
   }
 
-  /** What this browser keeps under the state that the provider has sent back. */
+  /** The content of this browser's cookie for the state that the provider has sent back. */
   read(arrived: ArrivedRequest, state: string, { keyring, now }: SealNeeds): z.output<Shape> | undefined {
     if (!STATE.test(state)) return undefined
     const [sealed, ...others] = cookieValues(arrived, this.#nameOf(arrived, state))

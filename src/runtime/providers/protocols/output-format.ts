@@ -10,7 +10,7 @@ const NOTHING: OutputFormat = { fields: {}, instruction: '' }
 
 /**
  * Asks for JSON. Some compatible servers enforce a schema without showing it to the model, others ignore the field, so
- * the model is told as well.
+ * the prompt says it too.
  */
 export function chatFormat(output: OutputRequest | undefined, vendor: 'openai' | 'openai-compatible'): OutputFormat {
   if (!output) return NOTHING
