@@ -4080,6 +4080,26 @@ export type SetConnection = {
   return_origins?: string[] | undefined
 }
 
+export type ConnectionTest = {
+  ok: boolean
+  /** What the operator should check */
+  error: string | null
+  /** What the test could not check, or what is unusual */
+  warnings: string[]
+  /** The authorization server. null: it was not found, or it has no known name */
+  issuer: string | null
+  /** Where users sign in */
+  authorize_url: string | null
+  /** `given`: the `client_id` that you set. `metadata_document`: the provider reads the document at the URL that is the client ID. `registered`: the service has registered itself */
+  client: 'given' | 'metadata_document' | 'registered' | null
+  client_id: string | null
+  /** The scopes that users are asked for */
+  scopes: string[]
+  /** Whether sign-ins also end at the provider (RFC 7009) */
+  can_revoke: boolean
+  duration_ms: number
+}
+
 export type ConnectionLink = {
   link_id: string
   /** Open it in the browser of this user. It can be used for one sign-in */
@@ -5223,6 +5243,11 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
     item: Connection
   }
+  /** Test a connection */
+  testConnection: {
+    params: { name: string }
+    data: ConnectionTest
+  }
   /** Create a connection's sign-in link */
   createConnectionLink: {
     params: { name: string }
@@ -5487,6 +5512,7 @@ export const routes = {
   getConnection: { method: 'GET', path: '/v1/connections/{name}' },
   deleteConnection: { method: 'DELETE', path: '/v1/connections/{name}' },
   listConnections: { method: 'GET', path: '/v1/connections' },
+  testConnection: { method: 'POST', path: '/v1/connections/{name}/test' },
   createConnectionLink: { method: 'POST', path: '/v1/connections/{name}/links' },
   confirmConnectionLink: { method: 'POST', path: '/v1/connections/{name}/links/{link_id}/confirm' },
   listGrants: { method: 'GET', path: '/v1/connections/{name}/grants' },
