@@ -347,7 +347,7 @@ export function methods({ call, list, lines }: Caller) {
       delete: (name: string, o?: RequestOptions) => call('deleteConnection', { params: { name } }, o),
       /** List connections. Client secrets are never returned. */
       list: (query?: ListQuery<'listConnections'>, o?: RequestOptions) => list('listConnections', { query }, o),
-      /** Test a connection. Does what a sign-in does before it sends a browser to the provider, and reports the result: finds the authorization server, and registers the service there if necessary. If you have set a `client_id`, it also checks whether the provider accepts the client, by refreshing a token that doesn't exist. Nobody is signed in. */
+      /** Test a connection. Does what a sign-in does before it sends a browser to the provider, and reports the result: finds the authorization server, and registers the service there if necessary. If you have set a `client_id`, it also checks whether the provider accepts the client, by refreshing a token that doesn't exist. No user is signed in. */
       test: (name: string, o?: RequestOptions) => call('testConnection', { params: { name } }, o),
       /** List a connection's grants. Lists who has signed in. Tokens are never returned. With only the permission `invoke`, `user_id` is required. */
       grants: (name: string, query?: ListQuery<'listGrants'>, o?: RequestOptions) => list('listGrants', { params: { name }, query }, o),

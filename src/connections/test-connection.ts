@@ -50,7 +50,7 @@ export const testConnection = operation({
   path: '/v1/connections/{name}/test',
   summary: 'Test a connection',
   description:
-    "Does what a sign-in does before it sends a browser to the provider, and reports the result: finds the authorization server, and registers the service there if necessary. If you have set a `client_id`, it also checks whether the provider accepts the client, by refreshing a token that doesn't exist. Nobody is signed in.",
+    "Does what a sign-in does before it sends a browser to the provider, and reports the result: finds the authorization server, and registers the service there if necessary. If you have set a `client_id`, it also checks whether the provider accepts the client, by refreshing a token that doesn't exist. No user is signed in.",
   access: { permission: 'manage' },
   audit: { target: 'name' },
   idempotent: true,

@@ -87,7 +87,7 @@ export class OAuthClient {
 
   /**
    * Whether the provider accepts this client, or undefined if its answer doesn't say. It says so when it is asked to
-   * refresh with a token that nobody has.
+   * refresh with a token that doesn't exist.
    */
   async isAccepted(): Promise<boolean | undefined> {
     try {

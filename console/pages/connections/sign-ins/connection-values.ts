@@ -57,8 +57,8 @@ export function bodyOf(values: ConnectionValues): SetConnection {
 /** A name for the connection to this URL: `notes` for https://notes.example.com/mcp. */
 export function nameFor(url: string): string {
   if (!URL.canParse(url)) return ''
-  const parts = new URL(url).hostname.split('.').filter((part) => !/^(www|mcp|api|app|auth|accounts|login)$/.test(part))
-  const name = (parts[0] ?? '').replaceAll(/[^A-Za-z0-9_]/g, '_')
+  const telling = new URL(url).hostname.split('.').find((part) => !/^(www|mcp|api|app|auth|accounts|login)$/.test(part))
+  const name = (telling ?? '').replaceAll(/[^A-Za-z0-9_]/g, '_')
   return /^\d/.test(name) ? `_${name}` : name.slice(0, 64)
 }
 

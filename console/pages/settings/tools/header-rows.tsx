@@ -3,7 +3,7 @@ import { href } from '../../../lib/base.ts'
 import { may } from '../../../lib/session-state.ts'
 import { Field } from '../../../ui/forms/field.tsx'
 import { Rows } from './rows.tsx'
-import type { ProjectNames } from './tool-fields.tsx'
+import type { ProjectNames } from './tool-kinds.ts'
 
 type Props = {
   headers: Record<string, string>

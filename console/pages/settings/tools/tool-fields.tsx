@@ -5,10 +5,7 @@ import { Field, Select } from '../../../ui/forms/field.tsx'
 import { ValueField } from '../../../ui/forms/value-field.tsx'
 import { HeaderRows } from './header-rows.tsx'
 import { ParameterRows } from './parameter-rows.tsx'
-import type { AgentTool, HttpTool, McpTool, PersonTool, Tool } from './tool-kinds.ts'
-
-/** What the project's tools can refer to. */
-export type ProjectNames = { secrets: readonly string[]; connections: readonly string[] }
+import type { AgentTool, HttpTool, McpTool, PersonTool, ProjectNames, Tool } from './tool-kinds.ts'
 
 type Props<Kind extends Tool> = {
   tool: Kind
@@ -92,7 +89,7 @@ export function McpFields({ tool, names, onChange, reason }: Props<McpTool>) {
         label="Allowed tools"
         value={tool.allow ?? []}
         read={namesIn}
-        write={(names) => names.join(', ')}
+        write={(allowed) => allowed.join(', ')}
         onInput={(allow) => set({ allow: allow.length > 0 ? allow : null })}
         error={reason('allow')}
         hint="Comma-separated names. Leave empty to allow all. Use Test to list them."

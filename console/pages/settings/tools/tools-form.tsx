@@ -5,8 +5,8 @@ import { service } from '../../../lib/service.ts'
 import { may } from '../../../lib/session-state.ts'
 import { Button } from '../../../ui/button.tsx'
 import { reasonWithin } from '../../../ui/failure.tsx'
-import { AgentFields, HttpFields, McpFields, PersonFields, type ProjectNames } from './tool-fields.tsx'
-import { KINDS, type Tool } from './tool-kinds.ts'
+import { AgentFields, HttpFields, McpFields, PersonFields } from './tool-fields.tsx'
+import { KINDS, type ProjectNames, type Tool } from './tool-kinds.ts'
 import { ToolTest } from './tool-test.tsx'
 
 type Props = { agent: Agent; tools: Tool[]; error: MoorageError | undefined; onChange(tools: Tool[]): void }
