@@ -37,7 +37,12 @@ const ROUTES: Route[] = [
   { path: '/activity/:request', needs: ['listAllInvocations'], load: async () => (await pages()).RequestPage },
   { path: '/approvals', needs: ['listApprovals'], load: async () => (await pages()).ApprovalsPage },
   { path: '/feedback', needs: ['listFeedback'], load: async () => (await pages()).FeedbackPage },
-  { path: '/connections', needs: ['listProviders', 'listSecrets'], load: async () => (await pages()).ConnectionsPage },
+  {
+    path: '/connections',
+    needs: ['listProviders', 'listSecrets', 'listConnections'],
+    load: async () => (await pages()).ConnectionsPage,
+  },
+  { path: '/connections/:connection', needs: ['getConnection'], load: async () => (await pages()).ConnectionPage },
   { path: '/files', needs: ['listFiles'], load: async () => (await pages()).FilesPage },
   { path: '/usage', needs: ['getUsage'], load: async () => (await pages()).UsagePage },
   { path: '/usage/budgets', needs: ['listBudgets'], load: async () => (await pages()).BudgetsPage },

@@ -3933,7 +3933,7 @@ export type ProjectLimits = {
   stored_bytes: number | null
   /** Total bytes of its files; an upload that would exceed it gets 409 */
   file_bytes: number | null
-  /** Receipts, approvals, logs, memories, deliveries and files are deleted after this many days; null: the service's retention applies */
+  /** Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days; null: the service's retention applies */
   retention_days: number | null
 }
 
@@ -3952,7 +3952,7 @@ export type SetProjectLimits = {
   stored_bytes?: number | null | undefined
   /** Total bytes of its files; an upload that would exceed it gets 409 */
   file_bytes?: number | null | undefined
-  /** Receipts, approvals, logs, memories, deliveries and files are deleted after this many days; null: the service's retention applies */
+  /** Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days; null: the service's retention applies */
   retention_days?: number | null | undefined
 }
 
@@ -4078,6 +4078,26 @@ export type SetConnection = {
   hosts?: string[] | undefined
   /** Origins of your application. A link can send the browser back to them */
   return_origins?: string[] | undefined
+}
+
+export type ConnectionTest = {
+  ok: boolean
+  /** What the operator should check */
+  error: string | null
+  /** What the test could not check, or what is unusual */
+  warnings: string[]
+  /** The authorization server. null: it was not found, or it has no known name */
+  issuer: string | null
+  /** Where users sign in */
+  authorize_url: string | null
+  /** `given`: the `client_id` that you set. `metadata_document`: the provider reads the document at the URL that is the client ID. `registered`: the service has registered itself */
+  client: 'given' | 'metadata_document' | 'registered' | null
+  client_id: string | null
+  /** The scopes that users are asked for */
+  scopes: string[]
+  /** Whether sign-ins also end at the provider (RFC 7009) */
+  can_revoke: boolean
+  duration_ms: number
 }
 
 export type ConnectionLink = {
@@ -5223,6 +5243,11 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
     item: Connection
   }
+  /** Test a connection */
+  testConnection: {
+    params: { name: string }
+    data: ConnectionTest
+  }
   /** Create a connection's sign-in link */
   createConnectionLink: {
     params: { name: string }
@@ -5487,6 +5512,7 @@ export const routes = {
   getConnection: { method: 'GET', path: '/v1/connections/{name}' },
   deleteConnection: { method: 'DELETE', path: '/v1/connections/{name}' },
   listConnections: { method: 'GET', path: '/v1/connections' },
+  testConnection: { method: 'POST', path: '/v1/connections/{name}/test' },
   createConnectionLink: { method: 'POST', path: '/v1/connections/{name}/links' },
   confirmConnectionLink: { method: 'POST', path: '/v1/connections/{name}/links/{link_id}/confirm' },
   listGrants: { method: 'GET', path: '/v1/connections/{name}/grants' },

@@ -343,6 +343,8 @@ export function methods({ call, list, lines }: Caller) {
       delete: (name: string, o?: RequestOptions) => call('deleteConnection', { params: { name } }, o),
       /** List connections. Client secrets are never returned. */
       list: (query?: ListQuery<'listConnections'>, o?: RequestOptions) => list('listConnections', { query }, o),
+      /** Test a connection. Does what a sign-in does before it sends a browser to the provider, and reports the result: finds the authorization server, and registers the service there if necessary. If you have set a `client_id`, it also checks whether the provider accepts the client, by refreshing a token that doesn't exist. No user is signed in. */
+      test: (name: string, o?: RequestOptions) => call('testConnection', { params: { name } }, o),
       /** Create a connection's sign-in link. Returns a URL where the user signs in with the provider. It's valid for ten minutes and one sign-in. Afterwards your application confirms who was signed in to it (`…/links/{link_id}/confirm`); until then, the sign-in isn't used. Requires `server.publicUrl`. For `as: service`, it requires the permission `manage`. */
       createLink: (name: string, body: Body<'createConnectionLink'>, o?: RequestOptions) => call('createConnectionLink', { params: { name }, body }, o),
       /** Confirm a sign-in. Says which user of your application opened the link, and so has signed in. If it was the link's user, the sign-in is used from now on, in place of an earlier one, and runs that wait for it continue. For another user, the request fails with 403, and the sign-in stays pending; after three such requests it is discarded. Get the user from your own session, never from the URL. */

@@ -2384,6 +2384,18 @@ class Connections(Group):
             options=options,
         )
 
+    def test(
+        self,
+        name: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.ConnectionTest:
+        """Test a connection. Does what a sign-in does before it sends a browser to the provider, and reports the result: finds the authorization server, and registers the service there if necessary. If you have set a `client_id`, it also checks whether the provider accepts the client, by refreshing a token that doesn't exist. No user is signed in."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/connections/{name}/test", name=name),
+            options=options,
+        )
+
     def create_link(
         self,
         name: str,

@@ -1454,6 +1454,19 @@ Connection = TypedDict("Connection", {"id": 'str', "name": 'str', "kind": 'Liter
 SetConnection = TypedDict("SetConnection", {"kind": 'Literal["mcp", "oauth2"]', "as": 'Literal["user", "service"]', "url": 'Union[str, None]', "issuer": 'Union[str, None]', "authorize_url": 'Union[str, None]', "token_url": 'Union[str, None]', "revoke_url": 'Union[str, None]', "client_id": 'Union[str, None]', "client_secret": 'Union[str, None]', "scopes": 'List[str]', "hosts": 'List[str]', "return_origins": 'List[str]'}, total=False)
 
 
+class ConnectionTest(TypedDict):
+    ok: bool
+    error: Union[str, None]
+    warnings: List[str]
+    issuer: Union[str, None]
+    authorize_url: Union[str, None]
+    client: Union[Literal["given", "metadata_document", "registered"], None]
+    client_id: Union[str, None]
+    scopes: List[str]
+    can_revoke: bool
+    duration_ms: int
+
+
 class ConnectionLink(TypedDict):
     link_id: str
     url: str

@@ -6,6 +6,7 @@ import { confirmConnectionLink } from './links/confirm-link.ts'
 import { createConnectionLink } from './links/create-connection-link.ts'
 import { listConnections } from './list-connections.ts'
 import { setConnection } from './set-connection.ts'
+import { testConnection } from './test-connection.ts'
 
 /** Users sign in on pages that need no key. See `http/server/connect/connect-pages.ts`. */
 export const connectionOperations = [
@@ -13,6 +14,7 @@ export const connectionOperations = [
   listConnections,
   getConnection,
   deleteConnection,
+  testConnection,
   createConnectionLink,
   confirmConnectionLink,
   listGrants,

@@ -30,6 +30,7 @@ export class ConnectionProviders {
     const { identity, origin } = await this.#identityIn(server, connection, fetch)
     const { issuer, revocation_endpoint } = server.metadata
     return {
+      server,
       client: new OAuthClient(server, identity, fetch),
       client_id: identity.client_id,
       origin,

@@ -102,6 +102,36 @@ onBothEngines(
       })
     })
 
+    test('POST /v1/connections/{name}/test finds the provider, checks the client, and tells no secret', async () => {
+      const tested = async (name: string) => {
+        const { status, body, text } = await call('POST', `${name}/test`)
+        assert.equal(status, 200, text)
+        for (const secret of ['a-client-secret-0123456789', 'a-wrong-secret'])
+          assert.equal(text.includes(secret), false)
+        const { duration_ms: _taken, ...shown } = body.data
+        return shown
+      }
+      const earlier = server.given.size
+      const found = { issuer: server.url, authorize_url: `${server.url}/authorize`, can_revoke: true, scopes: ['read'] }
+      const client = { client: 'given', client_id: 'moorage', warnings: [] }
+      assert.deepEqual(await tested('desk'), { ok: true, error: null, ...found, ...client })
+      const urls = { issuer: null, authorize_url: `${server.url}/authorize`, token_url: `${server.url}/token` }
+      await put('tried', toServer(server, { ...urls, client_secret: 'a-wrong-secret' }))
+      const wrong = await tested('tried')
+      assert.deepEqual([wrong.ok, wrong.issuer, wrong.can_revoke], [false, null, false])
+      assert.match(wrong.error, /Check the client ID and its secret/)
+      server.isDown = true
+      const down = await tested('desk')
+      assert.deepEqual([down.ok, down.issuer], [false, null], 'what was remembered of the provider is not used')
+      assert.match(down.error, /could not be read/)
+      server.isDown = false
+      assert.equal(server.given.size, earlier, 'nobody is signed in')
+      const developer = await createKey(service(), { name: 'developer', role: 'developer' })
+      assertRefusal(await call('POST', 'desk/test', undefined, developer.secret), 403, 'forbidden')
+      assert.equal((await call('POST', 'nothing/test')).status, 404)
+      await call('DELETE', 'tried')
+    })
+
     test('a run waits for its user to sign in, goes on when the application confirms it, and sends their token', async () => {
       const { path, approval } = await startWaiting(service(), agent, 'Who am I?', { user_id: 'ann' })
       const { body } = await service().call('GET', approval)

@@ -49,6 +49,12 @@ onAnyEngine(
     test('need nothing but their URL: the service registers, the model asks for the sign-in, and has the tools afterwards', async () => {
       const made = await put('notes', { kind: 'mcp', url: notes.url })
       assert.deepEqual(made.body.data.hosts, ['127.0.0.1'], made.text)
+      const tested = (await service().call('POST', '/v1/connections/notes/test')).body.data
+      assert.deepEqual(
+        [tested.ok, tested.error, tested.issuer, tested.client, tested.scopes, tested.warnings],
+        [true, null, server.url, 'registered', ['notes.read'], []],
+      )
+      assert.ok(server.clients.has(tested.client_id))
       const agent = await mcpAgent('notes')
       const { path, approval } = await startWaiting(service(), agent, 'connect', { user_id: 'ann' })
       const { connection } = (await service().call('GET', approval)).body.data

@@ -6,6 +6,7 @@ import { Segments } from '../../ui/forms/field.tsx'
 import { Page } from '../../ui/page.tsx'
 import { ProvidersView } from './providers-view.tsx'
 import { SecretsView } from './secrets-view.tsx'
+import { ConnectionsView } from './sign-ins/connections-view.tsx'
 
 const VIEWS = [
   {
@@ -26,9 +27,18 @@ const VIEWS = [
     api: { operation: 'listSecrets', method: 'secrets.list' },
     View: SecretsView,
   },
+  {
+    value: 'sign-ins',
+    label: 'Sign-ins',
+    needs: 'listConnections',
+    add: 'setConnection',
+    action: 'New connection',
+    api: { operation: 'listConnections', method: 'connections.list' },
+    View: ConnectionsView,
+  },
 ] as const
 
-/** The external services that agents use: model providers, and the secrets that tools send. */
+/** The external services that agents use: model providers, the secrets that tools send, and what users sign in to. */
 export function ConnectionsPage() {
   const choices = VIEWS.filter(({ needs }) => may(needs))
   const chosen = choices.find(({ value }) => value === param('view')) ?? choices[0]

@@ -36,6 +36,7 @@ const OF_SERVICE: PageCommand[] = [
   { label: 'Pause everything', icon: 'pause', needs: 'beginPause', to: '/system?open=pause' },
   { label: 'New budget', icon: 'plus', needs: 'createBudget', to: '/usage/budgets?open=budget' },
   { label: 'Upload files', icon: 'plus', needs: 'createFile', to: '/files?open=upload' },
+  { label: 'New connection', icon: 'plus', needs: 'setConnection', to: '/connections?view=sign-ins&open=new' },
   { label: 'New webhook', icon: 'plus', needs: 'createWebhook', to: '/webhooks?open=webhook' },
 ]
 

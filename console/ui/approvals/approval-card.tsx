@@ -9,6 +9,7 @@ import { Ago } from '../data/time.tsx'
 import { Who } from '../data/who.tsx'
 import { AnswerForm } from './answer-form.tsx'
 import { DecisionForm } from './decision-form.tsx'
+import { SignInForm } from './sign-in-form.tsx'
 
 type Props = { approval: Approval; agentName: string; onDecided(): void }
 
@@ -20,7 +21,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
   return (
     <article class="approval" aria-label={titleOf(approval)}>
       <header>
-        <h2>{kind === 'question' ? 'Question' : <code>{tool}</code>}</h2>
+        <h2>{kind === 'question' ? 'Question' : kind === 'connection' ? titleOf(approval) : <code>{tool}</code>}</h2>
         <Status value={status} />
         <span class="soft">
           <Ago time={created_at} />
@@ -36,11 +37,12 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
           The service stopped during this call, so the call might have taken effect. Call the tool again?
         </p>
       )}
-      {kind === 'connection' && <SignIn approval={approval} />}
       {kind === 'question' ? (
         <p class="whole">{String(approval.arguments['question'] ?? '')}</p>
       ) : (
-        <Snippet label="arguments" text={yamlText(approval.changed_arguments ?? approval.arguments)} />
+        (kind !== 'connection' || Object.keys(approval.arguments).length > 0) && (
+          <Snippet label="arguments" text={yamlText(approval.changed_arguments ?? approval.arguments)} />
+        )
       )}
       <p class="facts soft">
         <a href={href(agentPath(agent_id))}>{agentName}</a>
@@ -59,8 +61,9 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
           )}
         </span>
       </p>
-      {approval.not_for_you && <p class="notice">{approval.not_for_you}</p>}
-      {status === 'pending' && may('decideApproval') && (
+      {status === 'pending' && kind === 'connection' && <SignInForm approval={approval} onDecided={onDecided} />}
+      {approval.not_for_you && kind !== 'connection' && <p class="notice">{approval.not_for_you}</p>}
+      {status === 'pending' && kind !== 'connection' && may('decideApproval') && (
         <fieldset disabled={approval.not_for_you !== null}>
           <Form approval={approval} onDecided={onDecided} />
         </fieldset>
@@ -77,20 +80,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
   )
 }
 
-/** The user signs in, and the application confirms it. Deciding here only checks again, or tells the model that it won't happen. */
-function SignIn({ approval: { connection, status } }: Pick<Props, 'approval'>) {
-  if (status !== 'pending' || !connection) return null
-  return (
-    <>
-      <p class="hint">
-        The user has to sign in to {connection.name}. The run continues when your application has confirmed the sign-in.
-      </p>
-      {connection.url && <Snippet label="sign-in link" text={connection.url} />}
-    </>
-  )
-}
-
-function titleOf({ kind, tool }: Approval): string {
-  if (kind === 'connection') return `Sign-in for ${tool}`
+function titleOf({ kind, tool, connection }: Approval): string {
+  if (kind === 'connection') return `Sign-in to ${connection?.name ?? tool}`
   return kind === 'question' ? 'Question' : `Call to ${tool}`
 }

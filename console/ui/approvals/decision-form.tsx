@@ -55,7 +55,7 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
           Reject
         </Button>
         <Button look="main" isBusy={decide.isBusy} onClick={() => void decide.run('approve')}>
-          {kind === 'connection' ? 'Check again' : 'Approve'}
+          Approve
         </Button>
       </div>
     </div>

@@ -12,6 +12,7 @@ export type ClientOrigin = 'given' | 'metadata_document' | 'registered'
 
 /** A provider, and what this service is to it. */
 export type KnownProvider = {
+  server: OAuthServer
   client: OAuthClient
   client_id: string
   origin: ClientOrigin
@@ -29,6 +30,14 @@ export type TokenSet = {
   /** In seconds from now. */
   expires_in: number | undefined
   scopes: string[] | undefined
+}
+
+/** What providers answer to a refresh token that doesn't exist: of a client that they accept, or of another. */
+const CLIENT_ANSWERS: Readonly<Record<string, boolean>> = {
+  invalid_grant: true,
+  bad_refresh_token: true,
+  invalid_client: false,
+  incorrect_client_credentials: false,
 }
 
 /** Lengths that no provider needs. */
@@ -75,6 +84,22 @@ export class OAuthClient {
     return asking(async () =>
       tokenSet(await openid().refreshTokenGrant(this.#configuration, refresh_token, this.#forResource())),
     )
+  }
+
+  /**
+   * Whether the provider accepts this client, or undefined if its answer doesn't say. It says so when it is asked to
+   * refresh with a token that doesn't exist.
+   */
+  async isAccepted(): Promise<boolean | undefined> {
+    try {
+      await this.refresh('moorage-test')
+      return true
+    } catch (error) {
+      if (!(error instanceof OAuthFailure) || error.kind !== 'refused') throw error
+      if (error.code !== undefined) return CLIENT_ANSWERS[error.code]
+      // 401 without a code: the provider asks for another client secret.
+      return error.cause instanceof openid().WWWAuthenticateChallengeError ? false : undefined
+    }
   }
 
   /** Returns false if the provider has no way to take tokens back. */

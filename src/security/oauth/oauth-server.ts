@@ -23,6 +23,8 @@ export type OAuthServer = {
   resource: string | undefined
   /** What the resource asks for if nothing else is configured. */
   scopes: readonly string[]
+  /** The HTTP status of the MCP server's answer to a request without a token. */
+  answered?: number
 }
 
 const ANSWER_MS = 10_000
@@ -69,7 +71,7 @@ async function ofIssuer(issuer: string, fetch: GuardedFetch): Promise<OAuthServe
 async function ofMcpServer(url: string, fetch: GuardedFetch): Promise<OAuthServer> {
   const { checkResourceAllowed, discoverOAuthServerInfo, resourceUrlFromServerUrl } = await mcp()
   const bounded = boundedFetch(fetch)
-  const { resourceMetadataUrl, scope } = await challengeOf(url, bounded)
+  const { answered, resourceMetadataUrl, scope } = await challengeOf(url, bounded)
   const found = await discoverOAuthServerInfo(url, {
     fetchFn: bounded,
     ...(resourceMetadataUrl && { resourceMetadataUrl }),
@@ -83,7 +85,7 @@ async function ofMcpServer(url: string, fetch: GuardedFetch): Promise<OAuthServe
   if (!metadata.code_challenge_methods_supported?.includes('S256'))
     throw new OAuthFailure('unusable', `the authorization server ${metadata.issuer} doesn't support PKCE with S256`)
   const scopes = scope?.split(' ').filter(Boolean) ?? resourceMetadata?.scopes_supported ?? []
-  return checked({ metadata: metadata as ServerMetadata, isNamed: true, resource, scopes })
+  return checked({ metadata: metadata as ServerMetadata, isNamed: true, resource, scopes, answered })
 }
 
 /** What the server answers to a request without a token. */
@@ -96,7 +98,7 @@ async function challengeOf(url: string, fetch: ReturnType<typeof boundedFetch>) 
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
   })
   await response.body?.cancel()
-  return response.status === 401 ? extractWWWAuthenticateParams(response) : {}
+  return { answered: response.status, ...(response.status === 401 && extractWWWAuthenticateParams(response)) }
 }
 
 /** Browsers are sent to this URL, so nothing but a page may be there. */

@@ -108,6 +108,7 @@ export const STORIES: Record<string, Story> = {
 
   setConnection: connected,
   getConnection: connected,
+  testConnection: connected,
   deleteConnection: connected,
   createConnectionLink: async (service, name) => ({ ...(await connected(service, name)), body: { user_id: 'ann' } }),
   confirmConnectionLink: async (service, name) => ({ ...(await signedIn(service, name)), body: { user_id: 'ann' } }),

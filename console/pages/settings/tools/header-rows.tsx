@@ -3,11 +3,11 @@ import { href } from '../../../lib/base.ts'
 import { may } from '../../../lib/session-state.ts'
 import { Field } from '../../../ui/forms/field.tsx'
 import { Rows } from './rows.tsx'
+import type { ProjectNames } from './tool-kinds.ts'
 
 type Props = {
   headers: Record<string, string>
-  /** The names of the existing secrets. */
-  secrets: readonly string[]
+  names: ProjectNames
   onChange(headers: Record<string, string>): void
   error?: string | undefined
 }
@@ -15,9 +15,12 @@ type Props = {
 type Row = { name: string; value: string }
 
 /** A tool's headers. Secrets are only named, never written out. */
-export function HeaderRows({ headers, secrets, onChange, error }: Props) {
+export function HeaderRows({ headers, names, onChange, error }: Props) {
   const [rows, setRows] = useState<Row[]>(() => Object.entries(headers).map(([name, value]) => ({ name, value })))
-  const offered = secrets.flatMap((name) => [`Bearer {{secret.${name}}}`, `{{secret.${name}}}`])
+  const offered = [
+    ...names.secrets.flatMap((name) => [`Bearer {{secret.${name}}}`, `{{secret.${name}}}`]),
+    ...names.connections.map((name) => `Bearer {{connection.${name}}}`),
+  ]
   const change = (next: Row[]) => {
     setRows(next)
     onChange(Object.fromEntries(next.filter(({ name }) => name.trim()).map(({ name, value }) => [name.trim(), value])))
@@ -32,7 +35,8 @@ export function HeaderRows({ headers, secrets, onChange, error }: Props) {
       error={error}
       hint={
         <>
-          Refer to a secret by name: <code>{'Bearer {{secret.NAME}}'}</code>.{' '}
+          Refer to a secret or a connection by name: <code>{'Bearer {{secret.NAME}}'}</code>,{' '}
+          <code>{'Bearer {{connection.NAME}}'}</code>.{' '}
           {may('listSecrets') && <a href={href('/connections?view=secrets')}>Manage secrets</a>}
         </>
       }

@@ -1,21 +1,23 @@
+import { href } from '../../../lib/base.ts'
 import { namesIn, numberIn } from '../../../lib/forms/typed-values.ts'
+import { may } from '../../../lib/session-state.ts'
 import { Field, Select } from '../../../ui/forms/field.tsx'
 import { ValueField } from '../../../ui/forms/value-field.tsx'
 import { HeaderRows } from './header-rows.tsx'
 import { ParameterRows } from './parameter-rows.tsx'
-import type { AgentTool, HttpTool, McpTool, PersonTool, Tool } from './tool-kinds.ts'
+import type { AgentTool, HttpTool, McpTool, PersonTool, ProjectNames, Tool } from './tool-kinds.ts'
 
 type Props<Kind extends Tool> = {
   tool: Kind
   onChange(tool: Kind): void
-  secrets: readonly string[]
+  names: ProjectNames
   /** The service's objection to a field of this tool. */
   reason(field: string): string | undefined
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-export function HttpFields({ tool, secrets, onChange, reason }: Props<HttpTool>) {
+export function HttpFields({ tool, names, onChange, reason }: Props<HttpTool>) {
   const set = (changes: Partial<HttpTool>) => onChange({ ...tool, ...changes })
   return (
     <>
@@ -41,7 +43,7 @@ export function HttpFields({ tool, secrets, onChange, reason }: Props<HttpTool>)
       <ParameterRows tool={tool} onChange={(input_schema) => set({ input_schema })} error={reason('input_schema')} />
       <HeaderRows
         headers={tool.headers}
-        secrets={secrets}
+        names={names}
         onChange={(headers) => set({ headers })}
         error={reason('headers')}
       />
@@ -50,7 +52,7 @@ export function HttpFields({ tool, secrets, onChange, reason }: Props<HttpTool>)
   )
 }
 
-export function McpFields({ tool, secrets, onChange, reason }: Props<McpTool>) {
+export function McpFields({ tool, names, onChange, reason }: Props<McpTool>) {
   const set = (changes: Partial<McpTool>) => onChange({ ...tool, ...changes })
   return (
     <>
@@ -63,9 +65,23 @@ export function McpFields({ tool, secrets, onChange, reason }: Props<McpTool>) {
         isMono
         isRequired
       />
+      <Field
+        label="Connection"
+        value={tool.connection ?? ''}
+        onInput={(name) => set({ connection: name.trim() || undefined })}
+        error={reason('connection')}
+        suggestions={names.connections}
+        hint={
+          <>
+            If the server asks for OAuth: the connection that users sign in to.{' '}
+            {may('listConnections') && <a href={href('/connections?view=sign-ins')}>Manage sign-ins</a>}
+          </>
+        }
+        isMono
+      />
       <HeaderRows
         headers={tool.headers}
-        secrets={secrets}
+        names={names}
         onChange={(headers) => set({ headers })}
         error={reason('headers')}
       />
@@ -73,7 +89,7 @@ export function McpFields({ tool, secrets, onChange, reason }: Props<McpTool>) {
         label="Allowed tools"
         value={tool.allow ?? []}
         read={namesIn}
-        write={(names) => names.join(', ')}
+        write={(allowed) => allowed.join(', ')}
         onInput={(allow) => set({ allow: allow.length > 0 ? allow : null })}
         error={reason('allow')}
         hint="Comma-separated names. Leave empty to allow all. Use Test to list them."
@@ -84,7 +100,7 @@ export function McpFields({ tool, secrets, onChange, reason }: Props<McpTool>) {
   )
 }
 
-export function PersonFields({ tool, onChange, reason }: Omit<Props<PersonTool>, 'secrets'>) {
+export function PersonFields({ tool, onChange, reason }: Omit<Props<PersonTool>, 'names'>) {
   const set = (changes: Partial<PersonTool>) => onChange({ ...tool, ...changes })
   return (
     <>
@@ -109,7 +125,7 @@ const MEMORIES: { value: AgentTool['memory']; label: string }[] = [
   { value: 'shared', label: "This agent's, read-only" },
 ]
 
-export function AgentFields({ tool, onChange, reason }: Omit<Props<AgentTool>, 'secrets'>) {
+export function AgentFields({ tool, onChange, reason }: Omit<Props<AgentTool>, 'names'>) {
   const set = (changes: Partial<AgentTool>) => onChange({ ...tool, ...changes })
   return (
     <>

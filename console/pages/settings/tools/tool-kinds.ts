@@ -6,6 +6,9 @@ export type McpTool = Extract<Tool, { type: 'mcp' }>
 export type PersonTool = Extract<Tool, { type: 'ask_person' }>
 export type AgentTool = Extract<Tool, { type: 'agent' }>
 
+/** What the project's tools can refer to. */
+export type ProjectNames = { secrets: readonly string[]; connections: readonly string[] }
+
 const CALLED = { headers: {}, timeout_ms: 30_000, retry: null, approval: 'never' } as const
 
 /** The kinds of tools, and what a new tool of each kind looks like. */

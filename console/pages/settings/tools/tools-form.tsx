@@ -6,7 +6,7 @@ import { may } from '../../../lib/session-state.ts'
 import { Button } from '../../../ui/button.tsx'
 import { reasonWithin } from '../../../ui/failure.tsx'
 import { AgentFields, HttpFields, McpFields, PersonFields } from './tool-fields.tsx'
-import { KINDS, type Tool } from './tool-kinds.ts'
+import { KINDS, type ProjectNames, type Tool } from './tool-kinds.ts'
 import { ToolTest } from './tool-test.tsx'
 
 type Props = { agent: Agent; tools: Tool[]; error: MoorageError | undefined; onChange(tools: Tool[]): void }
@@ -18,7 +18,13 @@ export function ToolsForm({ agent, tools, error, onChange }: Props) {
   const { data } = useResource(may('listSecrets') ? 'secret names' : undefined, (signal) =>
     service.secrets.list({ limit: 100, sort: 'name' }, { signal }),
   )
-  const secrets = (data?.data ?? []).map(({ name }) => name)
+  const signIns = useResource(may('listConnections') ? 'connection names' : undefined, (signal) =>
+    service.connections.list({ limit: 100, sort: 'name' }, { signal }),
+  )
+  const names: ProjectNames = {
+    secrets: (data?.data ?? []).map(({ name }) => name),
+    connections: (signIns.data?.data ?? []).map(({ name }) => name),
+  }
   const [opened, setOpened] = useState<number | undefined>(undefined)
   const add = (tool: Tool) => {
     const key = Math.max(-1, ...keys) + 1
@@ -39,7 +45,7 @@ export function ToolsForm({ agent, tools, error, onChange }: Props) {
           key={keys[i]}
           agent={agent}
           tool={tool}
-          secrets={secrets}
+          names={names}
           isOpen={keys[i] === opened || error?.details?.some(({ field }) => field.startsWith(`tools.${i}.`)) === true}
           onChange={(changed) => onChange(tools.with(i, changed))}
           onRemove={() => remove(i)}
@@ -61,14 +67,14 @@ export function ToolsForm({ agent, tools, error, onChange }: Props) {
 type CardProps = {
   agent: Agent
   tool: Tool
-  secrets: readonly string[]
+  names: ProjectNames
   isOpen: boolean
   onChange(tool: Tool): void
   onRemove(): void
   reason(field: string): string | undefined
 }
 
-function ToolCard({ agent, tool, secrets, isOpen, onChange, onRemove, reason }: CardProps) {
+function ToolCard({ agent, tool, names, isOpen, onChange, onRemove, reason }: CardProps) {
   const [isTesting, setTesting] = useState(false)
   const kind = KINDS.find(({ type }) => type === tool.type)
   const title = tool.type === 'mcp' ? tool.url : tool.name
@@ -78,8 +84,8 @@ function ToolCard({ agent, tool, secrets, isOpen, onChange, onRemove, reason }: 
         <b class="mono">{title || 'new'}</b> <span class="soft">{kind?.label}</span>
       </summary>
       <div class="tool-fields">
-        {tool.type === 'http' && <HttpFields tool={tool} secrets={secrets} onChange={onChange} reason={reason} />}
-        {tool.type === 'mcp' && <McpFields tool={tool} secrets={secrets} onChange={onChange} reason={reason} />}
+        {tool.type === 'http' && <HttpFields tool={tool} names={names} onChange={onChange} reason={reason} />}
+        {tool.type === 'mcp' && <McpFields tool={tool} names={names} onChange={onChange} reason={reason} />}
         {tool.type === 'ask_person' && <PersonFields tool={tool} onChange={onChange} reason={reason} />}
         {tool.type === 'agent' && <AgentFields tool={tool} onChange={onChange} reason={reason} />}
         <div class="filters">

@@ -34,6 +34,7 @@ const SPECS: CommandSpecs = {
     confirm: 'Delete the connection {} and end all sign-ins?',
     done: ({ name }) => `Deleted the connection ${name}`,
   },
+  testConnection: { about: 'Test a connection: find its provider, and register or check the client' },
   createConnectionLink: { about: 'Create a link where a user signs in' },
   confirmConnectionLink: {
     about: 'Confirm that it was this user who signed in',
