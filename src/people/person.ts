@@ -78,7 +78,7 @@ export function presentPerson(
 
 /**
  * How long a role is valid for a person whom a provider has signed in. Roles from another provider's groups are valid
- * while that one is asked too: otherwise a session would keep a right that has ended there.
+ * only while that provider is asked too. Otherwise, a session would keep a right that has ended there.
  */
 export function endOfRole(
   { role_source, vouched_at }: Pick<Key, 'role_source' | 'vouched_at'>,

@@ -32,8 +32,8 @@ export async function listRoles(db: Database, person_ids: readonly string[]): Pr
 }
 
 /**
- * The permissions of a role that the actor gives. No actor gives more than it has; the host can give everything. A role
- * stays until it is taken away, so an actor whose right ends by itself can't give one.
+ * The permissions of a role that the actor gives. An actor can't give more than it has; the command line on the server
+ * can give everything. A role stays until it's removed, so an actor whose own right expires can't give one.
  */
 export function permissionsToGive(actor: Actor, role: string, config: Config): readonly Permission[] {
   if (actor.kind === 'token' || endOfRight(actor) !== Number.POSITIVE_INFINITY) {
@@ -135,7 +135,7 @@ export async function endForsakenRoles(db: Database, names: readonly string[], o
 }
 
 async function endAll(db: Database, roles: readonly Role[], action: string, occasion: Occasion): Promise<number> {
-  // The service itself acts like the host.
+  // The service itself acts like the command line on the server.
   const cause = { ...occasion, actor: { kind: 'local', id: 'local' } } as const
   for (const role of roles) {
     await endRole(db, role, cause)

@@ -89,7 +89,7 @@ export function isFull({ limits, stored_bytes }: Pick<Project, 'limits' | 'store
 export const FULL_MESSAGE =
   'The project has reached its storage limit (limits.stored_bytes). Delete some of its data, or raise the limit.'
 
-/** For what would store more. */
+/** Call this before more is stored in the project. */
 export function requireRoom(project: Parameters<typeof isFull>[0]): void {
   if (isFull(project)) throw conflict(FULL_MESSAGE)
 }

@@ -45,7 +45,7 @@ export async function list(db: Database, query: PageQuery, only: string | undefi
   return { items: readable(db, items as Tables['projects'][], fromRow), total }
 }
 
-/** A list that is longer cannot be chosen from. The page of projects has all of them. */
+/** People can't choose from a longer list. The page of projects lists all of them. */
 const MOST_TO_CHOOSE = 1_000
 
 /** The projects to choose from, or the named ones among them: first the default project, then by name. */
@@ -61,7 +61,7 @@ export async function listToChoose(db: Database, ids?: readonly string[]): Promi
     .execute()
 }
 
-/** The tables were made with the default project, at a time that they do not know. */
+/** Sets the times of the default project, which the statements that create the tables insert without them. */
 export async function begin(db: Database, time: number): Promise<void> {
   const times = { created_at: time, updated_at: time }
   await db.updateTable('projects').set(times).where('id', '=', DEFAULT_PROJECT).execute()

@@ -37,7 +37,7 @@ export const updateProject = operation({
   },
 })
 
-/** Otherwise people would lose the roles that their groups give in the project, without a word. */
+/** Otherwise, people would silently lose the roles that their groups give them in the project. */
 function requireNotInSettings(name: string, { console }: Config): void {
   for (const issuer of console.oidc) {
     const line = issuer.roles.findIndex(({ project }) => project === name)

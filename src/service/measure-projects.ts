@@ -7,7 +7,7 @@ import type { JobHandler } from '../storage/jobs/job-handler.ts'
 import { textBytes } from '../storage/queries/text-bytes.ts'
 
 const EVERY_MS = 60_000
-/** Measuring reads every row of a project. It rests this many times as long as it took. */
+/** Measuring reads every row of a project. Afterwards, it pauses for this many times as long as it took. */
 const RESTS = 20
 
 const TEXTS = {
@@ -23,7 +23,7 @@ export function measureProjects({ storage, now }: Pick<Parts, 'storage' | 'now'>
     every_ms: EVERY_MS,
     async run(signal) {
       if (now() < restsUntil) return
-      // If the clock is set forward meanwhile, this must not rest for hours.
+      // If the clock is set forward in the meantime, this must not pause for hours.
       const started = performance.now()
       for (const { id, stored_bytes } of await projects.listMeasured(storage.db)) {
         if (signal.aborted) return

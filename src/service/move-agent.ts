@@ -56,7 +56,7 @@ export const moveAgent = operation({
     const holder = await agents.findIn(db, project_id, agent.name)
     if (holder && holder.id !== id) throw conflict(`The project already has an agent named "${agent.name}".`)
     await checkDefinition(agent, { db, config, project_id })
-    // The gates of the agents there are asked when it calls them.
+    // The gates of the agents in the new project are checked when it calls them.
     await checkAgentTools(agent.tools, { ...agent, project_id }, db, { only: null, except: [] })
     const revoked_keys = agent.project_id === project_id ? [] : await revokePersonal(agent, needs)
     await keys.moveOfAgent(db, id, project_id)

@@ -72,7 +72,7 @@ export const repriceUsage = operation({
   },
 })
 
-/** What the line costs by the prices of now, if that is known and is something else. */
+/** The line with its cost at the current prices. Undefined if the price isn't known, or the cost is the same. */
 async function mend(line: LedgerLine, prices: Prices): Promise<usage.MendedLine | undefined> {
   const price = await prices.find(line.project_id, line.model, line.created_at)
   if (!price) return undefined

@@ -3,7 +3,9 @@ import type { Parts, StoreSizes } from '../operation/parts.ts'
 import type { JobHandler } from '../storage/jobs/job-handler.ts'
 import { findKeptSizes, isSmallStore, keepSizes, measureStore } from './store.ts'
 
-/** What was counted of a large store is shown for this time, and then counted again while clients see the last one. */
+/**
+ * The sizes of a large store are shown for this time. Then they are counted again, while clients see the previous ones.
+ */
 const KEPT_MS = 60_000
 /** How old the sizes can be when the first client asks. */
 const EVERY_MS = 3_600_000
@@ -31,7 +33,7 @@ export function openSizes({ storage, now }: SizeParts, errands: Errands): () => 
   }
 }
 
-/** Recurring, and first in an empty store: so a store that has grown large was measured before. */
+/** A recurring job. It first runs in an empty store, so a store that has grown large has been measured before. */
 export function measureStoreSizes(parts: SizeParts): JobHandler {
   return { every_ms: EVERY_MS, run: (signal) => measureAndKeep(parts, signal) }
 }

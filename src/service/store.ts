@@ -35,7 +35,7 @@ export async function listBacklogs(db: Database, now: number): Promise<Backlog[]
   }))
 }
 
-/** Those that the service has disabled. One that its owner has disabled is in order. */
+/** Webhooks that the service has disabled. A webhook that its owner has disabled isn't a problem. */
 export async function countDisabledWebhooks(db: Database): Promise<number> {
   const { total } = await db
     .selectFrom('webhooks')
@@ -106,7 +106,7 @@ async function listDays(db: Database, now: number, signal: AbortSignal | undefin
   const today = Math.floor(now / DAY_MS)
   const agents = db.selectFrom('agents').select('seq')
   const days: StoreSizes['days'] = []
-  // One after the other, so that others who read need not wait for all of them.
+  // One day after the other, so that other reads don't wait for all of them.
   for (let start = (today - DAYS + 1) * DAY_MS; start <= today * DAY_MS; start += DAY_MS) {
     signal?.throwIfAborted()
     const end = start + DAY_MS
@@ -135,7 +135,7 @@ const FEW_ROWS = 20_000
 /** The days of each agent are counted one by one. */
 const FEW_AGENTS = 300
 
-/** It reads no more rows than a small store has, however many there are. */
+/** Reads at most as many rows as a small store has, even in a large one. */
 export async function isSmallStore(db: Database): Promise<boolean> {
   const hasMore = (table: string, few: number) =>
     sql`exists (select 1 from ${sql.table(table)} limit 1 offset ${sql.lit(few)})`

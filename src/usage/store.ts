@@ -39,7 +39,7 @@ const ENDED_LINES: EndedTable = {
   columns: ['status', ...USED, 'cost_nano', 'price', 'charges', 'owner', 'lease_until'],
 }
 
-/** The same without the lease: whose the call was is not written again, because that user may be erased by now. */
+/** The same without the lease. The user isn't written again, because they might have been erased in the meantime. */
 export function endedValues(line: LedgerLine) {
   const { status, cost_nano, price } = line
   return { status, ...usedBy(line), cost_nano, price, charges: null, owner: null, lease_until: null }
@@ -68,7 +68,7 @@ export function sumWrites(line: LedgerLine): Write[] {
   return addedToSums(line, { calls: 1, ...usedBy(line), ...priced, lost: line.status === 'lost' ? 1 : 0 })
 }
 
-/** What takes back that the line was summed. */
+/** Subtracts the line from the sums. */
 export function unsumWrites(line: LedgerLine): Write[] {
   return sumWrites(line).map(({ into, row }) => {
     const negative = SUMMED.map((name) => [name, -Number(row[name])])
@@ -161,7 +161,7 @@ export async function removeOfProject(db: Database, project_id: string, limit: n
   return (await removeRows(db, 'ledger', { which, limit })) + (await removeRows(db, 'usage_sums', { which, limit }))
 }
 
-/** Whose calls they were is not known any more, of at most `limit` lines. Returns how many. */
+/** Removes the user from at most `limit` lines. Returns how many. */
 export async function forgetUser(
   db: Database,
   { reach, user_id }: { reach: ShownAgents; user_id: string },

@@ -3,7 +3,7 @@ import { DOORS } from '../operation/door.ts'
 import { PURPOSES } from '../operation/spending.ts'
 import { CostUsd, Label, Time, TimeInput } from '../shapes.ts'
 
-/** The groups by which usage can be summed, with their columns. */
+/** The groups by which usage can be summed, and their columns. */
 export const GROUPS = {
   project: 'project_id',
   agent: 'agent_id',

@@ -11,8 +11,8 @@ export function isRepeatable({ status, erased_at }: Pick<Invocation, 'status' | 
 }
 
 /**
- * Copies an invocation that has ended, with what its model was shown. Only what memory found for it then is read, as
- * far as memory still has it.
+ * Copies an ended invocation, with what its model saw. It doesn't search memory again: it reads the memories that were
+ * recalled for the invocation, if they still exist.
  */
 export async function caseOfRun(
   agent: Agent,

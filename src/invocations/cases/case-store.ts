@@ -13,14 +13,14 @@ export type StoredCase = Omit<RunCase, 'content'> & {
   content: CaseContent | undefined
 }
 
-/** Of an erased case only that it existed is copied. */
+/** A copy of an erased case has no content. */
 type CopiedCase = Omit<RunCase, 'content'> & { content: CaseContent | undefined }
 
 type Keeper = { agent_seq: number; kept_by: string }
 
 const ROWS_AT_ONCE = 50
 
-/** Adds cases to a set or a replay. `due_at` is when a replay can begin with them. */
+/** Adds cases to a set or a replay. `due_at` is the time from which a replay can run them. */
 export async function insertCases(
   db: Database,
   { agent_seq, kept_by }: Keeper,
@@ -44,7 +44,7 @@ export async function insertCases(
   }
 }
 
-/** In their order. Erased ones have no content. */
+/** The cases of a set or a replay, in order. Erased cases have no content. */
 export async function listCases(
   db: Database,
   kept_by: string,
@@ -73,13 +73,16 @@ export async function removeCases(db: Database, kept_by: string): Promise<void> 
   await db.deleteFrom('cases').where('kept_by', '=', kept_by).execute()
 }
 
-/** Removes the words of these invocations from all copies. That the cases exist stays. */
+/** Removes the texts of these invocations from all copies. The cases stay, without content. */
 export async function eraseCopies(db: Database, request_ids: readonly string[], now: number): Promise<void> {
   if (request_ids.length === 0) return
   await erase(db, sql`request_id in (${sql.join(request_ids)})`, now)
 }
 
-/** The same for everything that was copied of a user, or written for them. Filters of replays lose them too. */
+/**
+ * The same for all cases that were copied from a user's invocations, or written for the user. Also removes the user
+ * from replays' filters.
+ */
 export async function eraseCopiesOfUser(
   db: Database,
   { agent_seq, user_id }: { agent_seq: number; user_id: string },

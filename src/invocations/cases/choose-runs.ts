@@ -11,7 +11,7 @@ import type { RunCase } from './run-case.ts'
 /** A set or a replay has at most this many cases. */
 export const MOST_CASES = 1_000
 
-/** And at most this many bytes of JSON. */
+/** Their cases have at most this many bytes of JSON. */
 const MOST_BYTES = 32 * 1024 * 1024
 const MOST_MIB = MOST_BYTES / 1024 / 1024
 const PAGE = 100

@@ -6,10 +6,13 @@ import { covers, coversAll, permissionsOf } from '../../security/permissions.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Invitation } from './invitation.ts'
 
-/** The host itself. */
+/** The command line on the server. */
 const HOST: Giver & { id: string } = { kind: 'local', id: 'local', tier: '' }
 
-/** Who made an invitation, if they could still make it now. Undefined: their key or role has ended, or allows less. */
+/**
+ * The maker of an invitation, if they could still make it now. Undefined if their key or role has ended, or has fewer
+ * permissions now.
+ */
 export async function findMaker(
   db: Database,
   { created_by, project_id, role }: Pick<Invitation, 'created_by' | 'project_id' | 'role'>,

@@ -6,7 +6,7 @@ export async function find(db: Database, id: string): Promise<Invitation | undef
   return db.selectFrom('invitations').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** Those of a project, or of all with those for all projects. */
+/** A project's invitations or, with access to all projects, every invitation. */
 export async function list(
   db: Database,
   query: PageQuery,
@@ -27,8 +27,8 @@ export async function insert(db: Database, invitation: Invitation): Promise<void
 }
 
 /**
- * Takes the invitation with this link, if it is for the email address and still open; without a link, one that needs
- * none. Of two requests for the same invitation, one gets it.
+ * Takes the invitation with this link, if it's for the email address and still open. Without a link, takes an
+ * invitation that needs none. If two requests try to take the same invitation, one of them gets it.
  */
 export async function accept(
   db: Database,

@@ -31,8 +31,8 @@ export type CaseRequest = {
 export type AnswerParts = Pick<Parts, 'newId' | 'now' | 'runtime' | 'storage'>
 
 /**
- * The case can't be run now. `after_ms` is when to try again; null: as soon as what stopped it is over. After too many
- * failures it's given up, but it waits for a pause or a budget as long as it takes.
+ * The case can't be run now. `after_ms` is when to try again; null: when the pause or the budget that stopped it allows
+ * it. After too many failures, the case is given up. Pauses and budgets don't count as failures.
  */
 export class CaseDelayed extends Error {
   readonly after_ms: number | null
@@ -98,7 +98,7 @@ export async function answerCase(
   return checked(answered, request, { ...parts, agent_id, project_id })
 }
 
-/** How the invocation answered that the case is a copy of. */
+/** The answer of the invocation from which the case was copied. */
 export function recordedColumn(request: CaseRequest, parts: AnswerParts): Promise<AnswerColumn> {
   const { agent, content } = request
   const { recorded } = content
@@ -127,7 +127,7 @@ async function checked(
 ): Promise<AnswerColumn> {
   const { status, response, calls, input_tokens, output_tokens, cost_nano, duration_ms } = answered
   const hasMissed = answered.unrecorded_calls.length > 0
-  // The missing result may be why it failed.
+  // The answer may have failed because of the missing result.
   if (status !== 'completed') return { ...answered, passed: hasMissed ? null : false, checks: [] }
   const answer = { response: response ?? '', calls, tokens: input_tokens + output_tokens, cost_nano, duration_ms }
   const checks = await checkAll(answer, request.checks, {

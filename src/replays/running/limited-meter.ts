@@ -97,7 +97,7 @@ export class LimitedMeter implements Meter {
     const cost = begun.end(status, tokens)
     const settling = this.#settle(held, { nano: cost, tokens: tokens.input_tokens + tokens.output_tokens })
     this.#settling = Promise.all([this.#settling, settling])
-    // Whoever waits for it gets the error. Until then it isn't unhandled.
+    // The caller that waits for it gets the error. Without this, Node would report an unhandled rejection before that.
     this.#settling.catch(() => {})
     return cost
   }

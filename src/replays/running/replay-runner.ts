@@ -191,7 +191,7 @@ export class ReplayRunner {
       })
       return answered
     } finally {
-      // If the column wasn't stored, its calls were made all the same.
+      // The calls were made even if the column wasn't stored.
       await inner.flush()
     }
   }
@@ -251,7 +251,7 @@ async function keepAnswer(storage: Storage, meter: RunMeter, keep: (db: Database
   }
 }
 
-/** The cases without the answers' texts, of which there may be very many. */
+/** The cases without the texts of the answers, which can be very long. */
 async function listReported(db: Database, { id, cases }: Replay): Promise<ReportedCase[]> {
   const all: ReportedCase[] = []
   while (all.length < cases) {

@@ -20,9 +20,9 @@ import {
 } from '../case-column.ts'
 import type { CaseOutcome, Durations, ReplayReport, ReplayVerdict } from '../replay-record.ts'
 
-/** A difference that chance produces less often than this proves that the candidate is worse. */
+/** If chance would produce a difference this large less often than this, the candidate is worse. */
 const SIGNIFICANT = 0.05
-/** If more cases than this share can't be compared, the others don't speak for all. */
+/** If a larger share of the cases can't be compared, the others don't represent all of them. */
 const MOST_UNKNOWN = 0.1
 const MOST_SLICES = 10
 const LONG_MESSAGE = 1_000
@@ -31,7 +31,7 @@ export type ReportedCase = AnswerColumns & { content: CaseContent | undefined }
 
 type Baseline = 'deployed' | 'recorded'
 
-/** What came of a replay. It depends only on the answers, so equal answers have equal reports. */
+/** The result of a replay. It depends only on the answers, so equal answers have equal reports. */
 export function reportOf(
   cases: readonly ReportedCase[],
   baseline: Baseline,

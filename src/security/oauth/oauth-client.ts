@@ -4,13 +4,13 @@ import type { GuardedFetch } from '../outgoing/guarded-client.ts'
 import { boundedFetch, type OAuthServer } from './oauth-server.ts'
 import { errorCodeOf, isRefusal, OAuthFailure, openid, reasonOf } from './provider-errors.ts'
 
-/** What this service is to an authorization server. */
+/** This service's identity as a client of an authorization server. */
 export type ClientIdentity = { client_id: string; client_secret: string | undefined }
 
 /** How this service became a client of a provider. */
 export type ClientOrigin = 'given' | 'metadata_document' | 'registered'
 
-/** A provider, and what this service is to it. */
+/** A provider, and this service's identity as its client. */
 export type KnownProvider = {
   server: OAuthServer
   client: OAuthClient
@@ -102,7 +102,7 @@ export class OAuthClient {
     }
   }
 
-  /** Returns false if the provider has no way to take tokens back. */
+  /** Returns false if the provider doesn't support revocation. */
   revoke(token: string, token_type_hint: 'access_token' | 'refresh_token'): Promise<boolean> {
     return asking(async () => {
       if (this.#configuration.serverMetadata().revocation_endpoint === undefined) return false

@@ -17,11 +17,11 @@ export type OAuthSource =
 /** An authorization server, as it was found. */
 export type OAuthServer = {
   metadata: ServerMetadata
-  /** Its answers name it (RFC 9207), if it says that they do. Otherwise its name isn't known. */
+  /** Whether the server's issuer is known. Its answers contain the issuer (RFC 9207) if its metadata says so. */
   isNamed: boolean
-  /** What its tokens are for (RFC 8707). */
+  /** The resource that its tokens are issued for (RFC 8707). */
   resource: string | undefined
-  /** What the resource asks for if nothing else is configured. */
+  /** The scopes that the resource asks for if no others are configured. */
   scopes: readonly string[]
   /** The HTTP status of the MCP server's answer to a request without a token. */
   answered?: number
@@ -30,7 +30,7 @@ export type OAuthServer = {
 const ANSWER_MS = 10_000
 const MAX_ANSWER_BYTES = 256 * 1024
 
-/** The client that everything here calls out with: guarded, short and small. */
+/** The guarded client for all calls here, with short time limits and small replies. */
 export function boundedFetch(
   fetch: GuardedFetch,
 ): (url: string | URL | Request, init?: RequestInit) => Promise<Response> {
@@ -67,7 +67,7 @@ async function ofIssuer(issuer: string, fetch: GuardedFetch): Promise<OAuthServe
   return checked({ metadata: metadata as ServerMetadata, isNamed: true, resource: undefined, scopes: [] })
 }
 
-/** What the MCP server says of itself (RFC 9728), and then its authorization server of itself. */
+/** Reads the metadata of the MCP server (RFC 9728), and then of its authorization server. */
 async function ofMcpServer(url: string, fetch: GuardedFetch): Promise<OAuthServer> {
   const { checkResourceAllowed, discoverOAuthServerInfo, resourceUrlFromServerUrl } = await mcp()
   const bounded = boundedFetch(fetch)
@@ -88,7 +88,7 @@ async function ofMcpServer(url: string, fetch: GuardedFetch): Promise<OAuthServe
   return checked({ metadata: metadata as ServerMetadata, isNamed: true, resource, scopes, answered })
 }
 
-/** What the server answers to a request without a token. */
+/** The server's reply to a request without a token. */
 async function challengeOf(url: string, fetch: ReturnType<typeof boundedFetch>) {
   const { extractWWWAuthenticateParams } = await mcp()
   const response = await fetch(url, {
@@ -101,7 +101,7 @@ async function challengeOf(url: string, fetch: ReturnType<typeof boundedFetch>) 
   return { answered: response.status, ...(response.status === 401 && extractWWWAuthenticateParams(response)) }
 }
 
-/** Browsers are sent to this URL, so nothing but a page may be there. */
+/** Browsers are sent to the authorization endpoint, so its URL must be a web page's. */
 function checked(server: OAuthServer): OAuthServer {
   const { authorization_endpoint, token_endpoint, issuer } = server.metadata
   if (!authorization_endpoint || !token_endpoint)

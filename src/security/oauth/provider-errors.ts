@@ -12,7 +12,7 @@ export function errorCodeOf(error: unknown): string | undefined {
   return said !== undefined && /^[a-z_]{1,60}$/.test(said) ? said : undefined
 }
 
-/** Errors of the network, of time and of a server that fails or is busy are no refusals. */
+/** Network errors, timeouts, and errors of a server that fails or is busy aren't refusals. */
 export function isRefusal(error: unknown): boolean {
   const { ClientError, ResponseBodyError, WWWAuthenticateChallengeError, AuthorizationResponseError } = openid()
   if (error instanceof AuthorizationResponseError) return error.error !== 'temporarily_unavailable'
@@ -28,7 +28,7 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof ClientError && !UNANSWERED.includes(error.code ?? '')
 }
 
-/** What the operator reads in the log: with the reason behind `fetch failed`. */
+/** The text for the operator's log, with the reason behind `fetch failed`. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message

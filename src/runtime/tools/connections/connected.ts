@@ -8,14 +8,14 @@ export type SignInLink = { name: string; link_id: string | null; url: string | n
 
 export type ConnectionState =
   | { state: 'ready'; token: string; hosts: readonly string[]; grant_id: string }
-  /** The holder of the grant has not signed in, or no longer. */
+  /** The holder of the grant hasn't signed in, or their sign-in has ended. */
   | { state: 'missing'; connection_id: string; holder: string }
   /** The message is for the model. */
   | { state: 'refused'; why: string }
 
 type LinkOptions = {
   known?: string | null
-  /** Whoever asks may sign the project in. */
+  /** Whether the actor can sign in for the project. */
   isForProject?: boolean
   /** No run waits for the sign-in any more. */
   isOver?: boolean
@@ -45,7 +45,7 @@ export type RunConnections = {
   link: ConnectionSource['link']
 }
 
-/** `hide` receives each token before anything can be said about it. */
+/** `hide` receives each token before the token is used, so that no text contains it. */
 export function connectionsOfRun(
   connections: ConnectionSource,
   whose: TokenUser,
