@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { AbstractAgent, EventType, type RunAgentInput } from '@ag-ui/client'
-import { from } from 'rxjs'
+import { EventType, HttpAgent } from '@ag-ui/client'
 import { AgUiWriter } from '../../src/http/dialects/ag-ui/event-writer.ts'
 import { readInterrupts } from '../../src/http/dialects/ag-ui/interrupts.ts'
 import { readRun } from '../../src/http/dialects/ag-ui/sent-run.ts'
@@ -68,23 +67,23 @@ const ENDINGS: Record<Ending, { event: string; data: unknown }> = {
   waiting: { event: 'waiting', data: WAITING },
 }
 
-function write(writer: AgUiWriter, events: readonly { event: string; data: unknown }[]) {
-  const text = [{ event: 'start', data: { request_id: REQUEST } }, ...events]
-    .map((event) => writer.event(event))
-    .join('')
-  return [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data))
-}
+type WrittenEvent = { event: string; data: unknown }
 
-/** The official client, reading these events instead of a connection. */
-class Reader extends AbstractAgent {
-  #events: { type: EventType }[] = []
+const write = (writer: AgUiWriter, events: readonly WrittenEvent[]) =>
+  [{ event: 'start', data: { request_id: REQUEST } }, ...events].map((event) => writer.event(event)).join('')
 
-  run(_input: RunAgentInput) {
-    return from(this.#events)
+const lastOf = (text: string) => JSON.parse(/data: (.*)\n\n$/.exec(text)?.[1] ?? 'null')
+
+/** The official client. It reads these streams instead of those of a service. */
+class Reader extends HttpAgent {
+  #text = ''
+
+  constructor() {
+    super({ url: 'http://127.0.0.1', threadId: 't', fetch: async () => new Response(this.#text) })
   }
 
-  read(events: { type: EventType }[], resume?: RunAgentInput['resume']): Promise<unknown> {
-    this.#events = events
+  read(text: string, resume?: { interruptId: string; status: 'resolved' }[]): Promise<unknown> {
+    this.#text = text
     return this.runAgent(resume ? { resume } : {})
   }
 }
@@ -109,11 +108,11 @@ describe('the AG-UI stream of any run', () => {
         const restarted =
           lost.length > 0 ? [...spoken(1, lost), { event: 'restart', data: { request_id: REQUEST } }] : []
         const events = write(writer, [...restarted, ...spoken(2, rounds), ENDINGS[ending]])
-        const reader = new Reader({ threadId: 't' })
+        const reader = new Reader()
         reader.addMessage({ id: 'm', role: 'user', content: 'x' })
         await reader.read(events)
         assert.equal(told(reader), expected(rounds))
-        const last = events.at(-1)
+        const last = lastOf(events)
         const outcome = {
           done: 'success',
           waiting: 'interrupt',
@@ -134,11 +133,11 @@ describe('the AG-UI stream of any run', () => {
         fc.array(round, { minLength: 1, maxLength: 3 }),
         fc.array(round, { maxLength: 3 }),
         async (before, after) => {
-          const whole = new Reader({ threadId: 't' })
+          const whole = new Reader()
           const all = spoken(1, [...before, ...after])
           await whole.read(write(new AgUiWriter(run(false), REQUEST), [...all, ENDINGS.done]))
 
-          const parts = new Reader({ threadId: 't' })
+          const parts = new Reader()
           const first = spoken(1, before)
           const stopped = write(new AgUiWriter(run(false), REQUEST), [...first, ENDINGS.waiting])
           await parts.read(stopped)

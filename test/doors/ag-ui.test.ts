@@ -19,7 +19,8 @@ const QUESTION = { call: { tool: 'ask_person', arguments: { question: 'Which ber
 type Interrupt = { id: string; reason: string; message: string; toolCallId?: string; metadata: Record<string, unknown> }
 type Outcome = { type: string; interrupts?: Interrupt[]; pendingToolCallIds?: string[] }
 
-const outcomeOf = ({ events }: ClientRun) => events.at(-1)?.['outcome'] as Outcome
+const lastOutcome = (events: readonly Record<string, unknown>[]) => (events.at(-1) ?? {})['outcome'] as Outcome
+const outcomeOf = ({ events }: ClientRun) => lastOutcome(events)
 const interruptsOf = (run: ClientRun) => {
   const { type, interrupts = [] } = outcomeOf(run)
   assert.equal(type, 'interrupt')
@@ -96,8 +97,8 @@ for (const engine of ANY_ENGINE) {
         ['user', 'How are you?'],
         ['assistant', 'Fine'],
       ])
-      const [before, then] = model.requests.map(({ body }) => body.messages)
-      const rules = before?.[0]?.content ?? ''
+      const [earlier, then] = model.requests.map(({ body }) => body.messages)
+      const rules = earlier?.[0]?.content ?? ''
       for (const part of [
         'Be brief.',
         'Answer sailors only.',
@@ -270,7 +271,7 @@ for (const engine of ANY_ENGINE) {
       assert.equal(interruptsOf(next).length, 1)
       const runs = await receipts('asking', leaving.threadId)
       assert.deepEqual(
-        runs.map(({ status, message }: Record<string, string>) => [status, message]),
+        runs.map((one: Record<string, string>) => [one['status'], one['message']]),
         [
           ['cancelled', 'ahoy'],
           ['waiting', 'never mind'],
@@ -328,7 +329,7 @@ for (const engine of ANY_ENGINE) {
       const { text } = await post('tiny', input('x', { tools: [PAINT], state: null, forwardedProps: null }))
       const events = eventsIn(text)
       assert.equal('protocolVersion' in (events[0] ?? {}), false)
-      assert.deepEqual(events.at(-1)?.['outcome'], { type: 'success' })
+      assert.deepEqual(lastOutcome(events), { type: 'success' })
       assert.equal(events.filter(({ type }) => type === 'TOOL_CALL_END').length, 1)
     })
 
@@ -356,14 +357,14 @@ for (const engine of ANY_ENGINE) {
       const waiting = input('order-9', { threadId: 'keyed-2' })
       const asked = [await post('refunds', waiting, { 'Idempotency-Key': 'two' })]
       asked.push(await post('refunds', waiting, { 'Idempotency-Key': 'two' }))
-      const outcomes = asked.map(({ text }) => (eventsIn(text).at(-1)?.['outcome'] as Outcome).type)
+      const outcomes = asked.map(({ text }) => lastOutcome(eventsIn(text)).type)
       assert.deepEqual(outcomes, ['interrupt', 'interrupt'])
-      const { interrupts = [] } = eventsIn(asked[1]?.text ?? '').at(-1)?.['outcome'] as Outcome
+      const { interrupts = [] } = lastOutcome(eventsIn(asked[1]?.text ?? ''))
       const resume = interrupts.map(({ id }) => ({ interruptId: id, status: 'resolved', payload: true }))
       const decided = { ...waiting, runId: 'run-2', resume }
       for (let i = 0; i < 2; i++) {
         const { text } = await post('refunds', decided, { 'Idempotency-Key': 'three' })
-        assert.deepEqual(eventsIn(text).at(-1)?.['outcome'], { type: 'success' })
+        assert.deepEqual(lastOutcome(eventsIn(text)), { type: 'success' })
       }
       assert.equal(till.of('order-9').length, 1)
     })

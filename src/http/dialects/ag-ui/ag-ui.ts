@@ -100,32 +100,14 @@ class AgUiRequest {
   #listAsked(entries: readonly ResumeEntry[], names: readonly [InterruptName, ...InterruptName[]]): NamedCall {
     const { request_id } = names[0]
     const query = { request_id, status: 'pending', limit: 100, offset: 0, sort: 'created_at' }
-    return this.#named(
-      this.#operations.asked,
-      {},
-      {
-        query,
-        next: (reply) => {
-          const pending = dataOf<readonly (Asked & { agent_id: string; request_id: string })[]>(reply)
-          const decisions = names.flatMap(({ asked }, i) => {
-            const ask = pending.find((one) => one.request_id === asked?.request_id && one.call_id === asked.call_id)
-            const entry = entries[i]
-            if (!ask || !entry) return []
-            const { agent_id, request_id, call_id } = ask
-            return [
-              { params: { agent_id, request_id, call_id }, body: decisionOf(entry, ask.kind, `resume.${i}.payload`) },
-            ]
-          })
-          return this.#decide(decisions, names[0])
-        },
-      },
-    )
+    const next = (reply: RenderedReply) => this.#decide(decisionsOf(entries, names, dataOf(reply)), names[0])
+    return this.#named(this.#operations.asked, {}, { query, next })
   }
 
-  #decide([decision, ...others]: { params: Record<string, string>; body: object }[], name: InterruptName): NamedCall {
+  #decide([decision, ...others]: Decided[], name: InterruptName): NamedCall {
     if (!decision) return this.#follow(name)
     const { params, body } = decision
-    const idempotencyKey = this.#keyFor(`${params['request_id']} ${params['call_id']}`)
+    const idempotencyKey = this.#keyFor(`${params.request_id} ${params.call_id}`)
     const next = () => this.#decide(others, name)
     return this.#named(this.#operations.decide, params, { body, sent: body, idempotencyKey, next })
   }
@@ -155,6 +137,23 @@ class AgUiRequest {
   #keyFor(call: string): string | undefined {
     return this.#key === undefined ? undefined : `${this.#key} ${call}`
   }
+}
+
+type Decided = { params: { agent_id: string; request_id: string; call_id: string }; body: object }
+
+/** The decisions on what is still pending. A child of the run may be the one that asks. */
+function decisionsOf(
+  entries: readonly ResumeEntry[],
+  names: readonly InterruptName[],
+  pending: readonly (Asked & { agent_id: string; request_id: string })[],
+): Decided[] {
+  return entries.flatMap((entry, i) => {
+    const { asked } = names[i] ?? {}
+    const found = pending.find((one) => one.request_id === asked?.request_id && one.call_id === asked.call_id)
+    if (!found) return []
+    const { agent_id, request_id, call_id, kind } = found
+    return [{ params: { agent_id, request_id, call_id }, body: decisionOf(entry, kind, `resume.${i}.payload`) }]
+  })
 }
 
 function dataOf<T>({ body }: RenderedReply): T {
