@@ -68,7 +68,7 @@ export function interruptsOf(
   told: TranscriptLength,
   callIdOf: (call_id: string) => string | undefined,
 ): object[] {
-  // Nobody is asked, because the project or the service is paused. The client can only ask again later.
+  // The project or the service is paused, so there is nothing to decide. The client can only try again later.
   if (approvals.length === 0) {
     return [{ id: interruptId({ request_id, told }), reason: 'paused', ...(reason && { message: reason }) }]
   }
