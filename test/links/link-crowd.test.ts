@@ -50,7 +50,7 @@ onAnyEngine(
       )
       assert.deepEqual([...new Set(refusals.map(({ status }) => status))], [403])
       const { data } = (await service().call('GET', `/v1/agents/${agent}/links/${link.id}`)).body
-      assert.deepEqual(data.used, { visitors: VISITORS, messages: ANSWERS, cost_usd: ANSWERS })
+      assert.deepEqual(data.used, { visitors: VISITORS, messages: 2 * VISITORS, cost_usd: ANSWERS })
     })
   },
   SETTINGS,
