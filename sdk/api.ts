@@ -139,7 +139,7 @@ export type Invocation = {
   /** While it is queued: why it has not started. Only in the receipt of one invocation, not in lists */
   queue?: InvocationQueue | undefined
   /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
-  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link'
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'ag-ui' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link'
   background: boolean
   environment: string
   /** null: the draft */
@@ -1984,7 +1984,7 @@ export type PutSet = {
       /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
       activity?: 'working' | 'asking' | undefined
       /** Only invocations that came through this channel */
-      door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
+      door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'ag-ui' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
       session_id?: string | undefined
       user_id?: string | undefined
       /** Only invocations started by this schedule */
@@ -2075,7 +2075,7 @@ export type Replay = {
     /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
     activity?: 'working' | 'asking' | undefined
     /** Only invocations that came through this channel */
-    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
+    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'ag-ui' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
     session_id?: string | undefined
     user_id?: string | undefined
     /** Only invocations started by this schedule */
@@ -2250,7 +2250,7 @@ export type CreateReplay = {
     /** `asking`: waiting for people to decide. `working`: running, or waiting for anything else */
     activity?: 'working' | 'asking' | undefined
     /** Only invocations that came through this channel */
-    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
+    door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'ag-ui' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined
     session_id?: string | undefined
     user_id?: string | undefined
     /** Only invocations started by this schedule */
@@ -3257,7 +3257,7 @@ export type UserLine = {
   /** While it is queued: why it has not started. Only in the receipt of one invocation, not in lists */
   queue?: InvocationQueue | undefined
   /** Where the request came from: the API, another client protocol, a command on the server, a schedule, or the console */
-  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link'
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'ag-ui' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link'
   background: boolean
   environment: string
   /** null: the draft */
@@ -4385,7 +4385,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; activity?: 'working' | 'asking' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'ag-ui' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */
@@ -4432,7 +4432,7 @@ export type Operations = {
   }
   /** List invocations of all agents */
   listAllInvocations: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'ag-ui' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; parent_request_id?: string | undefined }
     item: Invocation
   }
   /** List approvals */
@@ -4808,7 +4808,7 @@ export type Operations = {
   }
   /** Get usage and costs */
   getUsage: {
-    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | 'replay' | undefined; format?: 'json' | 'csv' | undefined }
+    query: { group_by?: string | undefined; from?: string | undefined; to?: string | undefined; granularity?: 'hour' | 'day' | 'month' | undefined; timezone?: string | undefined; scope?: 'project' | 'service' | undefined; agent_id?: string | undefined; version?: string | undefined; environment?: string | undefined; key_id?: string | undefined; person_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined; model?: string | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'ag-ui' | 'cli' | 'schedule' | 'trigger' | 'console' | 'link' | undefined; purpose?: 'run' | 'facts' | 'summary' | 'memory' | 'search' | 'test' | 'replay' | undefined; format?: 'json' | 'csv' | undefined }
     data: Usage
   }
   /** Reprice past usage */

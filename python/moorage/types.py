@@ -97,7 +97,7 @@ class _Invocation(TypedDict):
     request_id: str
     agent_id: str
     status: Literal["queued", "running", "waiting", "completed", "failed", "cancelled"]
-    door: Literal["api", "openai", "mcp", "a2a", "cli", "schedule", "trigger", "console", "link"]
+    door: Literal["api", "openai", "mcp", "a2a", "ag-ui", "cli", "schedule", "trigger", "console", "link"]
     background: bool
     environment: str
     version: Union[str, None]

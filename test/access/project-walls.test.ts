@@ -99,16 +99,17 @@ onAnyEngine(
         call('POST', '/v1/responses', { model: 'door-keeper', input: 'hello' }),
         call('GET', '/v1/agents/door-keeper/.well-known/agent-card.json'),
         call('POST', '/v1/agents/door-keeper/a2a', { ...rpc, method: 'GetTask', params: { id: 'x' } }),
+        call('POST', '/v1/agents/door-keeper/ag-ui', { threadId: 't', runId: 'r', messages }),
         call('POST', '/v1/agents/door-keeper/mcp', { ...rpc, method: 'tools/list', params: {} }),
         call('POST', '/v1/mcp', { ...rpc, method: 'tools/list', params: {} }),
         call('POST', '/v1/mcp', { ...rpc, method: 'tools/call', params: tool }),
       ])
       const texts = await Promise.all(replies.map((reply) => reply.text()))
       for (const [i, reply] of replies.entries()) {
-        if (i === 0 || i >= 7) continue
+        if (i === 0 || i >= 8) continue
         assert.ok([400, 404].includes(reply.status), `${i}: ${reply.status} ${texts[i]}`)
       }
-      for (const i of [0, 7]) assert.doesNotMatch(texts[i] ?? '', /door-keeper/)
+      for (const i of [0, 8]) assert.doesNotMatch(texts[i] ?? '', /door-keeper/)
       const receipts = await one.call('GET', '/v1/agents/door-keeper/invocations')
       assert.equal(receipts.body.pagination.total, 0)
     })

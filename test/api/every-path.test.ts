@@ -119,6 +119,7 @@ onOneEngine(
       const rpc = { jsonrpc: '2.0', id: 1 }
       const said = { message: { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'ahoy' }] } }
       const mcp = { Accept: 'application/json, text/event-stream' }
+      const run = { threadId: 't', runId: 'r', messages: [{ id: '1', role: 'user', content: 'ahoy' }] }
       const requests: [string, string, { body?: object; headers?: Record<string, string>; key?: null }][] = [
         ['POST', '/v1/chat/completions', { body: chat }],
         ['POST', '/v1/responses', { body: { model: 'hello', input: 'ahoy' } }],
@@ -131,6 +132,7 @@ onOneEngine(
           '/v1/agents/hello/a2a',
           { body: { ...rpc, method: 'SendMessage', params: said }, headers: { 'A2A-Version': '1.0' } },
         ],
+        ['POST', '/v1/agents/hello/ag-ui', { body: run }],
         ['GET', '/v1/agents/beacon/.well-known/agent-card.json', { key: null }],
         ['GET', '/metrics', {}],
         ['GET', '/healthz', { key: null }],

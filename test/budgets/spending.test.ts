@@ -142,6 +142,7 @@ for (const engine of ENGINES) {
         mcp: refused,
         'mcp of an agent': refused,
         a2a: { code: 'TASK_STATE_FAILED', status: 200 },
+        'ag-ui': { code: 'budget_exceeded', status: 200 },
       })
       const streamed = await invoke(agent, {}, { Accept: 'text/event-stream' })
       assert.match(streamed.text, /event: error\ndata: .*"code":"budget_exceeded"/)

@@ -170,6 +170,7 @@ const DOCS = [
   'docs/openai.md',
   'docs/a2a.md',
   'docs/a2a-agents.md',
+  'docs/ag-ui.md',
   'README.md',
 ]
 

@@ -173,7 +173,7 @@ Clerk: The lead says: If it can swim
     writeFileSync(join(folder, 'receipt.txt'), 'Lunch, 12.50')
     symlinkSync(join(root, 'sdk'), join(folder, 'sdk'))
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-    for (const doc of ['docs/sdk.md', 'docs/quick-start.md', 'docs/mcp.md', 'docs/a2a.md']) {
+    for (const doc of ['docs/sdk.md', 'docs/quick-start.md', 'docs/mcp.md', 'docs/a2a.md', 'docs/ag-ui.md']) {
       const programs = codeBlocks(readDoc(doc)).filter(({ language }) => language === 'ts')
       assert.ok(programs.length > 0)
       for (const { code, line } of programs) {

@@ -19,6 +19,7 @@ const DOORS: [door: Invocation['door'], label: string][] = [
   ['openai', 'OpenAI'],
   ['mcp', 'MCP'],
   ['a2a', 'A2A'],
+  ['ag-ui', 'AG-UI'],
   ['cli', 'CLI on the server'],
   ['schedule', 'schedule'],
   ['console', 'console'],

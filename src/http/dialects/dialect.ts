@@ -89,6 +89,8 @@ export type CallRequest = {
   sent: unknown
   mode: Mode
   last_event_id: string | undefined
+  /** The event with which the stream ends, even if the operation would continue to follow its run. */
+  endsAfter?: string
   idempotencyKey: string | undefined
   writer: Writer
   /** If a stored reply says that the work continues, returns the call that reads its current state. */

@@ -1,4 +1,5 @@
 import { a2a } from './a2a/a2a.ts'
+import { agUi } from './ag-ui/ag-ui.ts'
 import type { Dialect } from './dialect.ts'
 import { mcp } from './mcp/mcp.ts'
 import { moorage } from './moorage.ts'
@@ -7,7 +8,7 @@ import { prometheus } from './prometheus.ts'
 import { visitors } from './visitor/visitors.ts'
 
 /** All supported dialects. The first one handles paths that belong to no dialect. */
-export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus, openai, mcp, a2a, visitors]
+export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus, openai, mcp, a2a, agUi, visitors]
 
 /** The dialect in which errors on this path are written. */
 export function dialectOf(path: string): Dialect {

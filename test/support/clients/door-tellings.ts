@@ -36,6 +36,10 @@ export const DOOR_REQUESTS: Record<string, (agent: string, message: string) => D
     headers: A2A,
     body: rpc('SendStreamingMessage', { message: said(message) }),
   }),
+  'ag-ui': (agent, content) => ({
+    path: `/v1/agents/${agent}/ag-ui`,
+    body: { threadId: 'a thread', runId: 'a run', messages: [{ id: '1', role: 'user', content }] },
+  }),
 }
 
 /** What a client receives: the status, and each object, alone or as an event's data. */

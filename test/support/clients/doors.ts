@@ -39,6 +39,15 @@ export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise
     const { code, status } = Array.isArray(error.data) ? error.data[0].metadata : error.data
     return { code, status: Number(status) }
   },
+  async 'ag-ui'(service, { agent, message, key, headers = {} }) {
+    const body = { threadId: crypto.randomUUID(), runId: '1', messages: [{ id: '1', role: 'user', content: message }] }
+    const reply = await service.call('POST', `/v1/agents/${agent}/ag-ui`, { key, headers, body })
+    if (reply.status !== 200) return { code: reply.body.error.code, status: reply.status }
+    const events = [...reply.text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data))
+    const { type, code } = events.at(-1)
+    if (type === 'RUN_ERROR') return { code, status: reply.status }
+    return { response: events.map(({ type: part, delta }) => (part === 'TEXT_MESSAGE_CONTENT' ? delta : '')).join('') }
+  },
 }
 
 /** The codes that OpenAI's clients get instead of ours. */

@@ -70,6 +70,24 @@ export const DOOR_BODIES: Readonly<Record<string, readonly object[]>> = {
     rpc('CreateTaskPushNotificationConfig', { taskId: 't', url: 'https://example.com' }),
     rpc('NoSuchMethod', { a: [1] }),
   ],
+  '/v1/agents/{agent_id}/ag-ui': [
+    {
+      threadId: 't',
+      runId: 'r',
+      protocolVersion: '1.0',
+      state: { a: [1] },
+      messages: [
+        { id: '1', role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+        { id: '2', role: 'assistant', toolCalls: [{ id: 'c', function: { name: 'look', arguments: '{}' } }] },
+        { id: '3', role: 'tool', toolCallId: 'c', content: 'found' },
+        { id: '4', role: 'user', content: 'Hello' },
+      ],
+      tools: [{ name: 'look', description: 'Looks', parameters: { type: 'object' } }],
+      context: [{ description: 'a', value: 'b' }],
+      forwardedProps: { user_id: 'u' },
+    },
+    { threadId: 't', runId: 'r', messages: [], resume: [{ interruptId: 'int_x', status: 'resolved', payload: true }] },
+  ],
 }
 
 function mcpBodies(): object[] {

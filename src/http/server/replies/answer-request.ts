@@ -101,8 +101,13 @@ async function answerAsStream(
   const { present, writer } = wanted
   const stream = new EventStream(response, headers, writer)
   front.streams.watch(authorised, response)
+  const enough = new AbortController()
   try {
-    const channel = { ...replyChannel(front, authorised, response), ...streamChannel(stream, wanted) }
+    const channel = endingChannel(
+      { ...replyChannel(front, authorised, response), ...streamChannel(stream, wanted) },
+      wanted,
+      enough,
+    )
     const done = await runAuthorised(edge, authorised, wanted, channel)
     const rendered = present ? await atPresent(front, authorised, done, present) : done
     const { status, headers: sent, body } = rendered
@@ -120,6 +125,10 @@ async function answerAsStream(
     }
     stream.send({ id: 'done', event: 'done', data: body })
   } catch (error) {
+    if (enough.signal.aborted) {
+      requests.count(arrived, 200)
+      return stream.end()
+    }
     if (!stream.opened) throw error
     const apiError = toApiError(error, edge.parts.log, request_id)
     const { status, body } = dialect.error(apiError, request_id)
@@ -167,6 +176,24 @@ function streamChannel(
     emit: (event) => stream.send(event),
     openStream: () => stream.open(),
     last_event_id,
+  }
+}
+
+/** Stops following the run once the client has received the event with which its stream ends. */
+function endingChannel(channel: ReplyChannel, { endsAfter }: CallRequest, enough: AbortController): ReplyChannel {
+  const { emit, onHangUp } = channel
+  if (endsAfter === undefined) return channel
+  return {
+    ...channel,
+    emit(event) {
+      if (enough.signal.aborted) return
+      emit?.(event)
+      if (event.event === endsAfter) enough.abort()
+    },
+    onHangUp(listener) {
+      onHangUp?.(listener)
+      enough.signal.addEventListener('abort', listener)
+    },
   }
 }
 
