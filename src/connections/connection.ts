@@ -9,14 +9,14 @@ import { Label, Time } from '../shapes.ts'
 
 const MAX_SECRET = 8_192
 const MAX_HOSTS = 100
-const MAX_SCOPES = 100
+export const MAX_SCOPES = 100
 const MAX_ORIGINS = 20
 
 export const ConnectionParams = z.strictObject({ name: z.string() })
 
 const Url = Label(2_048)
 
-const Scope = z
+export const Scope = z
   .string()
   .max(256)
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope: visible ASCII characters without spaces, " and \\')

@@ -123,7 +123,7 @@ export const TRANSFER = {
     order: ['id'],
     part: 'receipts',
     where: sql<SqlBool>`status <> 'pending' and ${HAS_ENDED}`,
-    fixed: { connection_id: null, link_id: null, holder: null },
+    fixed: { connection_id: null, link_id: null, holder: null, grant_id: null },
     mentions: { request_id: 'runs' },
   },
   feedback: { by: 'agent', order: ['id'], part: 'receipts', receipts: ['request_id'] },

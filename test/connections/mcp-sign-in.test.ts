@@ -12,15 +12,22 @@ onAnyEngine(
   (service) => {
     let server: AuthorizationServer
     let notes: McpServer
+    /** The scope that a call of `write` needs. */
+    let needed = 'notes.write'
     before(async () => {
       server = await startAuthorizationServer()
       notes = await startMcpServer(
-        [{ name: 'whoami', call: (_args, headers) => `notes of ${server.userOf(headers.authorization)}` }],
+        [
+          { name: 'whoami', call: (_args, headers) => `notes of ${server.userOf(headers.authorization)}` },
+          { name: 'write', call: (_args, headers) => `written by ${server.userOf(headers.authorization)}` },
+        ],
         {
-          challenge: ({ authorization }) =>
-            server.userOf(authorization) === undefined
-              ? `Bearer resource_metadata="${server.url}/notes", scope="notes.read"`
-              : undefined,
+          challenge({ authorization }, tool) {
+            if (server.userOf(authorization) === undefined)
+              return `Bearer resource_metadata="${server.url}/notes", scope="notes.read"`
+            if (tool !== 'write' || server.scopesOf(authorization).includes(needed)) return undefined
+            return `Bearer error="insufficient_scope", scope="notes.read ${needed}", resource_metadata="${server.url}/notes"`
+          },
         },
       )
       server.resources.set('/notes', { resource: notes.url, authorization_servers: [server.url] })
@@ -35,12 +42,14 @@ onAnyEngine(
         script: {
           rules: [
             { match: { equals: 'connect' }, call: { tool: `connect_${name}`, arguments: {} }, reply: '{{result}}' },
+            { match: { equals: 'write' }, call: { tool: 'write', arguments: {} }, reply: '{{result}}' },
             { call: { tool: 'whoami', arguments: {} }, reply: '{{result}}' },
           ],
         },
       })
-    const ask = async (agent: string, user_id?: string) => {
-      const body = { message: 'Whose?', context: { user_id } }
+    const ask = (agent: string, user_id?: string) => startRun(agent, 'Whose?', user_id)
+    const startRun = async (agent: string, message: string, user_id?: string) => {
+      const body = { message, context: { user_id } }
       const reply = await service().call('POST', `/v1/agents/${agent}/invoke`, { body })
       assert.equal(reply.status, 200, reply.text)
       return reply.body.data.response as string
@@ -94,6 +103,43 @@ onAnyEngine(
       await connect(service, 'cards', 'eve')
       assert.equal(await ask(await mcpAgent('cards'), 'eve'), 'notes of eve')
       server.twist = (metadata) => metadata
+    })
+
+    test('ask for more scopes: only the run that needs them waits, and goes on with the wider grant', async () => {
+      await put('wide', { kind: 'mcp', url: notes.url })
+      const agent = await mcpAgent('wide')
+      server.next = 'gus'
+      const first = await connect(service, 'wide', 'gus')
+      const { path, approval } = await startWaiting(service(), agent, 'write', { user_id: 'gus' })
+      const { kind, tool, connection } = (await service().call('GET', approval)).body.data
+      assert.deepEqual([kind, tool, connection.name], ['connection', 'write', 'wide'])
+      assert.equal(await ask(agent, 'gus'), 'notes of gus', 'what needs no more goes on')
+      const listed = async () => (await service().call('GET', '/v1/connections/wide/grants?user_id=gus')).body.data
+      assert.deepEqual(
+        (await listed()).map(({ id }: { id: string }) => id),
+        [first.id],
+      )
+      const page = await new Browser(service).signIn(connection.url)
+      assert.equal(new URL(page.at[1] ?? '').searchParams.get('scope'), 'notes.read notes.write')
+      const confirm = `/v1/connections/wide/links/${connection.link_id}/confirm`
+      const confirmed = await service().call('POST', confirm, { body: { user_id: 'gus' } })
+      assert.deepEqual(confirmed.body.data.scopes, ['notes.read', 'notes.write'])
+      const done = await untilStatus(service(), path, 'completed')
+      assert.equal(done.response, 'written by gus')
+      assert.equal(done.steps.filter((step: { kind: string }) => step.kind === 'tool').length, 1)
+
+      // A server that asks for what the user was asked for already doesn't make the run wait for ever.
+      const { scopesOf } = server
+      server.scopesOf = () => []
+      const refused = await startRun(agent, 'write', 'gus')
+      assert.match(refused, /The user has not allowed notes\.read notes\.write in wide/)
+      server.scopesOf = scopesOf
+      needed = 'x'.repeat(300)
+      assert.match(await startRun(agent, 'write', 'gus'), /the server doesn't say what it needs/)
+      await put('wide', { kind: 'mcp', url: notes.url, scopes: ['notes.read'] })
+      await connect(service, 'wide', 'gus')
+      needed = 'notes.write'
+      assert.match(await startRun(agent, 'write', 'gus'), /not among those of the connection wide/)
     })
 
     describe('that mean harm', () => {

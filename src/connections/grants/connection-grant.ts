@@ -26,7 +26,10 @@ export const GrantReply = z
   })
   .meta({ id: 'ConnectionGrant' })
 
-export type ConnectionGrant = RowWith<Tables['connection_grants'], { scopes: string[] }>
+export type ConnectionGrant = RowWith<
+  Tables['connection_grants'],
+  { scopes: string[]; asked_scopes: string[]; wanted_scopes: string[] }
+>
 
 export type GrantTokens = Pick<TokenSet, 'access_token' | 'refresh_token'> & {
   /** Who gave them, and to which client: they are not shown to anybody else. */
@@ -39,6 +42,12 @@ export const PENDING_MS = 24 * 3_600_000
 
 export function presentGrant({ holder, ...grant }: ConnectionGrant, connection: string): z.input<typeof GrantReply> {
   return { ...grant, connection, user_id: holder === PROJECT ? null : holder }
+}
+
+/** What a sign-in asks for: with what servers have asked for since the one that is used now. */
+export function scopesToAsk(own: readonly string[], used: ConnectionGrant | undefined): string[] {
+  if (!used || used.wanted_scopes.length === 0) return [...own]
+  return [...new Set([...own, ...used.scopes, ...used.wanted_scopes])]
 }
 
 /** The ID is part of the purpose, so that tokens copied to another row cannot be opened there. */

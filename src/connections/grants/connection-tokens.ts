@@ -3,6 +3,9 @@ import type { Parts } from '../../operation/parts.ts'
 import type {
   ConnectionSource,
   ConnectionState,
+  MissingGrant,
+  RefusedUse,
+  ScopesNeeded,
   SignInLink,
   TokenUser,
 } from '../../runtime/tools/connections/connected.ts'
@@ -10,7 +13,7 @@ import type { KnownProvider } from '../../security/oauth/oauth-client.ts'
 import { OAuthFailure } from '../../security/oauth/provider-errors.ts'
 import { isAway } from '../../storage/failures.ts'
 import type { Connection } from '../connection.ts'
-import { PROJECT } from '../connection.ts'
+import { MAX_SCOPES, PROJECT, Scope } from '../connection.ts'
 import { LINK_MS, linkUrl } from '../links/connection-link.ts'
 import * as links from '../links/link-store.ts'
 import * as connections from '../store.ts'
@@ -45,17 +48,52 @@ export class ConnectionTokens implements ConnectionSource {
     this.#parts = parts
   }
 
-  async use({ project_id, user_id }: TokenUser, name: string, refused?: string): Promise<ConnectionState> {
-    const { storage } = this.#parts
+  async use(whose: TokenUser, name: string, refused?: string): Promise<ConnectionState> {
+    const held = await this.#holderOf(whose, name)
+    if ('why' in held) return held
+    const { connection, ...missing } = held
+    const grant = await grants.findActive(this.#parts.storage.db, missing)
+    if (!grant) return missing
+    return this.#fresh(grant, connection, missing, refused)
+  }
+
+  async widen(whose: TokenUser, name: string, needed: ScopesNeeded): Promise<MissingGrant | RefusedUse> {
+    const held = await this.#holderOf(whose, name)
+    if ('why' in held) return held
+    const { connection, ...missing } = held
+    const { scopes } = needed
+    const refused = (why: string): RefusedUse => ({ state: 'refused', why })
+    if (scopes.length === 0 || scopes.length > MAX_SCOPES || !scopes.every((one) => Scope.safeParse(one).success))
+      return refused(`The user has not allowed enough in ${name}, and the server doesn't say what it needs`)
+    const told = scopes.join(' ')
+    // The operator has decided what users are asked for.
+    if (connection.kind !== 'mcp' || connection.scopes.length > 0)
+      return refused(`The server needs the scopes ${told}, which are not among those of the connection ${name}`)
+    return this.#parts.storage.transaction(async (db) => {
+      const grant = await grants.findActive(db, missing, { isLocked: true })
+      if (!grant) return missing
+      if (openTokens(grant, this.#parts.keyring)?.access_token !== needed.token)
+        return refused(`The sign-in to ${name} has changed during the call. Make the call again`)
+      const asked = new Set([...grant.scopes, ...grant.asked_scopes])
+      if (scopes.every((one) => asked.has(one))) return refused(`The user has not allowed ${told} in ${name}`)
+      const wanted = [...new Set([...grant.wanted_scopes, ...scopes])]
+      if (wanted.length > MAX_SCOPES) return refused(`The server needs more than ${MAX_SCOPES} scopes`)
+      await grants.want(db, grant.id, wanted)
+      return { ...missing, grant_id: grant.id }
+    })
+  }
+
+  /** Whose sign-in a run uses. */
+  async #holderOf(
+    { project_id, user_id }: TokenUser,
+    name: string,
+  ): Promise<RefusedUse | (MissingGrant & { connection: Connection })> {
     const connection = await this.#find(project_id, name)
     if (!connection) return { state: 'refused', why: `The connection ${name} doesn't exist` }
     const holder = connection.acts_as === 'service' ? PROJECT : user_id
     if (holder === undefined || (holder === PROJECT && connection.acts_as === 'user'))
       return { state: 'refused', why: `The connection ${name} acts for a user, and this run has no user` }
-    const missing = { state: 'missing' as const, connection_id: connection.id, holder }
-    const grant = await grants.findActive(storage.db, missing)
-    if (!grant) return missing
-    return this.#fresh(grant, connection, missing, refused)
+    return { state: 'missing', connection_id: connection.id, holder, connection }
   }
 
   async link(
@@ -111,7 +149,7 @@ export class ConnectionTokens implements ConnectionSource {
   async #fresh(
     grant: ConnectionGrant,
     connection: Connection,
-    missing: Extract<ConnectionState, { state: 'missing' }>,
+    missing: MissingGrant,
     refused: string | undefined,
   ): Promise<ConnectionState> {
     const { keyring, log, now } = this.#parts

@@ -33,12 +33,17 @@ export async function findActive(
   return row && fromRow(row)
 }
 
-/** True if the holder has signed in, or can't any more because the connection is gone. */
-export function needsNoSignIn(connection_id: RawBuilder<unknown>, holder: RawBuilder<unknown>): RawBuilder<SqlBool> {
+/**
+ * True for a row of this table if its holder has signed in, other than with the grant that doesn't allow enough, or
+ * can't any more because the connection is gone.
+ */
+export function needsNoSignIn(table: 'approvals'): RawBuilder<SqlBool> {
+  const of = (column: 'connection_id' | 'holder' | 'grant_id') => sql.ref(`${table}.${column}`)
   return sql<SqlBool>`(
-    not exists (select 1 from connections where connections.id = ${connection_id})
-    or exists (select 1 from connection_grants granted where granted.connection_id = ${connection_id}
-      and granted.holder = ${holder} and granted.status = 'active'))`
+    not exists (select 1 from connections where connections.id = ${of('connection_id')})
+    or exists (select 1 from connection_grants granted where granted.connection_id = ${of('connection_id')}
+      and granted.holder = ${of('holder')} and granted.status = 'active'
+      and granted.id <> coalesce(${of('grant_id')}, '')))`
 }
 
 export async function findOfLink(db: Database, link_id: string): Promise<ConnectionGrant | undefined> {
@@ -79,7 +84,12 @@ export async function listInUse(
 export async function insert(db: Database, grant: ConnectionGrant): Promise<void> {
   await db
     .insertInto('connection_grants')
-    .values({ ...grant, scopes: JSON.stringify(grant.scopes) })
+    .values({
+      ...grant,
+      scopes: JSON.stringify(grant.scopes),
+      asked_scopes: JSON.stringify(grant.asked_scopes),
+      wanted_scopes: JSON.stringify(grant.wanted_scopes),
+    })
     .execute()
 }
 
@@ -102,6 +112,15 @@ export async function activate(
     .returningAll()
     .executeTakeFirstOrThrow()
   return fromRow(row)
+}
+
+/** The next sign-in of its holder asks for these scopes too. */
+export async function want(db: Database, id: string, wanted_scopes: readonly string[]): Promise<void> {
+  await db
+    .updateTable('connection_grants')
+    .set({ wanted_scopes: JSON.stringify(wanted_scopes) })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Returns how many times it has happened. */
@@ -205,5 +224,12 @@ export function removeUnconfirmed(db: Database, now: number, limit: number): Pro
 }
 
 function fromRow(row: Tables['connection_grants']): ConnectionGrant {
-  return { ...row, scopes: jsonOf('grant', row)('scopes') }
+  const json = jsonOf('grant', row)
+  const scopes = json<string[]>('scopes')
+  return {
+    ...row,
+    scopes,
+    asked_scopes: json('asked_scopes') ?? scopes,
+    wanted_scopes: json('wanted_scopes') ?? [],
+  }
 }

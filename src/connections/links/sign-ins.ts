@@ -5,7 +5,7 @@ import type { SignInChecks } from '../../security/oauth/oauth-client.ts'
 import { OAuthFailure } from '../../security/oauth/provider-errors.ts'
 import type { Connection } from '../connection.ts'
 import { redirectUri, requirePublicUrl } from '../connection.ts'
-import { sealTokens } from '../grants/connection-grant.ts'
+import { scopesToAsk, sealTokens } from '../grants/connection-grant.ts'
 import * as grants from '../grants/grant-store.ts'
 import { clientDocument } from '../provider-of.ts'
 import * as connections from '../store.ts'
@@ -36,7 +36,8 @@ export class SignIns {
     if (link.expires_at <= now()) throw conflict('This link has expired. Ask for another one.')
     try {
       const { client, scopes } = await connectionProviders.open(connection)
-      const { url, checks } = await client.begin(redirectUri(publicUrl, connection), scopes)
+      const asked = scopesToAsk(scopes, await grants.findActive(this.#parts.storage.db, link))
+      const { url, checks } = await client.begin(redirectUri(publicUrl, connection), asked)
       return { url, attempt: { connection_id: connection.id, link_id, checks } }
     } catch (error) {
       throw this.#failed(error, connection)
@@ -59,6 +60,7 @@ export class SignIns {
     }
     try {
       const { client, client_id, issuer, scopes } = await connectionProviders.open(connection)
+      const asked = scopesToAsk(scopes, await grants.findActive(storage.db, link))
       const given = await client.finish(callback, attempt.checks)
       const time = now()
       const id = newId('grt', time)
@@ -74,7 +76,9 @@ export class SignIns {
         version: 1,
         can_refresh: refresh_token === undefined ? 0 : 1,
         expires_at: expires_in === undefined ? null : time + expires_in * 1000,
-        scopes: given.scopes ?? [...scopes],
+        scopes: given.scopes ?? asked,
+        asked_scopes: asked,
+        wanted_scopes: [],
         wrong_users: 0,
         created_at: time,
         updated_at: time,

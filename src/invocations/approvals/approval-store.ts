@@ -57,7 +57,7 @@ export async function listConnected(db: Database, limit: number): Promise<Approv
     .selectAll()
     .where('connection_id', 'is not', null)
     .where('status', '=', sql.lit('pending'))
-    .where(needsNoSignIn(sql.ref('approvals.connection_id'), sql.ref('approvals.holder')))
+    .where(needsNoSignIn('approvals'))
     .orderBy('id')
     .limit(limit)
     .execute()
@@ -136,6 +136,7 @@ export async function eraseFromApprovals(db: Database, request_ids: readonly str
       session_id: null,
       holder: null,
       link_id: null,
+      grant_id: null,
     })
     .where('request_id', 'in', request_ids)
     .execute()

@@ -39,6 +39,7 @@ export function approvalsOf(
     connection_id: connection?.id ?? null,
     link_id: connection?.link.link_id ?? null,
     holder: connection?.holder ?? null,
+    grant_id: connection?.grant_id ?? null,
     connection: connection?.link,
   }))
 }

@@ -18,6 +18,7 @@ export async function settleConnected(db: Database, now: number): Promise<number
     if (approval?.status !== 'pending' || approval.connection_id === null || approval.holder === null) continue
     const { connection_id, holder } = approval
     const grant = await findActive(db, { connection_id, holder })
+    if (grant?.id === approval.grant_id) continue
     const how = grant
       ? { status: 'approved' as const, by: grant.confirmed_by }
       : { status: 'rejected' as const, by: null, note: 'the connection was deleted' }

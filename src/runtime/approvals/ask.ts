@@ -19,9 +19,12 @@ export type Ask = {
   /** The JSON Schema of the arguments. */
   input_schema: Record<string, unknown>
   expires_after_seconds: number
-  /** For a sign-in: to what, whose, and where. */
-  connection?: { id: string; holder: string; link: SignInLink }
+  /** For a sign-in: to what, whose, and where. With `grant_id`, another sign-in than that one is needed. */
+  connection?: { id: string; holder: string; grant_id?: string | undefined; link: SignInLink }
 }
+
+/** What is asked about a call, without its place in the run. */
+export type CallAsk = Omit<Ask, 'call_id' | 'index'>
 
 /** The decision. `expired` means that no person decided in time. */
 export type Ruling = {

@@ -31,6 +31,7 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
   const ended = await Promise.allSettled(ready.map(({ pending, refusal }) => callTool(run, pending, refusal)))
   // A paused run lets its calls finish and can still ask people. A run that is over stops here.
   if (run.deadline.isOver) throw new RunStopped()
+  asks.push(...ended.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : [])))
   const reasons = ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   const failure = reasons.find((reason) => !(reason instanceof Waits))
   if (failure) throw failure
@@ -78,15 +79,20 @@ function decidedArguments({ call, decided }: PendingCall): ToolArguments {
 
 /**
  * Calls a tool. What a tool has done can't be undone, so the step is recorded even if the run ends here. The receipt
- * must show it.
+ * must show it. If the server refused the call until people have done something, nothing was done, and they are asked.
  */
-async function callTool(run: RunInProgress, pending: PendingCall, refusal: Refusal | undefined): Promise<void> {
+async function callTool(
+  run: RunInProgress,
+  pending: PendingCall,
+  refusal: Refusal | undefined,
+): Promise<Ask | undefined> {
   const { emit, keeper, left, log, now } = run
   const { call, index, decided } = pending
   const { id, name, arguments: asked } = shownCall(call)
   const called_at = now()
   const called: CallResult = refusal ?? (await resultOf(run, pending))
-  const { spent, below, began_at: started_at = called_at, ...result } = called
+  const { spent, below, ask, began_at: started_at = called_at, ...result } = called
+  if (ask) return { ...ask, index, call_id: callIdOf(pending, left.steps) }
   const duration_ms = now() - started_at
   if ('error' in result) log('warn', `Tool ${name} failed`, { tool: name, duration_ms, error: result.error })
   else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })
@@ -103,6 +109,7 @@ async function callTool(run: RunInProgress, pending: PendingCall, refusal: Refus
   if (spent) addSpent(left, spent)
   await keeper?.keep(left.steps)
   emit?.({ type: 'tool_result', id, name, ...result })
+  return undefined
 }
 
 async function resultOf(run: RunInProgress, pending: PendingCall): Promise<CallResult> {

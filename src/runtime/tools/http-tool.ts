@@ -2,32 +2,33 @@ import { isText, storable, TEXT_TYPE } from '../../lib/text/text.ts'
 import type { ToolAnswer } from '../outcome.ts'
 import { type HttpTool, PARAMETER } from '../spec.ts'
 import { connectionsOf } from './connections/connected.ts'
-import { tokensFor } from './connections/tokens-for.ts'
+import { sendSigned } from './connections/send-signed.ts'
 import { fillHeaders, SecretRefused, type Secrets } from './fill-secrets.ts'
 import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 import { fileNameOf, keepToolFile } from './tool-files.ts'
 
 export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {
+  const connections = connectionsOf(tool)
   return {
     definition: { name: tool.name, description: tool.description, input_schema: tool.input_schema },
     retry: tool.retry ?? (tool.method === 'GET' ? 'safe' : 'never'),
     approval: tool.approval,
-    connections: connectionsOf(tool),
-    call: (args, headers) => callHttp(tool, args, headers, world),
+    connections,
+    call: (args, headers) => callHttp(tool, connections, { args, headers }, world),
   }
 }
 
 async function callHttp(
   tool: HttpTool,
-  args: Record<string, unknown>,
-  own: CallHeaders,
+  connections: readonly string[],
+  { args, headers: own }: { args: Record<string, unknown>; headers: CallHeaders },
   world: ToolWorld,
 ): Promise<ToolAnswer> {
   const { url, body } = requestOf(tool, args)
-  const connections = connectionsOf(tool)
-  let tokens = await tokensFor(connections, world)
-  const timeout = AbortSignal.timeout(tool.timeout_ms)
-  const send = () => {
+  // One limit for the call, even if it is sent twice.
+  let timeout: AbortSignal | undefined
+  const send = (tokens: Secrets) => {
+    timeout ??= AbortSignal.timeout(tool.timeout_ms)
     const headers = headersOf(tool, url, body !== undefined, { ...world, tokens })
     // The tool's own headers take precedence.
     for (const [name, value] of Object.entries(own)) if (!headers.has(name)) headers.set(name, value)
@@ -41,16 +42,7 @@ async function callHttp(
     })
   }
   try {
-    let response = await send()
-    if (response.status === 401 && connections.length > 0) {
-      const renewed = await tokensFor(connections, world, tokens)
-      // The call was refused, not made, so it can be made with a new token.
-      if (connections.some((name) => renewed[name]?.value !== tokens[name]?.value)) {
-        await response.body?.cancel()
-        tokens = renewed
-        response = await send()
-      }
-    }
+    const response = await sendSigned(connections, world, send)
     const encoding = response.headers.get('content-encoding') ?? 'identity'
     if (encoding.toLowerCase() !== 'identity') {
       await response.body?.cancel()
@@ -64,7 +56,7 @@ async function callHttp(
     throw new ToolError(`HTTP ${response.status}: ${answer.result.slice(0, 2_000)}`)
   } catch (error) {
     if (error instanceof ToolError || world.deadline.signal.aborted) throw error
-    if (timeout.aborted) throw new ToolError(`No answer within ${tool.timeout_ms} ms`)
+    if (timeout?.aborted) throw new ToolError(`No answer within ${tool.timeout_ms} ms`)
     throw requestError(error, url)
   }
 }

@@ -1,4 +1,5 @@
 import type { ToolApproval } from '../approvals/approval-policy.ts'
+import type { CallAsk } from '../approvals/ask.ts'
 import type { Attachment, ToolFile } from '../attachments/attachment.ts'
 import type { Deadline } from '../deadline.ts'
 import type { ToolDefinition } from '../models/model.ts'
@@ -7,7 +8,7 @@ import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { Retry } from '../spec.ts'
 import type { ModelSpend } from '../steps.ts'
 import type { AgentTool } from './called-agent.ts'
-import type { RunConnections } from './connections/connected.ts'
+import type { MissingGrant, RunConnections } from './connections/connected.ts'
 import type { Redact, Secrets } from './fill-secrets.ts'
 
 /** The parts of WHATWG fetch that tools need. `owner` is the agent that calls. */
@@ -60,12 +61,22 @@ export type RunTool = {
 
 /**
  * `spent` is present if the call used models, `below` if it called another agent, and `began_at` if an earlier attempt
- * started it.
+ * started it. With `ask`, the call was refused, and can be made when people have decided.
  */
-export type CallResult = ToolResult & { spent?: ModelSpend; below?: ModelSpend; began_at?: number }
+export type CallResult = ToolResult & { spent?: ModelSpend; below?: ModelSpend; began_at?: number; ask?: CallAsk }
 
 /** A failed tool call. The message is for the model, the receipt and the log. */
 export class ToolError extends Error {}
+
+/** The server refused the call until the user has signed in again and allowed more. */
+export class NeedsGrant extends ToolError {
+  readonly missing: MissingGrant
+
+  constructor(missing: MissingGrant) {
+    super('The user has not allowed this')
+    this.missing = missing
+  }
+}
 
 /**
  * The headers of every tool call. `Idempotency-Key` identifies the call, so a server that receives it twice can do the

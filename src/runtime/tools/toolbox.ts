@@ -1,5 +1,5 @@
 import { needsApproval, type ToolApproval } from '../approvals/approval-policy.ts'
-import type { Ask, AskKind } from '../approvals/ask.ts'
+import type { AskKind, CallAsk } from '../approvals/ask.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
 import type { McpTool, Retry, Tool } from '../spec.ts'
@@ -8,10 +8,11 @@ import { agentTool } from './agent-tool.ts'
 import { argumentProblem } from './argument-problem.ts'
 import type { ToolArguments } from './arguments.ts'
 import { askPerson } from './ask-person.ts'
+import type { MissingGrant } from './connections/connected.ts'
 import { httpTool } from './http-tool.ts'
 import type { McpServers } from './mcp/mcp-servers.ts'
 import { type McpToolset, openMcp } from './mcp/mcp-tool.ts'
-import { type CallHeaders, type CallResult, type RunTool, ToolError, type ToolWorld } from './tool.ts'
+import { type CallHeaders, type CallResult, NeedsGrant, type RunTool, ToolError, type ToolWorld } from './tool.ts'
 
 export type Toolbox = {
   definitions: readonly ToolDefinition[]
@@ -24,15 +25,15 @@ export type Toolbox = {
    * What a person must decide before the call is made, or the error for a call that must not be made. Undefined for
    * most calls.
    */
-  askFor(name: string, args: ToolArguments, standing: CallState): Promise<ApprovalCall | { error: string } | undefined>
+  askFor(name: string, args: ToolArguments, standing: CallState): Promise<Asked | undefined>
   close?: () => Promise<void>
 }
 
+/** What people are asked, or why the call is refused for good. */
+type Asked = CallAsk | { error: string }
+
 /** What is known about a call that has no result. If it is in doubt, an earlier attempt may have made it. */
 type CallState = { isInDoubt: boolean; isDecided: boolean }
-
-/** What the toolbox contributes to a question about a call. */
-type ApprovalCall = Omit<Ask, 'call_id' | 'index'>
 
 const NONE_HANDED: ReadonlySet<string> = new Set()
 
@@ -86,7 +87,7 @@ export async function openToolbox(
   let answered = before.reduce((bytes, step) => bytes + bytesIn(step), 0)
   const call = async (name: string, args: ToolArguments, headers: CallHeaders): Promise<CallResult> => {
     if (answered > MAX_RUN_BYTES) return TOO_MUCH
-    const outcome = await callTool(byName.get(name), { name, args, headers }, world)
+    const outcome = await callTool(byName.get(name), { name, args, headers }, world, asksToSignIn)
     if ('error' in outcome) return outcome
     const { result, files: _files, ...left } = outcome
     answered += Buffer.byteLength(result)
@@ -153,11 +154,15 @@ function providerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 }
 
-/** Checks the arguments and makes the call. An error that the model should see becomes the result. */
+/**
+ * Checks the arguments and makes the call. An error that the model should see becomes the result. `onMissing` is called
+ * if the user has to allow more first.
+ */
 export async function callTool(
   tool: RunTool | undefined,
   { name, args, headers }: { name: string; args: ToolArguments; headers: CallHeaders },
   world: ToolWorld,
+  onMissing?: (tool: RunTool, args: Record<string, unknown>, missing: MissingGrant, world: ToolWorld) => Promise<Asked>,
 ): Promise<CallResult> {
   if ('problem' in args) return { error: `${args.problem}: ${args.raw}` }
   if (!tool) return { error: `There is no tool ${name}` }
@@ -166,8 +171,11 @@ export async function callTool(
   try {
     return await tool.call(args.value, headers)
   } catch (error) {
-    if (error instanceof ToolError) return { error: world.redact(error.message) }
-    throw error
+    if (!(error instanceof ToolError)) throw error
+    const failed = { error: world.redact(error.message) }
+    if (!onMissing || !(error instanceof NeedsGrant)) return failed
+    const asked = await onMissing(tool, args.value, error.missing, world)
+    return 'error' in asked ? asked : { ...failed, ask: asked }
   }
 }
 
@@ -190,7 +198,7 @@ async function askAbout(
   kind: AskKind,
   args: Record<string, unknown>,
   world: ToolWorld,
-): Promise<ApprovalCall | { error: string }> {
+): Promise<Asked> {
   const problem = await argumentProblem(args, input_schema, world)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   return {
@@ -208,19 +216,28 @@ async function askToSignIn(
   args: Record<string, unknown>,
   { isInDoubt }: CallState,
   world: ToolWorld,
-): Promise<ApprovalCall | { error: string } | undefined> {
+): Promise<Asked | undefined> {
   // It isn't made, so it needs no token.
   if (isInDoubt && tool.retry === 'never') return undefined
   for (const name of tool.connections ?? []) {
     const found = await world.connections.use(name)
     if (found.state === 'refused') return undefined
     if (found.state === 'ready') continue
-    const asked = await askAbout(tool, 'connection', args, world)
-    if ('error' in asked) return asked
-    const { connection_id: id, holder } = found
-    return { ...asked, connection: { id, holder, link: await world.connections.link(found) } }
+    return asksToSignIn(tool, args, found, world)
   }
   return undefined
+}
+
+async function asksToSignIn(
+  tool: RunTool,
+  args: Record<string, unknown>,
+  missing: MissingGrant,
+  world: ToolWorld,
+): Promise<Asked> {
+  const asked = await askAbout(tool, 'connection', args, world)
+  if ('error' in asked) return asked
+  const { connection_id: id, holder, grant_id } = missing
+  return { ...asked, connection: { id, holder, grant_id, link: await world.connections.link(missing) } }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Configuration, CustomFetch } from 'openid-client'
+import type { ClientAuth, Configuration, CustomFetch } from 'openid-client'
 import { isObject, parseIfJson } from '../../lib/json.ts'
 import type { GuardedFetch } from '../outgoing/guarded-client.ts'
 import { boundedFetch, type OAuthServer } from './oauth-server.ts'
@@ -148,11 +148,11 @@ export function registerClient(
 }
 
 function configurationOf({ metadata }: OAuthServer, client: ClientIdentity, fetch: GuardedFetch): Configuration {
-  const { allowInsecureRequests, ClientSecretBasic, ClientSecretPost, Configuration, customFetch, None } = openid()
+  const { allowInsecureRequests, ClientSecretPost, Configuration, customFetch, None } = openid()
   const { client_id, client_secret } = client
   // Without a list, it is this one (RFC 8414).
   const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-  const withSecret = methods.includes('client_secret_basic') ? ClientSecretBasic : ClientSecretPost
+  const withSecret = methods.includes('client_secret_basic') ? basicAuth : ClientSecretPost
   const authentication = client_secret === undefined ? None() : withSecret(client_secret)
   const configuration = new Configuration(metadata, client_id, undefined, authentication)
   const bounded = boundedFetch(fetch)
@@ -162,6 +162,18 @@ function configurationOf({ metadata }: OAuthServer, client: ClientIdentity, fetc
   // Whether http is allowed is decided by the guarded client, as for every call of a tool.
   allowInsecureRequests(configuration)
   return configuration
+}
+
+/**
+ * As the specification says, and no more than that: openid-client also encodes `-` and `_`, which providers that don't
+ * decode refuse.
+ */
+function basicAuth(client_secret: string): ClientAuth {
+  const encoded = (text: string) => new URLSearchParams([['', text]]).toString().slice(1)
+  return (_server, { client_id }, _body, headers) => {
+    const credentials = `${encoded(client_id)}:${encoded(client_secret)}`
+    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`)
+  }
 }
 
 /**

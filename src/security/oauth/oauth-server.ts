@@ -63,7 +63,7 @@ function fromUrls({ authorize_url, token_url, revoke_url }: Extract<OAuthSource,
 async function ofIssuer(issuer: string, fetch: GuardedFetch): Promise<OAuthServer> {
   const { discoverAuthorizationServerMetadata } = await mcp()
   const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: boundedFetch(fetch) })
-  if (!metadata) throw new OAuthFailure('unusable', `${issuer} has no authorization server metadata`)
+  if (!metadata) throw new OAuthFailure('unusable', `the issuer ${issuer} publishes no metadata`)
   return checked({ metadata: metadata as ServerMetadata, isNamed: true, resource: undefined, scopes: [] })
 }
 
@@ -77,11 +77,11 @@ async function ofMcpServer(url: string, fetch: GuardedFetch): Promise<OAuthServe
     ...(resourceMetadataUrl && { resourceMetadataUrl }),
   })
   const { authorizationServerMetadata: metadata, resourceMetadata } = found
-  if (!metadata) throw new OAuthFailure('unusable', `${new URL(url).host} names no authorization server`)
+  if (!metadata) throw new OAuthFailure('unusable', `the MCP server ${new URL(url).host} names no authorization server`)
   const requested = resourceUrlFromServerUrl(url)
   const resource = resourceMetadata?.resource ?? requested.href
   if (!checkResourceAllowed({ requestedResource: requested, configuredResource: resource }))
-    throw new OAuthFailure('unusable', `${new URL(url).host} describes another resource than itself`)
+    throw new OAuthFailure('unusable', `the MCP server ${new URL(url).host} describes another resource than itself`)
   if (!metadata.code_challenge_methods_supported?.includes('S256'))
     throw new OAuthFailure('unusable', `the authorization server ${metadata.issuer} doesn't support PKCE with S256`)
   const scopes = scope?.split(' ').filter(Boolean) ?? resourceMetadata?.scopes_supported ?? []

@@ -50,6 +50,10 @@ export const connectionTables = {
     updated_at: time,
     confirmed_by: text.nullable,
     ended_reason: text.nullable,
+    /** What the sign-in asked for. Null: the same as `scopes`. */
+    asked_scopes: json.nullable,
+    /** What servers have asked for since then. The next sign-in asks for it too. */
+    wanted_scopes: json.nullable,
     /** The node that refreshes it. */
     owner: text.nullable,
     lease_until: time.nullable,

@@ -243,6 +243,8 @@ export const runTables = {
     link_id: text.nullable,
     /** Whose grant it waits for: the user's ID, or empty for the project's. */
     holder: text.nullable,
+    /** The grant that doesn't allow enough, so that another one is needed. */
+    grant_id: text.nullable,
   }).indexes({
     approvals_for_connections: "(connection_id, holder) where connection_id is not null and status = 'pending'",
     approvals_by_request: '(request_id, call_id)',

@@ -35,6 +35,7 @@ export type AuthorizationServer = LocalServer & {
   hold: () => Promise<void>
   /** Whose token it is, while it is valid. */
   userOf(authorization: string | undefined): string | undefined
+  scopesOf(authorization: string | undefined): string[]
   /** What an MCP server says of itself, by the path at which this server says it. */
   resources: Map<string, object>
   clients: Map<string, { redirect_uris: string[]; secret?: string }>
@@ -48,8 +49,8 @@ export const CONFIDENTIAL = { id: 'moorage', secret: 'a-client-secret-0123456789
 
 export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const codes = new Map<string, Code>()
-  const access = new Map<string, { user: string; grant: string; until: number }>()
-  const refresh = new Map<string, { user: string; grant: string; isUsed: boolean }>()
+  const access = new Map<string, { user: string; grant: string; scope: string; until: number }>()
+  const refresh = new Map<string, { user: string; grant: string; scope: string; isUsed: boolean }>()
   const ended = new Set<string>()
   const local = await startLocalServer((request, response) => {
     void answer(request, response).catch((error) => response.destroy(error as Error))
@@ -69,6 +70,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
       const found = access.get((authorization ?? '').replace('Bearer ', ''))
       return found && found.until > Date.now() && !ended.has(found.grant) ? found.user : undefined
     },
+    scopesOf: (authorization) => (access.get((authorization ?? '').replace('Bearer ', ''))?.scope ?? '').split(' '),
     resources: new Map(),
     clients: new Map([[CONFIDENTIAL.id, { redirect_uris: [], secret: CONFIDENTIAL.secret }]]),
     expireAll: () => {
@@ -78,10 +80,11 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
       for (const one of refresh.values()) if (one.user === user) ended.add(one.grant)
     },
   }
-  const give = (user: string, grantId: string) => {
+  const give = (user: string, grant: string, scope: string) => {
     const tokens = { access_token: `at-${randomUUID()}`, refresh_token: `rt-${randomUUID()}` }
-    access.set(tokens.access_token, { user, grant: grantId, until: Date.now() + (server.expires_in ?? 3_600) * 1000 })
-    refresh.set(tokens.refresh_token, { user, grant: grantId, isUsed: false })
+    const until = Date.now() + (server.expires_in ?? 3_600) * 1000
+    access.set(tokens.access_token, { user, grant, scope, until })
+    refresh.set(tokens.refresh_token, { user, grant, scope, isUsed: false })
     for (const one of Object.values(tokens)) server.given.add(one)
     return {
       ...tokens,
@@ -167,14 +170,14 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
         code.client_id === id &&
         code.resource === asked.get('resource')
       if (!code || !isRight) return say(400, { error: 'invalid_grant' })
-      return say(200, { ...give(code.user, randomUUID()), ...(code.scope && { scope: code.scope }) })
+      return say(200, { ...give(code.user, randomUUID(), code.scope), ...(code.scope && { scope: code.scope }) })
     }
     const known = refresh.get(asked.get('refresh_token') ?? '')
     // Used twice: somebody else may have it.
     if (known?.isUsed) ended.add(known.grant)
     if (!known || known.isUsed || ended.has(known.grant)) return say(400, { error: 'invalid_grant' })
     known.isUsed = true
-    return say(200, give(known.user, known.grant))
+    return say(200, give(known.user, known.grant, known.scope))
   }
 
   return server

@@ -37,8 +37,8 @@ export type McpServer = {
 
 type McpServerOptions = {
   hasSessions?: boolean
-  /** Undefined for a request that may pass; otherwise what it is told with 401. */
-  challenge?: (headers: IncomingHttpHeaders) => string | undefined
+  /** Undefined for a request that may pass; otherwise what it is told with 401, or with 403 if its scopes are too few. */
+  challenge?: (headers: IncomingHttpHeaders, tool?: string) => string | undefined
 }
 
 /** A small MCP server of revision 2025-11-25 over streamable HTTP, with an inbound stream and, by default, sessions. */
@@ -57,18 +57,21 @@ export async function startMcpServer(
       open -= 1
     })
     const { method = '', headers } = request
-    const refusal = challenge?.(headers)
-    if (refusal !== undefined) return void response.writeHead(401, { 'www-authenticate': refusal }).end()
+    const message = method === 'POST' ? (JSON.parse(await readBody(request)) as RpcMessage) : undefined
+    const refusal = challenge?.(headers, message?.params?.name)
+    if (refusal !== undefined) {
+      const status = refusal.includes('insufficient_scope') ? 403 : 401
+      return void response.writeHead(status, { 'www-authenticate': refusal }).end()
+    }
     if (method === 'GET') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
       return
     }
-    if (method === 'DELETE') {
+    if (!message) {
       seen.push({ method, headers })
       response.writeHead(200).end()
       return
     }
-    const message = JSON.parse(await readBody(request)) as RpcMessage
     seen.push({ method: message.method, headers })
     const session = headers['mcp-session-id']
     if (session !== undefined && !sessions.has(session)) {

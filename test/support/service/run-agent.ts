@@ -44,6 +44,7 @@ const NOTHING_REMOTE = {
 /** For agents without connections. */
 const NO_CONNECTIONS: RuntimeOptions['connections'] = {
   use: async (_whose, name) => ({ state: 'refused', why: `The connection ${name} doesn't exist` }),
+  widen: async (_whose, name) => ({ state: 'refused', why: `The connection ${name} doesn't exist` }),
   link: async () => ({ name: '', link_id: null, url: null }),
 }
 

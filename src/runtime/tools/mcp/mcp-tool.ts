@@ -7,7 +7,15 @@ import type { McpTool, Retry } from '../../spec.ts'
 import { connectionsOf } from '../connections/connected.ts'
 import { tokensFor } from '../connections/tokens-for.ts'
 import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
-import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from '../tool.ts'
+import {
+  type CallHeaders,
+  MAX_RESULT_BYTES,
+  NeedsGrant,
+  type RunTool,
+  requestError,
+  ToolError,
+  type ToolWorld,
+} from '../tool.ts'
 import { decoded, fileNameOf, keepToolFile, nameInAddress } from '../tool-files.ts'
 import type { McpCall } from './mcp-connection.ts'
 import type { McpServers, McpVisit } from './mcp-servers.ts'
@@ -22,22 +30,29 @@ export async function openMcp(server: McpTool, servers: McpServers, world: ToolW
   try {
     const signedIn = server.connection === undefined ? undefined : await world.connections.use(server.connection)
     if (signedIn && signedIn.state !== 'ready')
-      return { tools: [signInTool(server, false, world)], close: async () => {} }
-    const tokens = await tokensFor(connectionsOf(server), world)
+      return { tools: [signInTool(server, { isSignedIn: false }, world)], close: async () => {} }
+    const connections = connectionsOf(server)
+    const tokens = await tokensFor(connections, world)
     const headers = fillHeaders(server.headers, url, world.secrets, tokens)
     const own = server.connection === undefined ? world : { ...world, fetch: signedFetch(server.connection, world) }
     visit = servers.visit(server, headers, own, signedIn?.grant_id)
-    const tools = toolsOf(await visit.listTools(), visit, server, own)
-    return { tools: signedIn ? [...tools, signInTool(server, true, world)] : tools, close: visit.leave.bind(visit) }
+    const tools = toolsOf(await visit.listTools(), { visit, server, connections }, own)
+    const signIn = signedIn ? [signInTool(server, { isSignedIn: true }, world)] : []
+    return { tools: [...tools, ...signIn], close: visit.leave.bind(visit) }
   } catch (error) {
     await visit?.leave()
     if (world.deadline.signal.aborted) throw error
     if (error instanceof SecretRefused) throw new ToolError(error.message)
-    throw mcpError(error, url)
+    const failure = mcpError(error, url)
+    if (!(failure instanceof NeedsGrant)) throw failure
+    const { missing } = failure
+    return { tools: [signInTool(server, { isSignedIn: false, missing }, world)], close: async () => {} }
   }
 }
 
-function toolsOf(listed: readonly Tool[], visit: McpVisit, server: McpTool, world: ToolWorld): RunTool[] {
+type OpenServer = { visit: McpVisit; server: McpTool; connections: readonly string[] }
+
+function toolsOf(listed: readonly Tool[], { visit, server, connections }: OpenServer, world: ToolWorld): RunTool[] {
   const allowed = server.allow && new Set(server.allow)
   return listed.flatMap((tool): RunTool[] => {
     if (allowed && !allowed.has(tool.name)) return []
@@ -52,7 +67,7 @@ function toolsOf(listed: readonly Tool[], visit: McpVisit, server: McpTool, worl
     const retry = server.retry ?? annotatedRetry(tool)
     const call = (args: Record<string, unknown>, headers: CallHeaders) =>
       callTool(visit, server, { tool, args, headers }, world)
-    return [{ definition, retry, approval: server.approval, connections: connectionsOf(server), call }]
+    return [{ definition, retry, approval: server.approval, connections, call }]
   })
 }
 
@@ -68,6 +83,7 @@ async function callTool(visit: McpVisit, server: McpTool, call: McpCall, world: 
   } catch (error) {
     if (world.deadline.signal.aborted) throw error
     const failure = mcpError(error, new URL(server.url))
+    if (failure instanceof NeedsGrant) throw failure
     throw new ToolError(world.redact(failure.message))
   }
   const texts = textsOf(result).map((text) => world.redact(storable(text)))

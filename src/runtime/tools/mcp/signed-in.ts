@@ -1,13 +1,20 @@
 import type { McpTool } from '../../spec.ts'
+import type { MissingGrant } from '../connections/connected.ts'
+import { sendSigned } from '../connections/send-signed.ts'
 import { tokensFor } from '../connections/tokens-for.ts'
-import { requireHost } from '../fill-secrets.ts'
-import type { Fetch, RunTool, ToolWorld } from '../tool.ts'
+import { requireHost, type Secret } from '../fill-secrets.ts'
+import { type Fetch, NeedsGrant, type RunTool, type ToolWorld } from '../tool.ts'
 
 /**
  * A server says which tools it has only to users who are signed in. Until then the model is offered this tool: its call
- * waits for the sign-in. Afterwards it is hidden, and answers the call that was waiting.
+ * waits for the sign-in. Afterwards it is hidden, and answers the call that was waiting. With `missing`, the user is
+ * signed in, and the server asks for more scopes.
  */
-export function signInTool({ connection: name = '', url }: McpTool, isSignedIn: boolean, world: ToolWorld): RunTool {
+export function signInTool(
+  { connection: name = '', url }: McpTool,
+  { isSignedIn, missing }: { isSignedIn: boolean; missing?: MissingGrant | undefined },
+  world: ToolWorld,
+): RunTool {
   const { host } = new URL(url)
   return {
     definition: {
@@ -20,6 +27,7 @@ export function signInTool({ connection: name = '', url }: McpTool, isSignedIn: 
     connections: [name],
     isHidden: isSignedIn,
     async call() {
+      if (missing) throw new NeedsGrant(missing)
       await tokensFor([name], world)
       const when = isSignedIn ? 'Use its tools now' : 'Its tools can be used with the next message'
       return { result: `The user is signed in to ${name}. ${when}.` }
@@ -27,22 +35,16 @@ export function signInTool({ connection: name = '', url }: McpTool, isSignedIn: 
   }
 }
 
-/** Sends the token with each request, and another one if the server doesn't accept it. */
+/** Sends the token with each request. */
 export function signedFetch(name: string, world: ToolWorld): Fetch {
-  return async (input, init = {}) => {
+  return (input, init = {}) => {
     const url = new URL(input instanceof Request ? input.url : input)
-    const send = (token: { value: string; hosts: readonly string[] } | undefined) => {
-      requireHost(`connection ${name}`, token ?? { hosts: [] }, url)
+    return sendSigned([name], world, (tokens) => {
+      const { value, hosts } = tokens[name] as Secret
+      requireHost(`connection ${name}`, { hosts }, url)
       const headers = new Headers(init.headers)
-      headers.set('authorization', `Bearer ${token?.value}`)
+      headers.set('authorization', `Bearer ${value}`)
       return world.fetch(input, { ...init, headers })
-    }
-    const tokens = await tokensFor([name], world)
-    const response = await send(tokens[name])
-    if (response.status !== 401) return response
-    const renewed = await tokensFor([name], world, tokens)
-    if (renewed[name]?.value === tokens[name]?.value) return response
-    await response.body?.cancel()
-    return send(renewed[name])
+    })
   }
 }
