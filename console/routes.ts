@@ -60,6 +60,11 @@ const ROUTES: Route[] = [
   { path: '/projects', needs: ['createProject'], load: async () => (await pages()).ProjectsPage },
   { path: '/people', needs: ['listPeople'], load: async () => (await pages()).PeoplePage },
   { path: '/people/:person', needs: ['getPerson'], load: async () => (await pages()).PersonPage },
+  {
+    path: '/applications',
+    needs: ['listConnectedApplications'],
+    load: async () => (await pages()).ApplicationsPage,
+  },
   { path: '/keys/:key', needs: ['getKey'], load: async () => (await pages()).KeyPage },
 ]
 
@@ -94,6 +99,7 @@ const GROUPS: Entry[][] = [
   [
     { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
     { label: 'My keys', icon: 'keys', to: '/keys', needs: 'listPersonalKeys', isUsed: () => !may('listKeys') },
+    { label: 'Applications', icon: 'applications', to: '/applications', needs: 'listConnectedApplications' },
     { label: 'People', icon: 'people', to: '/people', needs: 'listPeople', isUsed: hasPeople },
     { label: 'Projects', icon: 'projects', to: '/projects', needs: 'createProject', isUsed: hasProjects },
     { label: 'System', icon: 'system', to: '/system', needs: 'getSystem' },

@@ -9,6 +9,7 @@ const GROUPS: readonly [noun: RegExp, group: string][] = [
   [/Triggers?/, 'triggers'],
   [/Replays?/, 'replays'],
   [/Sets?$/, 'sets'],
+  [/ConnectedApplications?/, 'applications'],
   [/Connections?|Grants?/, 'connections'],
   [/Links?$/, 'links'],
   [/Files?/, 'files'],

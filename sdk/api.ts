@@ -4135,6 +4135,34 @@ export type ConfirmConnectionLink = {
   user_id?: string | undefined
 }
 
+export type ConnectedApplication = {
+  id: string
+  /** The name that the application gave itself */
+  name: string
+  /** The URL of the application's metadata document. Its host is the application's owner */
+  client_id: string
+  /** Where the application received its code */
+  redirect_uri: string
+  /** The MCP server's URL that the application can use */
+  resource: string
+  /** The only agent it can use; null for the whole project */
+  agent_id: string | null
+  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
+  /** The person who connected it; null if a key was used to sign in */
+  person_id: string | null
+  /** The user of its runs: the ID of the person or the key that connected it */
+  user_id: string
+  /** The role or key that connected it. The application ends with it */
+  created_by: string
+  /** The name of the key with that ID. Null if it is not a key's ID, or the key no longer exists */
+  created_by_name?: string | null | undefined
+  created_at: string
+  /** Accurate to a few seconds */
+  last_used_at: string | null
+  /** When its access ends, unless it refreshes its token earlier */
+  expires_at: string
+}
+
 export type Provider = {
   /** The first part of a model name, as in `name/model` */
   name: string
@@ -5275,6 +5303,20 @@ export type Operations = {
       revoked: true
     }
   }
+  /** List connected applications */
+  listConnectedApplications: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'last_used_at' | '-last_used_at' | 'expires_at' | '-expires_at' | 'name' | '-name' | 'id' | '-id' | undefined; person_id?: string | undefined }
+    item: ConnectedApplication
+  }
+  /** Revoke a connected application */
+  revokeConnectedApplication: {
+    params: { application_id: string }
+    data: {
+      id: string
+      revoked: true
+      revoked_at: string
+    }
+  }
   /** Set a model provider */
   setProvider: {
     params: { name: string }
@@ -5517,6 +5559,8 @@ export const routes = {
   confirmConnectionLink: { method: 'POST', path: '/v1/connections/{name}/links/{link_id}/confirm' },
   listGrants: { method: 'GET', path: '/v1/connections/{name}/grants' },
   revokeGrant: { method: 'DELETE', path: '/v1/connections/{name}/grants/{user_id}' },
+  listConnectedApplications: { method: 'GET', path: '/v1/connected-applications' },
+  revokeConnectedApplication: { method: 'DELETE', path: '/v1/connected-applications/{application_id}' },
   setProvider: { method: 'PUT', path: '/v1/providers/{name}' },
   deleteProvider: { method: 'DELETE', path: '/v1/providers/{name}' },
   listProviders: { method: 'GET', path: '/v1/providers' },

@@ -354,6 +354,12 @@ export function methods({ call, list, lines }: Caller) {
       /** Revoke a user's grant. Ends the user's sign-in, here and at the provider if it supports revocation and responds. If the connection has `as: service`, use `service` as the user ID; this requires the permission `manage`. */
       revokeGrant: (name: string, user_id: string, o?: RequestOptions) => call('revokeGrant', { params: { name, user_id } }, o),
     },
+    applications: {
+      /** List connected applications. Lists the MCP clients that people have connected by signing in, such as claude.ai or Cursor. Without the permission `manage`, the list contains only the ones you connected. */
+      list: (query?: ListQuery<'listConnectedApplications'>, o?: RequestOptions) => list('listConnectedApplications', { query }, o),
+      /** Revoke a connected application. The application's tokens stop working and its streams end within seconds, on every node. Revoking it again has no effect. Without the permission `manage`, you can only revoke the ones you connected. */
+      revoke: (application_id: string, o?: RequestOptions) => call('revokeConnectedApplication', { params: { application_id } }, o),
+    },
     providers: {
       /** Set a model provider. From their next run on, agents can use models of this provider as `name/model`. The API key is stored encrypted and never returned. Setting the provider again replaces it as a whole; without `api_key`, the stored key is kept. If the origin of `base_url` changes, the request must contain `api_key`, or it fails with 400. Calls to the provider follow the rules of `outgoing`, like those of tools. If `moorage.yaml` defines the name, the request fails with 409. Requires a key that is not limited to one agent. */
       set: (name: string, body: Body<'setProvider'>, o?: RequestOptions) => call('setProvider', { params: { name }, body }, o),

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { openAccess } from './access.ts'
+import { OpenApplications } from './applications/open-applications.ts'
 import type { OpenTrail } from './audit/trail.ts'
 import { type Background, freeLeases, startBackground } from './background.ts'
 import { buildParts, type Overrides } from './build-parts.ts'
@@ -92,6 +93,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     idempotency,
     inlet: openInlet(parts),
     links: openLinks(keys, parts),
+    applications: config.mcp.signIn ? new OpenApplications(keys, parts) : undefined,
     pagesFolder: overrides.consoleFolder ?? CONSOLE_FOLDER,
     connect: new SignIns(parts),
     console: console

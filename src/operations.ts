@@ -6,6 +6,7 @@ import { listAgents } from './agents/list-agents.ts'
 import { listInvocable } from './agents/list-invocable.ts'
 import { testTool } from './agents/tools/test-tool.ts'
 import { updateAgent } from './agents/update-agent.ts'
+import { applicationOperations } from './applications/application-operations.ts'
 import { getAuditHead } from './audit/get-audit-head.ts'
 import { listAuditLog } from './audit/list-audit-log.ts'
 import { budgetOperations } from './budgets/budget-operations.ts'
@@ -273,6 +274,8 @@ export const operations: readonly Operation[] = [
   ...secretOperations,
 
   ...connectionOperations,
+
+  ...applicationOperations,
 
   setProvider,
   listProviders,

@@ -2461,6 +2461,37 @@ class Connections(Group):
         )
 
 
+class Applications(Group):
+    def list(
+        self,
+        *,
+        limit: int = UNSET,
+        offset: int = UNSET,
+        sort: Literal["created_at", "-created_at", "last_used_at", "-last_used_at", "expires_at", "-expires_at", "name", "-name", "id", "-id"] = UNSET,
+        person_id: str = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> Pages[t.ConnectedApplication]:
+        """List connected applications. Lists the MCP clients that people have connected by signing in, such as claude.ai or Cursor. Without the permission `manage`, the list contains only the ones you connected."""
+        return self._caller.list(
+            "GET",
+            fill("/v1/connected-applications"),
+            query=given({"limit": limit, "offset": offset, "sort": sort, "person_id": person_id}),
+            options=options,
+        )
+
+    def revoke(
+        self,
+        application_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> Dict[str, Any]:
+        """Revoke a connected application. The application's tokens stop working and its streams end within seconds, on every node. Revoking it again has no effect. Without the permission `manage`, you can only revoke the ones you connected."""
+        return self._caller.call(
+            "DELETE",
+            fill("/v1/connected-applications/{application_id}", application_id=application_id),
+            options=options,
+        )
+
+
 class Providers(Group):
     def set(
         self,

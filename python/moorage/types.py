@@ -1495,6 +1495,26 @@ class ConfirmConnectionLink(TypedDict, total=False):
     user_id: str
 
 
+class _ConnectedApplication(TypedDict):
+    id: str
+    name: str
+    client_id: str
+    redirect_uri: str
+    resource: str
+    agent_id: Union[str, None]
+    permissions: List[Literal["read", "invoke", "write", "delete", "manage", "approve"]]
+    person_id: Union[str, None]
+    user_id: str
+    created_by: str
+    created_at: str
+    last_used_at: Union[str, None]
+    expires_at: str
+
+
+class ConnectedApplication(_ConnectedApplication, total=False):
+    created_by_name: Union[str, None]
+
+
 class Provider(TypedDict):
     name: str
     type: Literal["openai-compatible", "openai", "anthropic"]

@@ -69,6 +69,10 @@ export const COMMANDS: readonly ListedCommand[] = [
     prices: ['Set, list and delete model prices', () => import('./commands/access/prices.ts')],
     projects: ['Manage projects and move agents between them', () => import('./commands/access/projects.ts')],
     connections: ['Sign tools in to other services', () => import('./commands/access/sign-tools-in.ts')],
+    applications: [
+      'List and revoke applications that people have connected',
+      () => import('./commands/access/connected-applications.ts'),
+    ],
     secrets: ['Manage secrets for tools', () => import('./commands/access/secrets.ts')],
     providers: ['Manage model providers', () => import('./commands/access/providers.ts')],
     login: ['Log in to a service', () => import('./commands/access/login.ts')],

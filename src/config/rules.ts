@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isLoopback } from '../lib/loopback.ts'
 import { type Config, ConfigSettings } from './shape.ts'
 
 type ReportMistake = (path: string[], message: string) => void
@@ -35,6 +36,20 @@ const RULES: { needs: string[]; check(config: Config, report: ReportMistake): vo
     },
   },
   {
+    needs: ['mcp.signIn', 'console.enabled'],
+    check({ mcp, console }, report) {
+      if (mcp.signIn && !console.enabled) report(['mcp', 'signIn'], 'requires console.enabled')
+    },
+  },
+  {
+    needs: ['mcp.signIn', 'server.publicUrl'],
+    check({ mcp, server: { publicUrl } }, report) {
+      if (!mcp.signIn) return
+      const problem = publicUrl === undefined ? 'requires server.publicUrl' : problemOfIssuer(publicUrl)
+      if (problem !== undefined) report(['mcp', 'signIn'], problem)
+    },
+  },
+  {
     needs: ['limits.defaultTier', 'limits.tiers'],
     check({ limits: { defaultTier, tiers } }, report) {
       if (Object.hasOwn(tiers, defaultTier)) return
@@ -42,6 +57,14 @@ const RULES: { needs: string[]; check(config: Config, report: ReportMistake): vo
     },
   },
 ]
+
+/** Clients of OAuth look for documents at the root of this URL, and send tokens there. */
+function problemOfIssuer(publicUrl: string): string | undefined {
+  const url = URL.parse(publicUrl)
+  if (url?.origin !== publicUrl) return 'requires a server.publicUrl without a path, such as https://agents.example.com'
+  const isSafe = url.protocol === 'https:' || isLoopback(url.hostname)
+  return isSafe ? undefined : 'requires a server.publicUrl that begins with https://'
+}
 
 /** The single shape of the configuration: types, checks, defaults and documentation. */
 export const ConfigShape = ConfigSettings.superRefine(

@@ -61,3 +61,11 @@ export const ServerSettings = z.strictObject({
     })
     .optional(),
 })
+
+/** MCP clients. */
+export const McpSettings = z.strictObject({
+  signIn: z
+    .boolean()
+    .default(false)
+    .describe('Let people connect MCP clients by signing in instead of with a key. Requires `server.publicUrl`'),
+})

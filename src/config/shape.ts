@@ -10,7 +10,7 @@ import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
 import { FileSettings } from './file-shape.ts'
 import { Budgets, ModelPrices } from './price-shape.ts'
 import { RetentionSettings } from './retention-shape.ts'
-import { ServerSettings } from './server-shape.ts'
+import { McpSettings, ServerSettings } from './server-shape.ts'
 import { duration, record, Size } from './values.ts'
 
 const DEFAULT_TIERS = {
@@ -260,6 +260,7 @@ export const ConfigSettings = z.strictObject({
   log: Log.prefault({}),
   otel: Otel.prefault({}),
   console: Console.prefault({}),
+  mcp: McpSettings.prefault({}),
   limits: Limits.prefault({}),
   outgoing: Outgoing.prefault({}),
   proxy: Proxy.prefault({}),

@@ -47,7 +47,7 @@ export async function signInDevice(
     const event = { actor, project_id: actor.scope.project_id, agent_id: null, request_id, address } as const
     for (const earlier of await roleKeys.listMadeWith(db, actor.id)) {
       if (earlier.name !== name) continue
-      await keys.update(db, earlier.id, { revoked_at: now })
+      await keys.revoke(db, earlier.id, now)
       await audit.record(db, { ...event, action: 'revokeKey', target: earlier.id, fields: [], outcome: 'success' })
     }
     const wanted = { name, agent_id: null, permissions: [...actor.permissions], expires_at: now + KEY_LIFETIME_MS }

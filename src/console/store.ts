@@ -128,7 +128,7 @@ function isNeededByKeys(now: number) {
   return sql<SqlBool>`(s.can_confirm = 1
     and exists (
       select 1 from keys join keys role on role.id = keys.role_id
-      where keys.person_id = s.person_id and role.role_source = 'group:' || s.issuer
+      where role.person_id = s.person_id and role.role_source = 'group:' || s.issuer
         and keys.revoked_at is null and (keys.expires_at is null or keys.expires_at > ${now}))
     and s.id = (
       select max(last.id) from console_sessions last

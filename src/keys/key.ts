@@ -79,6 +79,9 @@ export const KeyWithSecret = z
   .object({ ...KeyReply.shape, secret: z.string().describe('Returned only in this reply') })
   .meta({ id: 'KeyWithSecret' })
 
+/** The `role_source` of a connected application's key, which has no secret of the API's format and isn't listed. */
+export const APPLICATION_KEY = 'application'
+
 /** A key as the service stores it: with hashes, never with the secret. A person's role is a key without a secret. */
 export type Key = RowWith<Tables['keys'], { permissions: Permission[] }>
 

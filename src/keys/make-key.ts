@@ -91,7 +91,7 @@ export async function makeKey(
 }
 
 /** A role that is ended or restricted now waits for this key, or this key sees that it has ended. */
-async function requireRole(db: Database, id: string, permissions: readonly Permission[]): Promise<void> {
+export async function requireRole(db: Database, id: string, permissions: readonly Permission[]): Promise<void> {
   await keys.lock(db, id)
   const role = await keys.find(db, id)
   if (!role || role.revoked_at !== null || !coversAll(role.permissions, permissions)) {

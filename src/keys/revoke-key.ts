@@ -27,7 +27,7 @@ export const revokeKey = operation({
     if (key.revoked_at === null) {
       // A person who administers the service still does without their key.
       if (key.person_id === null) await requireOtherAdmin(db, key, now(), LAST)
-      await keys.update(db, key.id, { revoked_at })
+      await keys.revoke(db, key.id, revoked_at)
     }
     return { id: key.id, revoked: true as const, revoked_at }
   },

@@ -45,6 +45,8 @@ export const rotateKey = operation({
       rotated_by: actor.id === key.id ? key.rotated_by : actor.id,
     }
     await keys.update(db, key.id, changes)
+    // Whoever had the old secret may have connected them.
+    await keys.revokeConnected(db, key.id, time)
     const shown = presentKey({ ...key, ...changes }, time)
     return { ...(await withOwner(db, actor, shown)), secret }
   },

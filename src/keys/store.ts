@@ -55,6 +55,12 @@ export async function removeEarlierSecrets(db: Database, key_id: string, until: 
   await earlier.where('expires_at', '<=', until).execute()
 }
 
+/** Ends one of a key's secrets before it expires. */
+export async function removeSecret(db: Database, key_id: string, hash: string): Promise<void> {
+  await db.deleteFrom('earlier_secrets').where('key_id', '=', key_id).where('hash', '=', hash).execute()
+  await announce(db, 'keys', key_id)
+}
+
 export async function find(db: Database, id: string): Promise<Key | undefined> {
   const row = await db.selectFrom('keys').selectAll().where('id', '=', id).executeTakeFirst()
   return row && fromRow(row)
@@ -189,6 +195,18 @@ export async function update(db: Database, id: string, { permissions, ...changes
     .where('id', '=', id)
     .execute()
   await announce(db, 'keys', id)
+}
+
+/** Revokes a key, and the applications that were connected with it. */
+export async function revoke(db: Database, id: string, revoked_at: number): Promise<void> {
+  await update(db, id, { revoked_at })
+  await revokeConnected(db, id, revoked_at)
+}
+
+/** Revokes the applications that were connected with a key. */
+export async function revokeConnected(db: Database, id: string, revoked_at: number): Promise<void> {
+  const connected = db.selectFrom('keys').select('id').where('role_id', '=', id).where('revoked_at', 'is', null)
+  for (const application of await connected.execute()) await update(db, application.id, { revoked_at })
 }
 
 /**

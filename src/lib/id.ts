@@ -32,6 +32,7 @@ export type IdPrefix =
   | 'inc'
   | 'con'
   | 'grt'
+  | 'app'
   | 'lnk'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'

@@ -156,8 +156,9 @@ async function narrowKeys(
   db: Database,
   role_id: string,
   allowed: readonly Permission[],
-  { audit, actor, request_id, address, now }: Cause,
+  cause: Cause,
 ): Promise<LostKeys> {
+  const { audit, actor, request_id, address, now } = cause
   const lost: LostKeys = { narrowed_keys: [], revoked_keys: [] }
   for (const { id: target, project_id, agent_id, permissions } of await roleKeys.listMadeWith(db, role_id)) {
     if (coversAll(allowed, permissions)) continue
@@ -169,6 +170,10 @@ async function narrowKeys(
     const event = { actor, target, project_id: project_id ?? DEFAULT_PROJECT, agent_id, request_id, address }
     const told = isEnded ? { action: 'revokeKey', fields: [] } : { action: 'narrowKey', fields: ['permissions'] }
     await audit.record(db, { ...event, ...told, outcome: 'success' })
+    // Applications that were connected with the key.
+    const connected = await narrowKeys(db, target, isEnded ? [] : kept, cause)
+    lost.narrowed_keys.push(...connected.narrowed_keys)
+    lost.revoked_keys.push(...connected.revoked_keys)
   }
   return lost
 }

@@ -88,7 +88,7 @@ async function revokePersonal(
 ): Promise<string[]> {
   const tied = await roleKeys.listTiedTo(db, agent_id)
   for (const target of tied) {
-    await keys.update(db, target, { revoked_at: now() })
+    await keys.revoke(db, target, now())
     const event = { actor, action: 'revokeKey', project_id, agent_id, target, request_id, address: null, fields: [] }
     await audit.record(db, { ...event, outcome: 'success' })
   }

@@ -166,6 +166,8 @@ export const TRANSFER = {
     stays: 'a provider knows this service by its URL, so the target is set up there as a client of its own',
   },
   connection_grants: { stays: 'the tokens of users and of the project are not given away: they sign in again' },
+  applications: { stays: 'their tokens are for this service, so people connect them to the target themselves' },
+  refresh_tokens: { stays: 'they are for this service' },
   connection_links: { stays: 'they sign in through this service, for ten minutes' },
   usage_sums: { stays: 'the target sums the lines of the ledger that it did not have yet' },
   projects: { stays: 'its name, description and limits are in the header of the file; the target gives it another id' },

@@ -22,6 +22,8 @@ const FOR_CALLERS = new Set([
   'createConnectionLink',
   'confirmConnectionLink',
   'listGrants',
+  'listConnectedApplications',
+  'revokeConnectedApplication',
   'revokeGrant',
   'createCallback',
   'listCallbacks',

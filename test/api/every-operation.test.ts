@@ -159,7 +159,11 @@ describe('the list of operations', () => {
       const { permission } = access
       if (id === 'getSelf' || id === 'createConsoleLink') assert.equal(permission, null)
       else if (id === 'invokeAgent' || id === 'listInvocable' || id === 'createFile') assert.equal(permission, 'invoke')
-      else if (/^\/v1\/(keys|people|invitations|secrets|budgets|audit|telemetry|console|system)/.test(path))
+      else if (
+        /^\/v1\/(keys|connected-applications|people|invitations|secrets|budgets|audit|telemetry|console|system)/.test(
+          path,
+        )
+      )
         assert.equal(permission, 'manage', id)
       // A project is for administrators to make, to pause, and to price; every key may ask for its own.
       else if (/Project|Pause|moveAgent|repriceUsage|Price/.test(id))

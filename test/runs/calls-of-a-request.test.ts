@@ -52,6 +52,7 @@ function openPipeline(node: Service) {
     idempotency: once,
     inlet: openInlet(parts),
     links: openLinks(keyVerifier(parts), parts),
+    applications: undefined,
     pagesFolder: '',
     connect: new SignIns(parts),
     console: undefined,

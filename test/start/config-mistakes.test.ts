@@ -137,6 +137,20 @@ describe('settings that do not go together', () => {
         'moorage.yaml:1:27: security.enforceHttps: no client could connect; also set server.tls or server.trustedProxies',
       ],
     ],
+    ['sign-in without a URL', 'mcp: { signIn: true }', ['moorage.yaml:1:16: mcp.signIn: requires server.publicUrl']],
+    [
+      'sign-in at a path',
+      'server: { publicUrl: https://example.com/agents }\nmcp: { signIn: true }',
+      ['moorage.yaml:2:16: mcp.signIn: requires a server.publicUrl without a path, such as https://agents.example.com'],
+    ],
+    [
+      'sign-in over plain HTTP, and without the console',
+      'server: { publicUrl: http://agents.example.com }\nconsole: { enabled: false }\nmcp: { signIn: true }',
+      [
+        'moorage.yaml:3:16: mcp.signIn: requires console.enabled',
+        'moorage.yaml:3:16: mcp.signIn: requires a server.publicUrl that begins with https://',
+      ],
+    ],
     [
       'mtls without TLS',
       `security: { mtls: { enabled: true, caCert: ${tlsFile('ca.pem')} } }`,

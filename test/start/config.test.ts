@@ -53,6 +53,7 @@ describe('configuration sources', () => {
         linkVerifiedEmails: false,
         deviceSignIn: true,
       },
+      mcp: { signIn: false },
       limits: {
         defaultTier: 'pro',
         tiers: {

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Actor } from '../../operation/actor.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { TokenRun } from '../../security/run-token.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
+import type { FindApplication } from './guards/application-token.ts'
 import type { KeyCheck } from './guards/authenticate.ts'
 import type { ConsoleSessions } from './guards/console-cookie.ts'
 import type { ConsoleDoor } from './guards/console-door.ts'
@@ -27,6 +29,46 @@ export type ConnectDoor = {
     callback: URL,
   ): Promise<{ connection: string; status: 'ok' | 'denied'; return_to: string | undefined }>
   describeClient(connection_id: string): Promise<object>
+}
+
+/** What a client has asked for, and its person has allowed. */
+export type AllowedRequest = {
+  client_id: string
+  client_name: string
+  redirect_uri: string
+  resource: string
+  code_challenge: string
+  agent_id: string | null
+}
+
+export type IssuedTokens = { access_token: string; refresh_token: string; expires_in: number }
+
+/** Why a client gets no tokens. `isUnknown`: this code or token was never issued. */
+export type GrantRefusal = { error: string; reason: string; isUnknown: boolean }
+
+/** The request of the browser or the client. */
+type RequestOrigin = { request_id: string; address: string }
+
+/** Applications that people connect by signing in. */
+export type ConnectedApplications = {
+  find: FindApplication
+  /** Returns the code for the client. */
+  connect(asked: AllowedRequest, actor: Actor, origin: RequestOrigin): Promise<string>
+  exchange(
+    asked: {
+      code: string
+      client_id: string
+      redirect_uri: string
+      code_verifier: string
+      resource: string | undefined
+    },
+    origin: RequestOrigin,
+  ): Promise<IssuedTokens | GrantRefusal>
+  refresh(
+    asked: { refresh_token: string; client_id: string; resource: string | undefined },
+    origin: RequestOrigin,
+  ): Promise<IssuedTokens | GrantRefusal>
+  revoke(token: string, client_id: string, origin: RequestOrigin): Promise<void>
 }
 
 /** A trigger that accepts requests. */
@@ -73,6 +115,8 @@ export type Edge = {
   /** The URLs of triggers. Throws `not_found` for a token that belongs to no enabled trigger. */
   inlet: { find(token: string): Promise<OpenInlet> }
   links: Links
+  /** Undefined unless `mcp.signIn` is set. */
+  applications: ConnectedApplications | undefined
   /** The built files of the console and of the chat's page. */
   pagesFolder: string
   /** Undefined if the console is switched off. */

@@ -31,7 +31,7 @@ export type Pipeline = {
 
 /** The steps that every request takes. An operation can't skip one. */
 export function pipeline(edge: Edge): Pipeline {
-  const { parts, service, keys, verifyToken, findAgent, mayBeOfAgent } = edge
+  const { applications, parts, service, keys, verifyToken, findAgent, mayBeOfAgent } = edge
   const { config, findProject, limiter, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
   const trusted = ipList(config.server.trustedProxies)
@@ -53,6 +53,8 @@ export function pipeline(edge: Edge): Pipeline {
     inNamedProject: (known) => inNamedProject(edge, known),
     failures,
     links: edge.links,
+    findApplication: applications && ((token) => applications.find(token)),
+    publicUrl: config.server.publicUrl,
     console: edge.console,
     tier: config.limits.defaultTier,
     bodyLimits: config,

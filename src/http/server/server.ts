@@ -20,6 +20,7 @@ import type { EarlyServer } from './early-server.ts'
 import type { Endpoint } from './endpoint.ts'
 import { arrive, badTarget, type Front, letIn, lostId, openFront } from './front.ts'
 import { addInlet } from './inlet-page.ts'
+import { addAuthorizationServer } from './oauth/authorization-server.ts'
 import { addOpenRoutes } from './open-routes.ts'
 import { addProtectedResources, withChallenge } from './protected-resource.ts'
 import { answerRequest, answerUpload } from './replies/answer-request.ts'
@@ -66,6 +67,7 @@ export function createServer(edge: Edge, store: Health, early: EarlyServer): Ser
   addInlet(endpoints, front)
   addChatPages(endpoints, front)
   addConnectPages(endpoints, front)
+  addAuthorizationServer(endpoints, front)
   if (edge.console) addConsoleRoutes(endpoints, front, edge.console)
   const handle = requestHandler(front, endpoints)
 

@@ -1,5 +1,6 @@
 import * as agents from '../../agents/store.ts'
 import { getVersion } from '../../deployments/store.ts'
+import { APPLICATION_KEY } from '../../keys/key.ts'
 import * as keys from '../../keys/store.ts'
 import type { Actor } from '../../operation/actor.ts'
 import { covers } from '../../security/permissions.ts'
@@ -72,7 +73,8 @@ async function makersOf(db: Database, id: string, known: KnownMakers): Promise<R
     if (makers.size > MOST_MAKERS) break
     const key = await keys.find(db, next)
     // A role has no secret that the person who granted it could know.
-    const givers = key?.role_source === null ? [key.created_by, key.rotated_by] : []
+    const hasMakers = key?.role_source === null || key?.role_source === APPLICATION_KEY
+    const givers = hasMakers ? [key.created_by, key.rotated_by] : []
     for (const maker of [...givers, key?.person_id]) if (maker && maker !== 'local') makers.add(maker)
   }
   known.set(id, makers)

@@ -23,7 +23,7 @@ export const revokePersonalKey = operation({
     const key = await keys.find(db, id)
     if (!key || key.person_id !== person_id || key.role_source !== null) throw notFound('Key', id)
     const revoked_at = key.revoked_at ?? now()
-    if (key.revoked_at === null) await keys.update(db, id, { revoked_at })
+    if (key.revoked_at === null) await keys.revoke(db, id, revoked_at)
     return { id, revoked: true as const, revoked_at }
   },
 })

@@ -2,7 +2,7 @@ const REDACTED = '[redacted]'
 
 /** Secrets that can be recognized by their form. The text before the secret is captured and kept. */
 const SECRETS = [
-  /(?:mrg|whsec)_[\w+/=-]{16,}/,
+  /(?:mrg(?:ac|at|rt)?|whsec)_[\w+/=-]{16,}/,
   /\b(?:sk|pk|rk|gh[opsur]|github_pat|glpat|xox[abeprs]|hf)[_-][\w-]{16,}/,
   /\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{35}/,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/,

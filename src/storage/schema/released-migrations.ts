@@ -32,6 +32,8 @@ const connections = frozenMigration('0009-connections', { touches: { approvals: 
 
 /** Servers ask users for more scopes. */
 const widerGrants = frozenMigration('0010-wider-grants')
+/** Applications that people connect by signing in. */
+const applications = frozenMigration('0011-applications')
 
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
@@ -45,6 +47,7 @@ export const MIGRATIONS: readonly Migration[] = [
   chatLinks,
   connections,
   widerGrants,
+  applications,
 ]
 
 /** Whether a store with these migrations is older than the first release. */

@@ -31,11 +31,14 @@ export const securityTables = {
      */
     person_id: text.nullable,
     /**
-     * The source of a person's role, which is stored as a key without a secret, or `link` for the key of a chat link,
-     * which only opens the chat. Null for every other key.
+     * The source of a person's role, which is stored as a key without a secret, `link` for the key of a chat link, which
+     * only opens the chat, or `application` for a connected application. Null for every other key.
      */
     role_source: text.nullable,
-    /** The role with which a person's key was created. The key ends with the role. */
+    /**
+     * The role with which a person's key was created, or the role or key with which an application was connected. The key
+     * ends with it.
+     */
     role_id: text.nullable.references('keys'),
     /** When the identity provider whose groups grant this role last confirmed it. Null if no group grants it. */
     vouched_at: time.nullable,
@@ -79,7 +82,38 @@ export const securityTables = {
   })
     .primaryKey('link_id', 'user_id')
     .indexes({ link_visitors_by_user: '(user_id)' }),
-  /** A key's earlier secret. It is valid until its grace period ends. */
+  /**
+   * An application that a person or the holder of a key has connected by signing in. It acts with the key that has the
+   * same ID.
+   */
+  applications: table({
+    id: text.references('keys'),
+    client_id: text,
+    redirect_uri: text,
+    /** The URL at which its tokens are accepted. */
+    resource: text,
+    /** Null if a key signed in. */
+    person_id: text.nullable,
+    /** The user for whom it acts. */
+    user_id: text,
+    /** The code that it exchanges for its first tokens, once. */
+    code_hash: text.unique,
+    code_challenge: text,
+    code_expires_at: time,
+    /** When it exchanged the code. */
+    connected_at: time.nullable,
+  }).primaryKey('id'),
+  /** An application's refresh tokens. Used ones are kept until they expire, because a second use shows a theft. */
+  refresh_tokens: table({
+    hash: text.primary,
+    application_id: text.references('applications'),
+    expires_at: time,
+    used_at: time.nullable,
+  }).indexes({ refresh_tokens_by_application: '(application_id, expires_at)' }),
+  /**
+   * A key's earlier secret, which is valid until its grace period ends, or the access token of an application, which
+   * expires.
+   */
   earlier_secrets: table({ hash: text.primary, key_id: text.references('keys'), expires_at: time }).indexes({
     earlier_secrets_by_key: '(key_id)',
   }),

@@ -6,6 +6,7 @@ import { ConsoleTab } from '../console/console-tab.ts'
 import { NOWHERE } from '../outside/local-server.ts'
 import { until } from '../running/until.ts'
 import type { Service, Settings } from '../service/service.ts'
+import { makeApplication } from '../slices/applications.ts'
 import { PUBLIC_URL } from '../slices/connections.ts'
 import { uploaded } from '../slices/files.ts'
 import { makePerson } from '../slices/people.ts'
@@ -101,6 +102,7 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
     return (items as { id: string }[])[0]?.id as string
   },
   listener_id: async (service) => (await create(service, '/v1/listeners', 'createListener')).id as string,
+  application_id: makeApplication,
   person_id: (service) => makePerson(service, `sample-${++made}`),
   invitation_id: async (service) => (await create(service, '/v1/invitations', 'createInvitation')).id as string,
   file_id: (service) => uploaded(service, 'sample', { type: 'text/plain' }),

@@ -91,6 +91,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     ],
   },
   { level: 4, name: 'console', face: [] },
+  { level: 3, name: 'applications', face: [] },
   { level: 3, name: 'audit', face: [] },
   { level: 3, name: 'people', face: ['person.ts', 'recognise-person.ts', 'roles.ts', 'store.ts'] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },

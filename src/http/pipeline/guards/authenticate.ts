@@ -15,6 +15,7 @@ import { DEFAULT_PROJECT } from '../../../storage/tables/project-tables.ts'
 import type { BodyLimits } from '../../input/body.ts'
 import type { AgentAccess, ArrivedRequest, IdentifiedRequest, VerifiedKey } from '../request.ts'
 import { AgentFinder } from './agent-named.ts'
+import { ACCESS_TOKEN_PREFIX, actorOfApplication, type FindApplication } from './application-token.ts'
 import { PROJECT_HEADER, projectMeant } from './choose-project.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
@@ -39,6 +40,9 @@ export type Credentials = {
   inNamedProject(known: IdentifiedRequest): Promise<IdentifiedRequest>
   readRunToken(token: string): TokenRun | undefined
   links: Links
+  /** Undefined if people can't connect applications. */
+  findApplication: FindApplication | undefined
+  publicUrl: string | undefined
   /** Undefined if the console is switched off. */
   console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
   /** The rate-limit tier of actors that use a token. */
@@ -76,6 +80,10 @@ export function authenticator(credentials: Credentials) {
     if (bearer.startsWith(KEY_PREFIX)) return undefined
     const run = bearer.startsWith(RUN_TOKEN_PREFIX) ? credentials.readRunToken(bearer) : undefined
     if (run) return actorOfRun(run, credentials.tier)
+    if (bearer.startsWith(ACCESS_TOKEN_PREFIX)) {
+      const { findApplication, publicUrl } = credentials
+      return findApplication && actorOfApplication(arrived, bearer, findApplication, publicUrl)
+    }
     // Checking a token may require a request to its provider. This stops an attacker from flooding the provider through
     // this service.
     failures.refuseBlocked(addressBucket(arrived.address))

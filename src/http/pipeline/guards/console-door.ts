@@ -19,8 +19,10 @@ export type ConsoleDoor = {
   isOwnPage(arrived: ArrivedRequest): boolean
 }
 
-export function consoleDoor({ console, server }: Config): ConsoleDoor {
-  const names = new Set([...console.hosts, server.host].map((name) => name.toLowerCase()))
+export function consoleDoor({ console, mcp, server }: Config): ConsoleDoor {
+  // Clients send people to this URL to sign in.
+  const forClients = mcp.signIn && server.publicUrl !== undefined ? [new URL(server.publicUrl).hostname] : []
+  const names = new Set([...console.hosts, server.host, ...forClients].map((name) => name.toLowerCase()))
   return {
     checkHost({ message }) {
       const name = nameOf(message)

@@ -12,6 +12,7 @@ import { issuerPages } from './issuer-pages.ts'
 /** The first segments of the console's paths. Up to `DEPTH` more may follow. */
 const PAGES = [
   'agents',
+  'applications',
   'activity',
   'approvals',
   'feedback',

@@ -4,6 +4,7 @@ import { ApiError, forbidden } from '../../../errors.ts'
 import { formatTime } from '../../../lib/time.ts'
 import { version } from '../../../lib/version.ts'
 import type { Actor } from '../../../operation/actor.ts'
+import type { Operation } from '../../../operation.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
@@ -24,6 +25,9 @@ const SignIn = z.union([
   z.strictObject({ key: z.string().max(200) }),
   z.strictObject({ link_token: z.string().max(200) }),
 ])
+
+/** Applications can only be connected if `mcp.signIn` is set. */
+const OF_APPLICATIONS = '/v1/connected-applications'
 
 /** `/console/session`: signs a browser in, returns who is signed in, and signs out. */
 export function sessionPages(front: Front, console: SignedIn): { method: string; endpoint: Endpoint }[] {
@@ -160,7 +164,8 @@ function notOurPage(): ApiError {
   return forbidden('Only the console can call this endpoint.')
 }
 
-/** The IDs of the operations that the key may call. The console shows nothing else. */
+/** The IDs of the operations that the key may call, and that have a use here. The console shows nothing else. */
 function featuresOf({ edge }: Front, actor: Actor): string[] {
-  return edge.operations.filter((operation) => mayCall(actor, operation)).map(({ id }) => id)
+  const isUsed = ({ path }: Operation) => edge.applications !== undefined || !path.startsWith(OF_APPLICATIONS)
+  return edge.operations.filter((operation) => isUsed(operation) && mayCall(actor, operation)).map(({ id }) => id)
 }

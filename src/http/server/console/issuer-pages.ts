@@ -68,7 +68,7 @@ export function issuerPages(front: Front, console: SignedIn): { method: string; 
   ]
 }
 
-class IssuerPages {
+export class IssuerPages {
   readonly #front: Front
   readonly #console: SignedIn
 
@@ -84,6 +84,21 @@ class IssuerPages {
     checkBodyHeaders(arrived)
     const bytes = await readBytes(arrived.message, parts.config)
     const { to, invitation } = validate(Begin, readBody({ input: { body: Begin } }, bytes))
+    const { url, cookie } = await this.sendAway(arrived, { to, invitation })
+    arrived.headers['Set-Cookie'] = cookie
+    this.#front.requests.count(arrived, 200)
+    send(response, arrived.headers, {
+      status: 200,
+      headers: {},
+      body: JSON.stringify({ success: true, data: { url } }),
+    })
+  }
+
+  /** Where a browser signs in, and the cookie that it needs for coming back to `to`. */
+  async sendAway(
+    arrived: ArrivedRequest,
+    { to, invitation }: z.output<typeof Begin>,
+  ): Promise<{ url: string; cookie: string }> {
     const issuer = this.#issuerOf(arrived)
     // Limits how often a stranger can make us call the provider.
     await this.#front.steps.failures.count(addressBucket(arrived.address))
@@ -94,16 +109,10 @@ class IssuerPages {
     })
     // The browser doesn't send its session's cookie when it comes back from another site.
     const attempt = { issuer: issuer.settings.name, checks, to, invitation, earlier: readCookie(arrived) }
-    arrived.headers['Set-Cookie'] = ATTEMPT.set(arrived, checks.state, attempt, parts)
-    this.#front.requests.count(arrived, 200)
-    send(response, arrived.headers, {
-      status: 200,
-      headers: {},
-      body: JSON.stringify({ success: true, data: { url } }),
-    })
+    return { url, cookie: ATTEMPT.set(arrived, checks.state, attempt, this.#front.edge.parts) }
   }
 
-  /** The browser comes back from the provider. There is no page here, so the console shows any error. */
+  /** The browser comes back from the provider. There is no page here, so the page that sent it away shows any error. */
   async finish(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     const { parts } = this.#front.edge
     arrived.trace.action = 'signIn'
@@ -120,7 +129,9 @@ class IssuerPages {
     if (typeof result === 'string') {
       const code = UNANSWERED.has(result) ? undefined : UNPROVEN.has(result) ? 'unauthorized' : 'forbidden'
       if (code) reportRefusal(parts.audit, arrived, new ApiError(code, result))
-      return this.#redirect(arrived, response, `/#sign-in-failed=${result}`, cookies)
+      const isForClient = attempt?.to.startsWith('/oauth/')
+      const page = isForClient ? `${attempt?.to}&failed=${result}` : `/#sign-in-failed=${result}`
+      return this.#redirect(arrived, response, page, cookies)
     }
     cookies.push(sessionCookie(arrived, result.secret))
     this.#redirect(arrived, response, attempt?.to ?? '/', cookies)

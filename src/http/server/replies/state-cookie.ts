@@ -39,6 +39,13 @@ export class StateCookie<Shape extends z.ZodType> {
     return cookieLine(arrived, { name, value: '', site: 'Lax', seconds: 0 })
   }
 
+  /** The beginnings of the states under which this browser keeps something. `forget` takes them. */
+  statesIn(arrived: ArrivedRequest): string[] {
+    const start = this.#nameOf(arrived, '')
+    const names = (arrived.message.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('=')[0] ?? '')
+    return names.filter((name) => name.startsWith(start)).map((name) => name.slice(start.length))
+  }
+
   /** The content of this browser's cookie for the state that the provider has sent back. */
   read(arrived: ArrivedRequest, state: string, { keyring, now }: SealNeeds): z.output<Shape> | undefined {
     if (!STATE.test(state)) return undefined
