@@ -16,7 +16,7 @@ export const ConnectionParams = z.strictObject({ name: z.string() })
 
 const Url = Label(2_048)
 
-export const Scope = z
+export const OAuthScope = z
   .string()
   .max(256)
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope: visible ASCII characters without spaces, " and \\')
@@ -40,7 +40,7 @@ const FIELDS = {
   client_id: Label(2_048)
     .nullable()
     .describe("The client ID that the provider gave you. `mcp` doesn't need one if the server registers clients"),
-  scopes: z.array(Scope).max(MAX_SCOPES).describe('The scopes to ask for. Empty: those that the MCP server names'),
+  scopes: z.array(OAuthScope).max(MAX_SCOPES).describe('The scopes to ask for. Empty: those that the MCP server names'),
   hosts: z.array(ToolSecret.shape.hosts.element).max(MAX_HOSTS),
   return_origins: z
     .array(Origin)

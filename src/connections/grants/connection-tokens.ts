@@ -13,7 +13,7 @@ import type { KnownProvider } from '../../security/oauth/oauth-client.ts'
 import { OAuthFailure } from '../../security/oauth/provider-errors.ts'
 import { isAway } from '../../storage/failures.ts'
 import type { Connection } from '../connection.ts'
-import { MAX_SCOPES, PROJECT, Scope } from '../connection.ts'
+import { MAX_SCOPES, OAuthScope, PROJECT } from '../connection.ts'
 import { LINK_MS, linkUrl } from '../links/connection-link.ts'
 import * as links from '../links/link-store.ts'
 import * as connections from '../store.ts'
@@ -63,7 +63,7 @@ export class ConnectionTokens implements ConnectionSource {
     const { connection, ...missing } = held
     const { scopes } = needed
     const refused = (why: string): RefusedUse => ({ state: 'refused', why })
-    if (scopes.length === 0 || scopes.length > MAX_SCOPES || !scopes.every((one) => Scope.safeParse(one).success))
+    if (scopes.length === 0 || scopes.length > MAX_SCOPES || !scopes.every((one) => OAuthScope.safeParse(one).success))
       return refused(`The user has not allowed enough in ${name}, and the server doesn't say what it needs`)
     const told = scopes.join(' ')
     // The operator has decided what users are asked for.
