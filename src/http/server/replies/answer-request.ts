@@ -22,9 +22,10 @@ export async function answerRequest(
   bytes: Buffer | undefined,
   response: ServerResponse,
 ): Promise<void> {
-  const { message, params, query, request_id, visitor } = authorised.arrived
+  const { message, query, request_id, visitor } = authorised.arrived
   const route = authorised.arrived.route as Route
-  const received = { message, params, query, bytes, request_id, visitor }
+  // The path may contain the agent's name. From here on, the ID is used.
+  const received = { message, params: authorised.params, query, bytes, request_id, visitor }
   if (route.read) return answerCall(front, authorised, route.read(received), response)
   if (route.serve) return serve(front, authorised, route.serve, received, response)
   const call = route.name(received)
@@ -236,11 +237,7 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   const { arrived } = authorised
-  // The path may contain the agent's name. From here on, the ID is used.
-  const rendered = await answer(
-    { ...received, params: authorised.params },
-    callRunner(front, authorised, replyChannel(front, authorised, response)),
-  )
+  const rendered = await answer(received, callRunner(front, authorised, replyChannel(front, authorised, response)))
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   if (rendered.lines) return answerLines(front, authorised, rendered, response)
   front.requests.count(arrived, rendered.status)
