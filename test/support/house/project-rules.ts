@@ -23,6 +23,7 @@ const TABLES = [
 export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'agents/store.ts listAuth': 'whether any agent accepts a token, before it is known whose it is',
   'agents/store.ts listWithMemory': 'work in the background',
+  'applications/store.ts removeEnded': 'rows that are swept up',
   'audit/store.ts findFirstSeq': 'the chain is that of the service',
   'audit/store.ts listSealed': 'the chain is that of the service',
   'audit/store.ts listUnsealed': 'the chain is that of the service',
@@ -36,7 +37,6 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'keys/store.ts count': 'whether the service has a key at all',
   'keys/store.ts findAdmin': 'an administrator of the service, for a link that is made on the host',
   'keys/store.ts updateLastUsed': 'the keys that this node has seen, by their ids',
-  'applications/store.ts removeEnded': 'applications of all projects end in the same way',
   'people/store.ts removeStrangers': 'people who have no role in any project',
   'replays/running/case-queue.ts survey': 'the cases that are due, which sorts by project',
   'schedules/store.ts listNearest': 'the next ticks, whose schedules they are',
