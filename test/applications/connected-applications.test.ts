@@ -274,7 +274,7 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
-    test('a person signs in with their identity provider; it ends with their role, and with a personal key', async () => {
+    test('a person signs in with their identity provider; it ends with their role', async () => {
       issuer.accounts.set('eve', { name: 'Eve', email: 'eve@example.com', email_verified: true, groups: ['devs'] })
       const given = await connectAs('eve')
       const shown = (await listed(service.admin, '?limit=100')).find(
@@ -299,6 +299,29 @@ for (const engine of STORY_ENGINES) {
       const page = await given.browser.submit({ decision: 'allow' })
       assert.equal(page.status, 403)
       assert.equal(page.left, undefined)
+    })
+
+    test('a sign-out does not end it; a personal key ends with the role, and so does what was connected with it', async () => {
+      issuer.accounts.set('fay', { name: 'Fay', email: 'fay@example.com', email_verified: true, groups: ['devs'] })
+      const given = await connectAs('fay')
+      const [person] = (await service.call('GET', '/v1/people?email=fay@example.com')).body.data
+      const cookie = [...given.browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const made = await service.call('POST', '/v1/personal-keys', {
+        key: null,
+        headers: { cookie, 'X-Moorage-Console': '1', 'Sec-Fetch-Site': 'same-origin' },
+        body: { name: 'laptop', role: 'developer' },
+      })
+      assert.equal(made.status, 201, made.text)
+      const byKey = await connectApplication(service, client_id, { key: made.body.data.secret })
+      const [session] = (await service.call('GET', `/v1/console-sessions?person_id=${person.id}`)).body.data
+      await service.call('DELETE', `/v1/console-sessions/${session.id}`)
+      assert.deepEqual([await status(given.access_token), await status(byKey.access_token)], [200, 200])
+      // The provider is still asked whether the person is in the group.
+      const signIns = (await rowsOf(service, 'console_sessions')) as { person_id: string | null; can_confirm: number }[]
+      assert.equal(signIns.find(({ person_id }) => person_id === person.id)?.can_confirm, 1)
+      const lost = await service.call('PUT', `/v1/people/${person.id}/role`, { body: { role: 'viewer' } })
+      assert.equal(lost.body.data.revoked_keys.length, 2, lost.text)
+      assert.deepEqual([await status(given.access_token), await status(byKey.access_token)], [401, 401])
     })
 
     test('nothing that is stored or logged contains a code or a token', async () => {

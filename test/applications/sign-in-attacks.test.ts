@@ -273,6 +273,20 @@ for (const engine of ANY_ENGINE) {
       await till.close()
     })
 
+    test('a restart at any moment loses nothing', async () => {
+      const { secret } = await newKey()
+      const asked = authorizeUrl(service, client_id)
+      const browser = newBrowser()
+      await browser.open(asked.url)
+      await service.restart()
+      await browser.submit({ key: secret })
+      const { left = '' } = await browser.submit({ decision: 'allow' })
+      await service.restart()
+      const given = await exchange(service, asked, new URL(left).searchParams.get('code') ?? '')
+      const fresh = await refresh(service, client_id, given.refresh_token)
+      assert.equal((await callMcp(service, fresh.access_token)).status, 200)
+    })
+
     test('a session that has ended, or a right that was lost, gives no code', async () => {
       const signer = await newKey({ permissions: ['read', 'invoke'], role: undefined })
       const asked = authorizeUrl(service, client_id)
@@ -285,6 +299,8 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([ended.status, ended.left], [401, undefined])
       assert.match(ended.text, /name="key"/)
       assert.equal((await browser.submit({ key: `${signer.secret}x` })).status, 401)
+      const refused = (await service.call('GET', '/v1/audit-log?outcome=refused&action=signIn')).body.data
+      assert.equal(refused[0]?.code, 'unauthorized')
       await browser.submit({ key: signer.secret })
       const { left = '' } = await browser.submit({ decision: 'allow' })
       // The key is revoked between the code and the tokens.
@@ -297,8 +313,8 @@ for (const engine of ANY_ENGINE) {
       const reader = newBrowser()
       await reader.open(asked.url)
       await reader.submit({ key: viewer.secret })
-      const refused = await reader.submit({ decision: 'allow' })
-      assert.deepEqual([refused.status, refused.left], [403, undefined])
+      const unable = await reader.submit({ decision: 'allow' })
+      assert.deepEqual([unable.status, unable.left], [403, undefined])
     })
 
     test('a key of one agent or project gives access to nothing else', async () => {

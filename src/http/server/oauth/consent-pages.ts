@@ -1,31 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { z } from 'zod'
 import { ApiError, badRequest, forbidden } from '../../../errors.ts'
-import { parseIfJson } from '../../../lib/json.ts'
 import { type Actor, workingIn } from '../../../operation/actor.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
 import { ClientDocuments } from '../../../security/oauth/client-document.ts'
-import { readBytes } from '../../input/body.ts'
 import type { ConnectedApplications, SignedIn } from '../../pipeline/edge.ts'
 import { readCookie, sessionCookie } from '../../pipeline/guards/console-cookie.ts'
 import { requireRight } from '../../pipeline/guards/require-code.ts'
 import { countRequest } from '../../pipeline/pipeline.ts'
+import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { ArrivedRequest } from '../../pipeline/request.ts'
 import { IssuerPages } from '../console/issuer-pages.ts'
 import type { Front } from '../front.ts'
 import { type ServedPage, sendPage } from '../replies/send-page.ts'
 import { StateCookie } from '../replies/state-cookie.ts'
 import { AuthorizationRequest, readAuthorizationRequest } from './authorization-request.ts'
+import { isConsentForm, makeConsentForm, readOwnForm } from './consent-form.ts'
 import { consentPage, messagePage, reloadPage, signInPage, whyNot } from './consent-html.ts'
 
 const REQUESTS = new StateCookie('moorage-authorize', 'oauth.authorize', AuthorizationRequest)
-const FORM_PURPOSE = 'oauth.consent'
-const Form = z.object({ request: z.string(), session: z.string() })
-const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
-const MAX_FORM_BYTES = 16 * 1024
 /** A browser may have several sign-ins in progress. With more cookies, its requests could exceed the limit of headers. */
 const MOST_REQUESTS = 4
 
@@ -87,7 +82,7 @@ export class ConsentPages {
   /** The person has decided. */
   async decide(arrived: ArrivedRequest, response: ServerResponse): Promise<void> {
     arrived.trace.action = 'connectApplication'
-    const form = await this.#readForm(arrived)
+    const form = await readOwnForm(arrived, this.#publicUrl, this.#front.edge.parts)
     const found = this.#read(arrived, form.get('request'))
     const { request, asked } = found
     if (form.get('decision') !== 'allow') {
@@ -100,7 +95,7 @@ export class ConsentPages {
     await countRequest(this.#front.edge, { arrived, actor })
     const consent = { ...found, actor }
     // The form was made for another session: its person hasn't seen what this one would allow.
-    if (!this.#isFormOf(form.get('form') ?? '', consent))
+    if (!isConsentForm(form.get('form') ?? '', { request, actor }, this.#front.edge.parts))
       return this.#showConsent(
         arrived,
         response,
@@ -113,6 +108,7 @@ export class ConsentPages {
       this.#lead(arrived, response, this.#backTo(asked, { code }), [REQUESTS.forget(arrived, request)])
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500) throw error
+      this.#report(arrived, error)
       await this.#showConsent(arrived, response, consent, error.message, error.status)
     }
   }
@@ -122,7 +118,7 @@ export class ConsentPages {
     arrived.trace.action = 'signIn'
     const { edge, steps } = this.#front
     const { sessions } = this.#console
-    const form = await this.#readForm(arrived)
+    const form = await readOwnForm(arrived, this.#publicUrl, this.#front.edge.parts)
     const found = this.#read(arrived, form.get('request'))
     const key = form.get('key')?.trim() ?? ''
     const holder = isWellFormedKey(key) ? (await edge.keys.verify(sha256(key)))?.actor : undefined
@@ -133,7 +129,9 @@ export class ConsentPages {
     const signed = holder && (await sessions.signIn({ key }, from))
     if (!signed) {
       await steps.failures.count(addressBucket(address))
-      return this.#showSignIn(arrived, response, found, 'This key is invalid or has expired.', 401)
+      const refusal = new ApiError('unauthorized', 'This key is invalid or has expired.')
+      this.#report(arrived, refusal)
+      return this.#showSignIn(arrived, response, found, refusal.message, 401)
     }
     if (earlier) await sessions.signOut(earlier, { request_id, address }, this.#publicUrl)
     arrived.trace.actor = signed.actor
@@ -156,8 +154,14 @@ export class ConsentPages {
       await page
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500 || response.headersSent) throw error
+      this.#report(arrived, error)
       this.#show(arrived, response, messagePage(error.status, "The application can't be connected", error.message))
     }
+  }
+
+  /** Refusals are in the audit log, as those of the console. */
+  #report(arrived: ArrivedRequest, refusal: ApiError): void {
+    reportRefusal(this.#front.edge.parts.audit, arrived, refusal)
   }
 
   async #connect(arrived: ArrivedRequest, { asked, actor: signedIn }: Consent, form: URLSearchParams): Promise<string> {
@@ -209,17 +213,6 @@ export class ConsentPages {
     this.#console.door.checkSecrecy(arrived)
   }
 
-  /** The form must come from our own page. Browsers say so with every form, and other pages can't change what they say. */
-  async #readForm(arrived: ArrivedRequest): Promise<URLSearchParams> {
-    const { headers } = arrived.message
-    const isOurs = headers.origin === this.#publicUrl && (headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin'
-    if (!isOurs) throw forbidden('Only the page of this service can send this form.')
-    if (!FORM_TYPE.test(headers['content-type'] ?? '')) throw badRequest('This is not a form.')
-    const { config } = this.#front.edge.parts
-    const bytes = await readBytes(arrived.message, { ...config, limits: { body: MAX_FORM_BYTES } })
-    return new URLSearchParams(bytes?.toString('utf8') ?? '')
-  }
-
   async #findActor(arrived: ArrivedRequest): Promise<Actor | undefined> {
     const secret = readCookie(arrived)
     if (secret === undefined) return undefined
@@ -227,21 +220,6 @@ export class ConsentPages {
     if (!used) await this.#front.steps.failures.count(addressBucket(arrived.address))
     else if (used.fresh !== undefined) arrived.headers['Set-Cookie'] = sessionCookie(arrived, used.fresh)
     return used?.actor
-  }
-
-  #makeForm({ request, actor }: Consent): string {
-    const made = { request, session: actor.console_session ?? '' }
-    return this.#front.edge.parts.keyring.encrypt(JSON.stringify(made), FORM_PURPOSE)
-  }
-
-  #isFormOf(form: string, { request, actor }: Consent): boolean {
-    try {
-      const text = this.#front.edge.parts.keyring.decrypt(form, FORM_PURPOSE)
-      const made = Form.safeParse(parseIfJson(text)).data
-      return made?.request === request && made.session === actor.console_session
-    } catch {
-      return false
-    }
   }
 
   async #showConsent(
@@ -254,7 +232,7 @@ export class ConsentPages {
     const { request, asked, actor } = consent
     const { key, person, projects } = await this.#console.sessions.describe(actor)
     const who = person ? (person.email ?? person.name) : `the key ${key?.name ?? ''}`
-    const form = this.#makeForm(consent)
+    const form = makeConsentForm(consent, this.#front.edge.parts)
     const needsCode = this.#needsCode(actor)
     const { project_id } = actor.scope
     const page = consentPage({ request, form, asked, who, projects, project_id, needsCode, error, status })
