@@ -4,6 +4,7 @@ import * as budgets from '../budgets/store.ts'
 import { eraseGrants } from '../connections/grants/erase-grants.ts'
 import { unavailable } from '../errors.ts'
 import * as files from '../files/store.ts'
+import * as answers from '../answers/store.ts'
 import * as incoming from '../incoming/store.ts'
 import { eraseCopiesOfUser } from '../invocations/cases/case-store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
@@ -76,6 +77,7 @@ export const eraseUser = operation({
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
+      await answers.removeOfUser(db, { agent_id, user_id })
       erased.deliveries += await incoming.eraseOfUser(db, { agent_id, user_id })
       await storage.transaction((held) => eraseCopiesOfUser(held, { agent_seq, user_id }, now()))
       await storage.transaction((held) => links.removeVisitor(held, user_id, agent_id))
