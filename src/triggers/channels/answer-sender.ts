@@ -8,17 +8,28 @@ import { Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import * as triggers from '../store.ts'
 import * as queue from './answer-queue.ts'
-import { CALL_MS, CHANNELS, callPlatform, settingsOf } from './call-platform.ts'
+import { CHANNELS, callPlatform, settingsOf } from './call-platform.ts'
 
 type SenderParts = Pick<
   Parts,
-  'fetch' | 'findProject' | 'journal' | 'log' | 'memo' | 'newId' | 'node' | 'now' | 'secrets' | 'storage' | 'telemetry'
+  | 'config'
+  | 'fetch'
+  | 'findProject'
+  | 'journal'
+  | 'log'
+  | 'memo'
+  | 'newId'
+  | 'node'
+  | 'now'
+  | 'secrets'
+  | 'storage'
+  | 'telemetry'
 >
 
 /** How many answers this node sends at once, in total and for one trigger. */
 const MOST_AT_ONCE = { total: 32, ofTrigger: 8 }
 /** How much longer than a call its lease lasts, so there is time to store the result. */
-const LEASE_MS = CALL_MS + 5_000
+const LEASE_MARGIN_MS = 5_000
 /** The pause between the parts of a long answer. Platforms accept about one message a second in a conversation. */
 const PART_PAUSE_MS = 1_000
 const FAILED_TEXT = "Sorry, something went wrong, and I couldn't answer. Please try again later."
@@ -80,11 +91,16 @@ export class AnswerSender {
     const { newId, node, now, storage } = this.#parts
     const time = now()
     const owner = `${node}:${newId('job', time)}`
-    const taking = { trigger_id: ownerOf(lane), limit, owner, lease_until: time + LEASE_MS, now: time }
+    const taking = { trigger_id: ownerOf(lane), limit, owner, lease_until: this.#leaseUntil(time), now: time }
     return storage.transaction(async (db) => {
       for (const { answer, attempt } of ended) await queue.endAttempt(db, answer, afterAttempt(answer, attempt, time))
       return queue.takeDue(db, taking)
     })
+  }
+
+  /** A lease lasts for the pause before a part, and for its call. */
+  #leaseUntil(time: number): number {
+    return time + PART_PAUSE_MS + this.#parts.config.webhooks.attemptTimeout + LEASE_MARGIN_MS
   }
 
   async #run(answer: queue.TakenAnswer, lane: string): Promise<SentAnswer | undefined> {
@@ -106,7 +122,7 @@ export class AnswerSender {
 
   /** Undefined if another node has taken the answer. */
   async #send(answer: queue.TakenAnswer): Promise<Attempt | undefined> {
-    const { fetch, now, secrets, storage } = this.#parts
+    const { config, fetch, now, secrets, storage } = this.#parts
     const never = (error: string): Attempt => ({ error, retry_after_ms: 0, isFinal: true })
     const trigger = await triggers.find(storage.db, answer.trigger_id)
     const settings = trigger && settingsOf(trigger)
@@ -122,11 +138,11 @@ export class AnswerSender {
       const posting = callPlatform(
         trigger,
         (channel, access) => channel.post(access, answer.place, texts[part] as string),
-        { fetch, secrets: known, now, signal },
+        { config, fetch, secrets: known, now, signal },
       )
       const verdict = await posting
       if (verdict !== 'accepted') return verdict
-      if (part + 1 < texts.length && !(await queue.keepPart(storage.db, answer, part + 1, now() + LEASE_MS))) {
+      if (part + 1 < texts.length && !(await queue.keepPart(storage.db, answer, part + 1, this.#leaseUntil(now())))) {
         return undefined
       }
     }

@@ -1,3 +1,4 @@
+import type { Parts } from '../../operation/parts.ts'
 import { retryAfter } from '../../runtime/providers/retry.ts'
 import { redactor, requireHost, SecretRefused, type Secrets } from '../../runtime/tools/fill-secrets.ts'
 import type { GuardedFetch } from '../../security/outgoing/guarded-client.ts'
@@ -9,8 +10,6 @@ import { InvalidToken, telegram } from './telegram.ts'
 
 export const CHANNELS: Readonly<Record<ChannelKind, Channel>> = { slack, telegram }
 
-/** How long a platform has for its whole reply. */
-export const CALL_MS = 15_000
 const MAX_REPLY_BYTES = 64 * 1024
 
 /** What a channel's trigger calls, and the name of the secret with its token. */
@@ -24,6 +23,8 @@ export function settingsOf(
 }
 
 type CallOptions = {
+  /** `webhooks.attemptTimeout` is the time limit for the whole reply. */
+  config: Pick<Parts['config'], 'webhooks'>
   fetch: GuardedFetch
   secrets: Secrets
   now: () => number
@@ -37,7 +38,7 @@ type CallOptions = {
 export async function callPlatform(
   trigger: Trigger,
   callOf: (channel: Channel, access: Access) => PlatformCall,
-  { fetch, secrets, now, signal }: CallOptions,
+  { config, fetch, secrets, now, signal }: CallOptions,
 ): Promise<Verdict> {
   const settings = settingsOf(trigger)
   if (!settings) return { error: 'The trigger has no conversations.', retry_after_ms: 0, isFinal: true }
@@ -53,7 +54,7 @@ export async function callPlatform(
       headers,
       body: JSON.stringify(body),
       redirect: 'manual',
-      timeout_ms: CALL_MS,
+      timeout_ms: config.webhooks.attemptTimeout,
       max_bytes: MAX_REPLY_BYTES,
       owner: trigger.agent_id,
       signal,

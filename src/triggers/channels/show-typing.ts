@@ -7,11 +7,12 @@ import { callPlatform } from './call-platform.ts'
 export function showTyping(
   { trigger, project_id }: { trigger: Trigger; project_id: string },
   { place }: Conversation,
-  { errands, fetch, now, secrets }: Pick<Parts, 'errands' | 'fetch' | 'now' | 'secrets'>,
+  { config, errands, fetch, now, secrets }: Pick<Parts, 'config' | 'errands' | 'fetch' | 'now' | 'secrets'>,
 ): void {
   errands.begin('showing that an answer is being written', async (signal) => {
     const known = await secrets(project_id)
     await callPlatform(trigger, (channel, access) => channel.typing(access, place), {
+      config,
       fetch,
       secrets: known,
       now,

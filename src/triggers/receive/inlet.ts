@@ -18,6 +18,7 @@ import { type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
 
 type InletParts = Pick<
   Parts,
+  | 'config'
   | 'errands'
   | 'fetch'
   | 'findProject'
