@@ -18,7 +18,7 @@ export const ChatAnswerReply = z
 const Place = z.record(z.string(), z.unknown())
 
 /** The conversation that an event belongs to: its name, and where its platform shows it. */
-export type Conversation = { key: string; place: Readonly<Record<string, unknown>> }
+export type ChatThread = { key: string; place: Readonly<Record<string, unknown>> }
 
 /** What the context of a trigger's run says about the conversation that it answers in. */
 export const AnsweredTrigger = z.object({
@@ -35,7 +35,7 @@ export type ChatAnswer = {
   /** The call that people are asked about. Null for the run's answer. */
   call_id: string | null
   conversation: string
-  place: Conversation['place']
+  place: ChatThread['place']
   status: z.output<typeof ChatAnswerStatus>
   /** How many parts of a long answer have been sent. */
   parts_sent: number

@@ -1,7 +1,7 @@
 import * as agents from '../agents/store.ts'
+import * as answers from '../answers/store.ts'
 import { conflict } from '../errors.ts'
 import * as files from '../files/store.ts'
-import * as answers from '../answers/store.ts'
 import * as incoming from '../incoming/store.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import * as logs from '../logs/store.ts'

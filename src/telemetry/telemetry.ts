@@ -86,9 +86,11 @@ export class Telemetry {
   )
   readonly ticks = new Counter('moorage_schedule_ticks_total', 'Scheduled runs, by outcome', ['result'])
   readonly incoming = new Counter('moorage_trigger_requests_total', 'Requests to triggers, by outcome', ['outcome'])
-  readonly answers = new Counter('moorage_chat_answers_total', 'Attempts to send answers to conversations, by outcome', [
-    'outcome',
-  ])
+  readonly answers = new Counter(
+    'moorage_chat_answers_total',
+    'Attempts to send answers to conversations, by outcome',
+    ['outcome'],
+  )
   readonly refusedConnections = new Counter(
     'moorage_refused_connections_total',
     'Connections refused because the process had no file handles left',

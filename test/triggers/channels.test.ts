@@ -191,10 +191,10 @@ onBothEngines(
         }
         return undefined
       })
-      const before = platform.shown().length
+      const known = platform.shown().length
       for (let n = 0; n < 5; n++) assert.equal((await slack(address, slackEvent(`message ${n}`))).status, 202)
       const answers = await until('all are shown', () =>
-        platform.shown().length >= before + 5 ? platform.shown().slice(before) : undefined,
+        platform.shown().length >= known + 5 ? platform.shown().slice(known) : undefined,
       )
       assert.deepEqual(
         answers.map((text) => /\d/.exec(text)?.[0]),
@@ -297,12 +297,12 @@ onBothEngines(
         message_thread_id: 7,
       })
       await telegram(address, group)
-      const [, answer] = await until('both are answered', () => {
+      const [, inTopic] = await until('both are answered', () => {
         const answers = platform.asked.filter(({ method }) => method === 'sendMessage')
         return answers.length === 2 ? answers : undefined
       })
       const { message_id } = group.message
-      assert.deepEqual(answer, {
+      assert.deepEqual(inTopic, {
         method: 'sendMessage',
         token: TELEGRAM_BOT,
         body: {
@@ -353,20 +353,20 @@ onBothEngines(
       const code = `\`\`\`ts\n${'const a = 1\n'.repeat(600)}\`\`\``
       const long = `${'word '.repeat(700)}\n\n${code}\n\nEnd 😀`
       const { address } = await made(telegramFields(), says(long))
-      const before = platform.shown().length
+      const known = platform.shown().length
       let isDown = false
       platform.mood((_request, response) => {
-        if (platform.shown().length < before + 1 || !isDown) return undefined
+        if (platform.shown().length < known + 1 || !isDown) return undefined
         return response.destroy()
       })
       isDown = true
       await telegram(address, telegramUpdate('tell me all'))
-      await until('the first part is shown', () => platform.shown().length === before + 1)
+      await until('the first part is shown', () => platform.shown().length === known + 1)
       await service().restart()
       platform.mood()
       service().advance(HOUR_MS)
       const parts = await until('the end is shown', () => {
-        const all = platform.shown().slice(before)
+        const all = platform.shown().slice(known)
         return all.at(-1)?.endsWith('End 😀') ? all : undefined
       })
       assert.ok(
@@ -435,14 +435,14 @@ onBothEngines(
       const tested = await ok('POST', `${path}/test`, { body: { payload: slackEvent('Ahoy'), run: true } })
       assert.deepEqual([tested.outcome, tested.message, tested.user_id], ['accepted', 'U1 says: Ahoy', 'slack:T1/U1'])
       assert.equal((await ok('POST', `${path}/test`)).outcome, 'accepted', 'the example is a message')
-      const before = platform.asked.length
+      const known = platform.asked.length
       await slack(address, slackEvent('Ahoy', { channel: 'D9' }))
       const { answer } = await until('it is sent', async () => {
         const all = await deliveries(path)
         return all.at(-1).answer?.status === 'sent' ? all.at(-1) : undefined
       })
       assert.equal(answer.error, null)
-      const posted = platform.asked.slice(before).filter(({ method }) => method === 'chat.postMessage')
+      const posted = platform.asked.slice(known).filter(({ method }) => method === 'chat.postMessage')
       assert.equal(posted.length, 1, 'a test is not answered')
     })
   },

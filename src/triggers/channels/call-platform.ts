@@ -4,7 +4,7 @@ import { redactor, requireHost, SecretRefused, type Secrets } from '../../runtim
 import type { GuardedFetch } from '../../security/outgoing/guarded-client.ts'
 import { GuardedFetchError } from '../../security/outgoing/guarded-error.ts'
 import type { Trigger } from '../trigger.ts'
-import type { Access, Channel, ChannelKind, PlatformCall, Verdict } from './channel.ts'
+import type { BotAccess, CallVerdict, Channel, ChannelKind, PlatformCall } from './channel.ts'
 import { slack } from './slack.ts'
 import { InvalidToken, telegram } from './telegram.ts'
 
@@ -37,13 +37,13 @@ type CallOptions = {
  */
 export async function callPlatform(
   trigger: Trigger,
-  callOf: (channel: Channel, access: Access) => PlatformCall,
+  callOf: (channel: Channel, access: BotAccess) => PlatformCall,
   { config, fetch, secrets, now, signal }: CallOptions,
-): Promise<Verdict> {
+): Promise<CallVerdict> {
   const settings = settingsOf(trigger)
   if (!settings) return { error: 'The trigger has no conversations.', retry_after_ms: 0, isFinal: true }
   const { kind, bot_token, api_url } = settings
-  const failed = (error: string): Verdict => ({ error, retry_after_ms: 0, isFinal: false })
+  const failed = (error: string): CallVerdict => ({ error, retry_after_ms: 0, isFinal: false })
   const secret = Object.hasOwn(secrets, bot_token) ? secrets[bot_token] : undefined
   if (!secret) return failed(`The secret ${bot_token} doesn't exist.`)
   try {

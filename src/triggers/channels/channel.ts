@@ -1,4 +1,4 @@
-import type { Conversation } from '../../answers/chat-answer.ts'
+import type { ChatThread } from '../../answers/chat-answer.ts'
 import type { Payload } from '../receive/payload.ts'
 import type { TriggerKind } from '../trigger.ts'
 
@@ -10,7 +10,7 @@ export type ChatMessage = {
   text: string
   /** As the platform names the person, without the prefix. */
   user: string
-  conversation: Conversation
+  conversation: ChatThread
   /** Names the message, however often it is sent. */
   event: string
 }
@@ -22,10 +22,10 @@ export type PlatformCall = { url: string; headers: Readonly<Record<string, strin
 export type PlatformReply = { status: number; body: unknown; retry_after_ms: number }
 
 /** Whether a platform has accepted a call. If it `isFinal`, the same call would fail again. */
-export type Verdict = 'accepted' | { error: string; retry_after_ms: number; isFinal: boolean }
+export type CallVerdict = 'accepted' | { error: string; retry_after_ms: number; isFinal: boolean }
 
 /** Where a trigger's calls go, and the value of its token. */
-export type Access = { api_url: string; token: string }
+export type BotAccess = { api_url: string; token: string }
 
 /** What we know about a platform. */
 export type Channel = {
@@ -33,8 +33,8 @@ export type Channel = {
   read(payload: Payload): ChatMessage | undefined
   /** The parts of a text, each short enough for the platform and in its markup. */
   split(text: string): string[]
-  post(access: Access, place: Conversation['place'], text: string): PlatformCall
+  post(access: BotAccess, place: ChatThread['place'], text: string): PlatformCall
   /** Shows in the conversation that an answer is being written. */
-  typing(access: Access, place: Conversation['place']): PlatformCall
-  judge(reply: PlatformReply): Verdict
+  typing(access: BotAccess, place: ChatThread['place']): PlatformCall
+  judge(reply: PlatformReply): CallVerdict
 }

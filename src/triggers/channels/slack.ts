@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Payload } from '../receive/payload.ts'
-import type { Access, Channel, ChatMessage, PlatformCall, PlatformReply, Verdict } from './channel.ts'
+import type { BotAccess, CallVerdict, Channel, ChatMessage, PlatformCall, PlatformReply } from './channel.ts'
 import { splitText } from './split-text.ts'
 
 const Id = z.string().regex(/^[A-Z0-9]{1,64}$/)
@@ -56,7 +56,7 @@ export const slack: Channel = {
   judge: judgeSlack,
 }
 
-function slackCall({ api_url, token }: Access, method: string, body: object): PlatformCall {
+function slackCall({ api_url, token }: BotAccess, method: string, body: object): PlatformCall {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json; charset=utf-8' }
   return { url: `${api_url}/${method}`, headers, body }
 }
@@ -96,7 +96,7 @@ function plainText(text: string, bots: readonly string[]): string {
     .trim()
 }
 
-function judgeSlack({ status, body, retry_after_ms }: PlatformReply): Verdict {
+function judgeSlack({ status, body, retry_after_ms }: PlatformReply): CallVerdict {
   const { ok, error } = (body ?? {}) as { ok?: unknown; error?: unknown }
   if (status === 200 && ok === true) return 'accepted'
   const code = typeof error === 'string' && ERROR.test(error) ? error : undefined

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isObject } from '../../lib/json.ts'
 import type { Payload } from '../receive/payload.ts'
-import type { Access, Channel, ChatMessage, PlatformCall, PlatformReply, Verdict } from './channel.ts'
+import type { BotAccess, CallVerdict, Channel, ChatMessage, PlatformCall, PlatformReply } from './channel.ts'
 import { splitText } from './split-text.ts'
 
 /** A number that JavaScript can't hold arrives as text. */
@@ -46,7 +46,7 @@ export const telegram: Channel = {
 
 export class InvalidToken extends Error {}
 
-function telegramCall({ api_url, token }: Access, method: string, body: object): PlatformCall {
+function telegramCall({ api_url, token }: BotAccess, method: string, body: object): PlatformCall {
   if (!TOKEN.test(token)) throw new InvalidToken()
   return { url: `${api_url}/bot${token}/${method}`, headers: { 'Content-Type': 'application/json' }, body }
 }
@@ -71,7 +71,7 @@ function readTelegram({ body }: Payload): ChatMessage | undefined {
   }
 }
 
-function judgeTelegram({ status, body, retry_after_ms }: PlatformReply): Verdict {
+function judgeTelegram({ status, body, retry_after_ms }: PlatformReply): CallVerdict {
   if (status === 200 && isObject(body) && body['ok'] === true) return 'accepted'
   const { description, parameters } = (body ?? {}) as { description?: unknown; parameters?: { retry_after?: unknown } }
   const asked = Number(parameters?.retry_after)

@@ -1,4 +1,4 @@
-import type { Conversation } from '../../answers/chat-answer.ts'
+import type { ChatThread } from '../../answers/chat-answer.ts'
 import { ApiError } from '../../errors.ts'
 import { InvocationContext } from '../../invocations/invocation.ts'
 import { isObject } from '../../lib/json.ts'
@@ -17,7 +17,7 @@ export type ReadEvent = {
   user_id: string | null
   session_id: string | null
   /** Where the answer is sent. Null if it isn't sent. */
-  conversation: Conversation | null
+  conversation: ChatThread | null
 }
 
 /** Where providers write an ID of each event into the body that they sign. */

@@ -26,7 +26,7 @@ export type ChatPlatform = {
   close(): Promise<void>
 }
 
-const POSTS = ['chat.postMessage', 'sendMessage']
+const POSTS = new Set(['chat.postMessage', 'sendMessage'])
 
 /** Slack and Telegram as far as bots see them, with bad moods. Both accept calls at the same address. */
 export async function startChatPlatform(): Promise<ChatPlatform> {
@@ -40,8 +40,8 @@ export async function startChatPlatform(): Promise<ChatPlatform> {
     const token = ofTelegram ?? request.headers.authorization?.replace('Bearer ', '') ?? ''
     const one = { method, token, body: JSON.parse(await readBody(request)) }
     asked.push(one)
-    if (POSTS.includes(method) && (await current?.(one, response)) !== undefined) return
-    if (POSTS.includes(method)) shown.push(one.body.text)
+    if (POSTS.has(method) && (await current?.(one, response)) !== undefined) return
+    if (POSTS.has(method)) shown.push(one.body.text)
     response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"ok":true}')
   })
   return { ...server, asked, shown: () => [...shown], mood: (mood) => void (current = mood) }
