@@ -2612,7 +2612,7 @@ export type Trigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[]
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body. In conversations, `{{text}}` is what the person wrote, which is the default */
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
   message: string
   user_from: string | null
   session_from: string | null
@@ -2697,7 +2697,7 @@ export type CreateTrigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[] | undefined
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body. In conversations, `{{text}}` is what the person wrote, which is the default */
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
   message?: string | undefined
   /** Where the `user_id` is: a JSON pointer such as `/sender/login`, or a text with placeholders */
   user_from?: string | null | undefined
@@ -2778,7 +2778,7 @@ export type UpdateTrigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[] | undefined
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body. In conversations, `{{text}}` is what the person wrote, which is the default */
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
   message?: string | undefined
   user_from?: string | null | undefined
   session_from?: string | null | undefined

@@ -9,7 +9,7 @@ import type { Write } from '../storage/journal/rows.ts'
 import { anyOf, findAged } from '../storage/queries/aged-rows.ts'
 import { removeRows } from '../storage/queries/remove-rows.ts'
 import type { Tables } from '../storage/tables.ts'
-import { AnsweredTrigger, type ChatAnswer } from './chat-answer.ts'
+import { AnsweredTrigger, type ChatAnswer } from './conversation-answer.ts'
 
 /** The rows that a run writes at its end, and when it asks people. */
 export const ANSWERS = bulkTable('chat_answers')

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ChatAnswer, ChatAnswerReply, presentAnswer } from '../answers/chat-answer.ts'
+import { type ChatAnswer, ChatAnswerReply, presentAnswer } from '../answers/conversation-answer.ts'
 import { Time } from '../shapes.ts'
 
 /**

@@ -39,7 +39,7 @@ export const createTrigger = operation({
         `This agent already has ${maxPerAgent} triggers, the limit set by triggers.maxPerAgent. Delete one first.`,
       )
     }
-    requireKind({ ...body, message: body.message })
+    requireKind(body)
     await requireSecret(body, agent.project_id, context)
     await requireAccess(body, agent.project_id, context)
     const time = now()
@@ -47,7 +47,7 @@ export const createTrigger = operation({
     const token = randomBytes(TOKEN_BYTES).toString('base64url')
     const trigger: Trigger = {
       ...body,
-      message: body.message ?? '{{text}}',
+      message: body.message ?? (body.kind === 'webhook' ? '{{body}}' : '{{text}}'),
       reply: body.kind === 'webhook' ? null : (body.reply ?? true),
       id,
       agent_id: agent.id,

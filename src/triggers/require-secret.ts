@@ -23,7 +23,7 @@ const KINDS = ['slack', 'telegram'] as const satisfies ChannelKind[]
 const DECIDED = ['user_from', 'session_from', 'dedupe_from'] as const
 
 type KindFields = Pick<Trigger, 'kind' | 'reply' | 'slack' | 'telegram' | 'verify' | (typeof DECIDED)[number]> & {
-  message: string | undefined
+  message?: string | undefined
 }
 
 /** Refuses settings that don't belong to the trigger's kind. */
@@ -61,8 +61,7 @@ function kindProblem(trigger: KindFields): ErrorDetail | undefined {
   const foreign = KINDS.find((name) => name !== kind && trigger[name] !== null)
   if (foreign) return { field: foreign, error: `is only allowed with the kind ${foreign}` }
   if (kind === 'webhook') {
-    if (message === undefined) return { field: 'message', error: 'is required' }
-    if (usesText(message))
+    if (message !== undefined && usesText(message))
       return { field: 'message', error: 'can use {{text}} only in conversations; use a JSON pointer' }
     return reply === null ? undefined : { field: 'reply', error: 'is only allowed in conversations' }
   }

@@ -111,7 +111,7 @@ const READ = {
     .default([])
     .describe('Conditions that must all hold. Other requests are answered with 200 and start no run'),
   message: checked(Text(20_000), messageProblem).describe(
-    'The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body. In conversations, `{{text}}` is what the person wrote, which is the default',
+    'The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default',
   ),
   user_from: Source.nullable()
     .default(null)

@@ -412,7 +412,6 @@ onBothEngines(
         [{ ...slackFields(), user_from: '/user' }, 'user_from'],
         [{ ...slackFields(), dedupe_from: '/event_id' }, 'dedupe_from'],
         [{ ...slackFields(), message: '{{words}}' }, 'message'],
-        [{ verify: { scheme: 'none' }, message: undefined }, 'message'],
         [{ verify: { scheme: 'none' }, message: '{{text}}' }, 'message'],
         [{ verify: { scheme: 'none' }, message: 'x', reply: true }, 'reply'],
         [{ verify: { scheme: 'none' }, message: 'x', slack: other }, 'slack'],

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ChatAnswer } from '../../answers/chat-answer.ts'
+import type { ChatAnswer } from '../../answers/conversation-answer.ts'
 import { fromRow } from '../../answers/store.ts'
 import type { WorkBatch } from '../../lib/work/worker.ts'
 import { readable } from '../../storage/damaged-rows.ts'

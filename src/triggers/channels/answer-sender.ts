@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { findSnapshot } from '../../agents/agent-snapshot.ts'
-import type { ChatAnswer } from '../../answers/chat-answer.ts'
+import type { ChatAnswer } from '../../answers/conversation-answer.ts'
 import { ANSWERS } from '../../answers/store.ts'
 import * as invocations from '../../invocations/store.ts'
 import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
@@ -38,7 +38,7 @@ const FAILED_TEXT = "Sorry, something went wrong, and I couldn't answer. Please 
 const FIRST_WAIT_MS = 2_000
 const LONGEST_WAIT_MS = 10 * 60_000
 const JITTER = 0.2
-/** When an answer is given up. Nobody expects it any more. */
+/** An answer this old is given up. */
 const GIVEN_UP_MS = 24 * 3_600_000
 
 /** `interrupted`: the service stops, and another node sends the rest. */

@@ -1,4 +1,4 @@
-import type { ChatThread } from '../../answers/chat-answer.ts'
+import type { ChatThread } from '../../answers/conversation-answer.ts'
 import type { Payload } from '../receive/payload.ts'
 import type { TriggerKind } from '../trigger.ts'
 

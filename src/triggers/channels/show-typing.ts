@@ -1,4 +1,4 @@
-import type { ChatThread } from '../../answers/chat-answer.ts'
+import type { ChatThread } from '../../answers/conversation-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Trigger } from '../trigger.ts'
 import { callPlatform } from './call-platform.ts'

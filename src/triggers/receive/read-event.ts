@@ -1,4 +1,4 @@
-import type { ChatThread } from '../../answers/chat-answer.ts'
+import type { ChatThread } from '../../answers/conversation-answer.ts'
 import { ApiError } from '../../errors.ts'
 import { InvocationContext } from '../../invocations/invocation.ts'
 import { isObject } from '../../lib/json.ts'
