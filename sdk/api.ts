@@ -2562,7 +2562,8 @@ export type UpdateSchedule = {
 export type Trigger = {
   id: string
   agent_id: string
-  kind: 'webhook'
+  /** `webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent */
+  kind: 'webhook' | 'slack' | 'telegram'
   name: string | null
   environment: string
   enabled: boolean
@@ -2611,7 +2612,7 @@ export type Trigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[]
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body */
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
   message: string
   user_from: string | null
   session_from: string | null
@@ -2620,6 +2621,19 @@ export type Trigger = {
   on_budget: 'fail' | 'wait'
   /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
   priority: 'interactive' | 'normal' | 'batch'
+  slack: {
+    /** The name of the project's secret with the bot's token */
+    bot_token: string
+    /** The URL of Slack's API. The secret's hosts must include it */
+    api_url: string
+  } | null
+  telegram: {
+    /** The name of the project's secret with the bot's token */
+    bot_token: string
+    /** The URL of Telegram's API. The secret's hosts must include it */
+    api_url: string
+  } | null
+  reply: boolean | null
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
   /** Where senders post to. It is a URL if `server.publicUrl` is set, and otherwise a path */
   address: string
@@ -2632,7 +2646,8 @@ export type Trigger = {
 }
 
 export type CreateTrigger = {
-  kind?: 'webhook' | undefined
+  /** `webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent */
+  kind?: 'webhook' | 'slack' | 'telegram' | undefined
   name?: string | null | undefined
   environment?: string | undefined
   enabled?: boolean | undefined
@@ -2682,20 +2697,36 @@ export type CreateTrigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[] | undefined
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body */
-  message: string
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
+  message?: string | undefined
   /** Where the `user_id` is: a JSON pointer such as `/sender/login`, or a text with placeholders */
   user_from?: string | null | undefined
   /** Where the `session_id` is */
   session_from?: string | null | undefined
   /** What names the event, so that it starts one run however often it arrives. Default: the ID or the signature */
   dedupe_from?: string | null | undefined
-  /** Put before every `user_id`. Default: the scheme and a colon, such as `github:` */
+  /** Put before every `user_id`. Default: the scheme or the kind, and a colon, such as `github:` */
   user_prefix?: string | null | undefined
   /** What to do when a budget is used up: `fail`, or `wait` until it resets. Only background runs can wait */
   on_budget?: 'fail' | 'wait' | undefined
   /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
   priority?: 'interactive' | 'normal' | 'batch' | undefined
+  /** With the kind `slack`: its bot */
+  slack?: {
+    /** The name of the project's secret with the bot's token */
+    bot_token: string
+    /** The URL of Slack's API. The secret's hosts must include it */
+    api_url?: string | undefined
+  } | null | undefined
+  /** With the kind `telegram`: its bot */
+  telegram?: {
+    /** The name of the project's secret with the bot's token */
+    bot_token: string
+    /** The URL of Telegram's API. The secret's hosts must include it */
+    api_url?: string | undefined
+  } | null | undefined
+  /** Whether answers are sent to the conversation. Default: `true`; null for the kind `webhook` */
+  reply?: boolean | null | undefined
 }
 
 export type UpdateTrigger = {
@@ -2747,7 +2778,7 @@ export type UpdateTrigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[] | undefined
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body */
+  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
   message?: string | undefined
   user_from?: string | null | undefined
   session_from?: string | null | undefined
@@ -2756,6 +2787,19 @@ export type UpdateTrigger = {
   on_budget?: 'fail' | 'wait' | undefined
   /** Which background runs of the agent start first. A run that has waited 15 minutes starts before newer ones of the next higher priority */
   priority?: 'interactive' | 'normal' | 'batch' | undefined
+  slack?: {
+    /** The name of the project's secret with the bot's token */
+    bot_token: string
+    /** The URL of Slack's API. The secret's hosts must include it */
+    api_url?: string | undefined
+  } | null | undefined
+  telegram?: {
+    /** The name of the project's secret with the bot's token */
+    bot_token: string
+    /** The URL of Telegram's API. The secret's hosts must include it */
+    api_url?: string | undefined
+  } | null | undefined
+  reply?: boolean | null | undefined
 }
 
 export type TestedTrigger = {
@@ -2805,7 +2849,20 @@ export type IncomingDelivery = {
   replay_of: string | null
   /** Whether the payload is stored, so that the delivery can be replayed */
   has_payload: boolean
+  /** The answer that is sent to the conversation, after the run has ended */
+  answer: ChatAnswer | null
   created_at: string
+}
+
+export type ChatAnswer = {
+  status: 'pending' | 'sent' | 'failed'
+  /** How often the platform was asked to accept it */
+  tries: number
+  /** Why the latest attempt failed */
+  error: string | null
+  /** When it is sent again */
+  next_attempt_at: string | null
+  sent_at: string | null
 }
 
 export type IncomingDeliveryWithPayload = {
@@ -2826,6 +2883,8 @@ export type IncomingDeliveryWithPayload = {
   replay_of: string | null
   /** Whether the payload is stored, so that the delivery can be replayed */
   has_payload: boolean
+  /** The answer that is sent to the conversation, after the run has ended */
+  answer: ChatAnswer | null
   created_at: string
   /** Without headers that can contain secrets */
   headers: Record<string, string>
@@ -3476,6 +3535,8 @@ export type UserLine = {
   replay_of: string | null
   /** Whether the payload is stored, so that the delivery can be replayed */
   has_payload: boolean
+  /** The answer that is sent to the conversation, after the run has ended */
+  answer: ChatAnswer | null
   created_at: string
   /** Without headers that can contain secrets */
   headers: Record<string, string>

@@ -31,6 +31,7 @@ import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { BY_RESTORE } from './storage/queries/paused-projects.ts'
 import { MigrationWatch } from './storage/schema/migration-watch.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
+import { AnswerSender } from './triggers/channels/answer-sender.ts'
 import { openInlet } from './triggers/receive/inlet.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
 
@@ -105,8 +106,11 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   }
   const server = createServer(edge, probe, early)
   const dispatcher = new Dispatcher(parts)
+  const answers = new AnswerSender(parts)
   const background = startBackground(parts)
-  opened.defer(() => drain({ server, dispatcher, background, beginStop }, parts, overrides.lingerMs ?? LINGER_MS))
+  opened.defer(() =>
+    drain({ server, dispatcher, answers, background, beginStop }, parts, overrides.lingerMs ?? LINGER_MS),
+  )
   opened.defer(keepHouse(parts, keys, console))
   const metrics = await openMetrics(parts)
   opened.defer(() => metrics?.close())
@@ -130,10 +134,17 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   }
 }
 
-type RunningService = { server: Server; dispatcher: Dispatcher; background: Background; beginStop(): void }
+type RunningService = {
+  server: Server
+  dispatcher: Dispatcher
+  answers: AnswerSender
+  background: Background
+  beginStop(): void
+}
 
 /** Lets work in progress finish, and accepts nothing new. */
-async function drain({ server, dispatcher, background, beginStop }: RunningService, parts: Parts, lingerMs: number) {
+async function drain(service: RunningService, parts: Parts, lingerMs: number) {
+  const { server, dispatcher, answers, background, beginStop } = service
   const { drainDelay, drainTimeout } = parts.config.server
   // Load balancers first see that they should send nothing more, while requests are still answered.
   server.beginClosing()
@@ -145,6 +156,7 @@ async function drain({ server, dispatcher, background, beginStop }: RunningServi
     server.close({ lingerMs, drainMs: drainTimeout + LAST_WORDS_MS }),
     background.close(),
     dispatcher.stop(drainTimeout),
+    answers.stop(drainTimeout),
   ])
   clearTimeout(hurry)
 }

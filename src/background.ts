@@ -1,3 +1,4 @@
+import * as answers from './answers/store.ts'
 import { removeEndedApplications } from './applications/end-application.ts'
 import { removeOldEntries } from './audit/chain.ts'
 import * as counters from './budgets/desk/counter-store.ts'
@@ -44,6 +45,7 @@ import * as claims from './storage/leases/claims.ts'
 import { endLeases } from './storage/leases/lease.ts'
 import { removeAbandoned } from './transfer/discard-import.ts'
 import { isImporting } from './transfer/import-state.ts'
+import { LEASED_ANSWERS } from './triggers/channels/answer-queue.ts'
 import * as usage from './usage/store.ts'
 import { removeOfMissingRuns } from './webhooks/callback-store.ts'
 import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
@@ -145,6 +147,8 @@ async function endLeasesOf(
     const delivery = await endLeases(db, LEASED_DELIVERIES, node, now())
     await endLeases(db, claims.CLAIMS, node, now())
     await endLeases(db, grants.LEASED_GRANTS, node, now())
+    await endLeases(db, LEASED_ANSWERS, node, now())
+    await announce(db, 'answers')
     await announce(db, 'jobs')
     await announce(db, 'replays')
     await announce(db, 'deliveries')
@@ -185,6 +189,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'approvals', keep_ms: retention.invocations, remove: removeApprovals },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
     { name: 'deliveries of triggers', keep_ms: retention.deliveries, remove: incoming.removeOlder },
+    { name: 'answers of triggers', keep_ms: retention.deliveries, remove: answers.removeOlder },
     { name: 'replays', keep_ms: retention.invocations, remove: inTransaction(parts, replays.removeFinished) },
     { name: 'logs of projects', keep_ms: 0, remove: logs.removeOfProjects },
     { name: 'invocations of projects', keep_ms: 0, remove: invocations.removeOfProjects },
@@ -192,6 +197,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'deliveries of projects', keep_ms: 0, remove: deliveries.removeOfProjects },
     { name: 'deliveries of triggers of projects', keep_ms: 0, remove: incoming.removeOfProjects },
     { name: 'replays of projects', keep_ms: 0, remove: inTransaction(parts, replays.removeFinishedOfProjects) },
+    { name: 'answers of triggers of projects', keep_ms: 0, remove: answers.removeOfProjects },
     { name: 'memories of projects', keep_ms: 0, remove: inTransaction(parts, memory.removeOfProjects) },
     { name: 'callbacks of removed runs', keep_ms: 0, remove: removeOfMissingRuns },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
@@ -221,6 +227,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'sets and replays of deleted agents', remove: replays.removeOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
     { name: 'deliveries of deleted triggers', remove: incoming.removeOrphans },
+    { name: 'answers of deleted triggers', remove: answers.removeOrphans },
     { name: 'usage of imports that were given up', remove: removeAbandoned },
     { name: 'memories of deployments that were rolled back', remove: forgetRolledBack },
   ].map(({ name, remove }) => ({

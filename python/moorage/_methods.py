@@ -1046,25 +1046,28 @@ class Triggers(Group):
         agent_id: str,
         *,
         verify: Dict[str, Any],
-        message: str,
-        kind: Literal["webhook"] = UNSET,
+        kind: Literal["webhook", "slack", "telegram"] = UNSET,
         name: Union[str, None] = UNSET,
         environment: str = UNSET,
         enabled: bool = UNSET,
         filter: List[Dict[str, Any]] = UNSET,
+        message: str = UNSET,
         user_from: Union[str, None] = UNSET,
         session_from: Union[str, None] = UNSET,
         dedupe_from: Union[str, None] = UNSET,
         user_prefix: Union[str, None] = UNSET,
         on_budget: Literal["fail", "wait"] = UNSET,
         priority: Literal["interactive", "normal", "batch"] = UNSET,
+        slack: Union[Dict[str, Any], None] = UNSET,
+        telegram: Union[Dict[str, Any], None] = UNSET,
+        reply: Union[bool, None] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Trigger:
         """Create a trigger. Creates a URL (`address`) to which another service sends its events. Each verified request starts a background run. Runs have the permissions of the key that last changed the trigger. If that key is revoked or expires, the trigger is disabled. Tokens can't create triggers, because a trigger would outlive its token."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/triggers", agent_id=agent_id),
-            body=given({"kind": kind, "name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority}),
+            body=given({"kind": kind, "name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority, "slack": slack, "telegram": telegram, "reply": reply}),
             options=options,
         )
 
@@ -1116,13 +1119,16 @@ class Triggers(Group):
         user_prefix: Union[str, None] = UNSET,
         on_budget: Literal["fail", "wait"] = UNSET,
         priority: Literal["interactive", "normal", "batch"] = UNSET,
+        slack: Union[Dict[str, Any], None] = UNSET,
+        telegram: Union[Dict[str, Any], None] = UNSET,
+        reply: Union[bool, None] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Trigger:
         """Update a trigger. Changes only the fields you send. From then on, runs have the permissions of the key that sends this request. A disabled trigger answers every request with 404. Its URL doesn't change."""
         return self._caller.call(
             "PATCH",
             fill("/v1/agents/{agent_id}/triggers/{trigger_id}", agent_id=agent_id, trigger_id=trigger_id),
-            body=given({"name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority}),
+            body=given({"name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority, "slack": slack, "telegram": telegram, "reply": reply}),
             options=options,
         )
 

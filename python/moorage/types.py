@@ -733,7 +733,7 @@ class UpdateSchedule(TypedDict, total=False):
 class Trigger(TypedDict):
     id: str
     agent_id: str
-    kind: Literal["webhook"]
+    kind: Literal["webhook", "slack", "telegram"]
     name: Union[str, None]
     environment: str
     enabled: bool
@@ -746,6 +746,9 @@ class Trigger(TypedDict):
     user_prefix: str
     on_budget: Literal["fail", "wait"]
     priority: Literal["interactive", "normal", "batch"]
+    slack: Union[Dict[str, Any], None]
+    telegram: Union[Dict[str, Any], None]
+    reply: Union[bool, None]
     disabled_reason: Union[Literal["requested", "key_revoked", "key_expired"], None]
     address: str
     last_delivery_at: Union[str, None]
@@ -757,21 +760,24 @@ class Trigger(TypedDict):
 
 class _CreateTrigger(TypedDict):
     verify: Dict[str, Any]
-    message: str
 
 
 class CreateTrigger(_CreateTrigger, total=False):
-    kind: Literal["webhook"]
+    kind: Literal["webhook", "slack", "telegram"]
     name: Union[str, None]
     environment: str
     enabled: bool
     filter: List[Dict[str, Any]]
+    message: str
     user_from: Union[str, None]
     session_from: Union[str, None]
     dedupe_from: Union[str, None]
     user_prefix: Union[str, None]
     on_budget: Literal["fail", "wait"]
     priority: Literal["interactive", "normal", "batch"]
+    slack: Union[Dict[str, Any], None]
+    telegram: Union[Dict[str, Any], None]
+    reply: Union[bool, None]
 
 
 class UpdateTrigger(TypedDict, total=False):
@@ -787,6 +793,9 @@ class UpdateTrigger(TypedDict, total=False):
     user_prefix: Union[str, None]
     on_budget: Literal["fail", "wait"]
     priority: Literal["interactive", "normal", "batch"]
+    slack: Union[Dict[str, Any], None]
+    telegram: Union[Dict[str, Any], None]
+    reply: Union[bool, None]
 
 
 class TestedTrigger(TypedDict):
@@ -821,7 +830,16 @@ class IncomingDelivery(TypedDict):
     repeats: int
     replay_of: Union[str, None]
     has_payload: bool
+    answer: Union[ChatAnswer, None]
     created_at: str
+
+
+class ChatAnswer(TypedDict):
+    status: Literal["pending", "sent", "failed"]
+    tries: int
+    error: Union[str, None]
+    next_attempt_at: Union[str, None]
+    sent_at: Union[str, None]
 
 
 class IncomingDeliveryWithPayload(TypedDict):
@@ -836,6 +854,7 @@ class IncomingDeliveryWithPayload(TypedDict):
     repeats: int
     replay_of: Union[str, None]
     has_payload: bool
+    answer: Union[ChatAnswer, None]
     created_at: str
     headers: Dict[str, str]
     payload: Union[str, None]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type ChatAnswer, ChatAnswerReply, presentAnswer } from '../answers/conversation-answer.ts'
 import { Time } from '../shapes.ts'
 
 /**
@@ -21,6 +22,7 @@ export const IncomingDeliveryReply = z
     repeats: z.int().describe('How often the same event arrived again. It started no other run'),
     replay_of: z.string().nullable().describe('The delivery that was replayed'),
     has_payload: z.boolean().describe('Whether the payload is stored, so that the delivery can be replayed'),
+    answer: ChatAnswerReply.nullable().describe('The answer that is sent to the conversation, after the run has ended'),
     created_at: Time,
   })
   .meta({ id: 'IncomingDelivery' })
@@ -53,6 +55,9 @@ export type IncomingDelivery = {
   body: string | null
 }
 
-export function presentIncoming(delivery: IncomingDelivery): z.input<typeof IncomingDeliveryReply> {
-  return { ...delivery, has_payload: delivery.body !== null }
+export function presentIncoming(
+  delivery: IncomingDelivery,
+  answer: ChatAnswer | undefined,
+): z.input<typeof IncomingDeliveryReply> {
+  return { ...delivery, has_payload: delivery.body !== null, answer: answer ? presentAnswer(answer) : null }
 }

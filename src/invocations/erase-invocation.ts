@@ -1,4 +1,5 @@
 import * as agents from '../agents/store.ts'
+import * as answers from '../answers/store.ts'
 import { conflict } from '../errors.ts'
 import * as files from '../files/store.ts'
 import * as incoming from '../incoming/store.ts'
@@ -38,6 +39,7 @@ export const eraseInvocation = operation({
       await eraseTexts(held, [found], now())
       await eraseRepliesAbout(held, [found.id])
       await eraseEventsOfRequest(held, found.id)
+      await answers.removeOfRequests(held, [found.id])
       await incoming.eraseOfRequests(held, [found.id])
     })
     const erased = await invocations.get(db, agent.seq, found.id)

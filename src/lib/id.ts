@@ -30,6 +30,7 @@ export type IdPrefix =
   | 'blob'
   | 'trg'
   | 'inc'
+  | 'ans'
   | 'con'
   | 'grt'
   | 'app'

@@ -35,6 +35,7 @@ export const CHANGES = [
   'webhooks',
   'callbacks',
   'deliveries',
+  'answers',
   'cancellations',
   'jobs',
   'queue',

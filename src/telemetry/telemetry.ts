@@ -86,6 +86,11 @@ export class Telemetry {
   )
   readonly ticks = new Counter('moorage_schedule_ticks_total', 'Scheduled runs, by outcome', ['result'])
   readonly incoming = new Counter('moorage_trigger_requests_total', 'Requests to triggers, by outcome', ['outcome'])
+  readonly answers = new Counter(
+    'moorage_chat_answers_total',
+    'Attempts to send answers to conversations, by outcome',
+    ['outcome'],
+  )
   readonly refusedConnections = new Counter(
     'moorage_refused_connections_total',
     'Connections refused because the process had no file handles left',
@@ -97,6 +102,7 @@ export class Telemetry {
     this.refusedConnections.add(0)
     for (const kind of ['run', 'delivery', 'job']) this.takeovers.add(0, kind)
     for (const result of ['run', 'missed', 'skipped']) this.ticks.add(0, result)
+    for (const outcome of ['sent', 'refused', 'failed']) this.answers.add(0, outcome)
     for (const outcome of ['accepted', 'repeated', 'filtered', 'refused', 'failed']) this.incoming.add(0, outcome)
   }
 

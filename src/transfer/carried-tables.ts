@@ -181,6 +181,7 @@ export const TRANSFER = {
   file_counts: { stays: 'triggers count what is imported' },
   triggers: { stays: 'their URLs belong to this service, and senders use them' },
   incoming_deliveries: { stays: 'what triggers of this service were sent' },
+  chat_answers: { stays: 'what this service sends to the conversations of its triggers' },
   listeners: { stays: 'clients of this service that listen now' },
   events: { stays: 'what was to be sent is sent by this service' },
   deliveries: { stays: 'what was to be sent is sent by this service' },

@@ -7,7 +7,7 @@ import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
 import { present } from './present.ts'
-import { requireSecret } from './require-secret.ts'
+import { requireAccess, requireKind, requireSecret } from './require-secret.ts'
 import * as triggers from './store.ts'
 import { CreateTriggerBody, purposeOf, type Trigger, TriggerReply } from './trigger.ts'
 
@@ -39,12 +39,16 @@ export const createTrigger = operation({
         `This agent already has ${maxPerAgent} triggers, the limit set by triggers.maxPerAgent. Delete one first.`,
       )
     }
+    requireKind(body)
     await requireSecret(body, agent.project_id, context)
+    await requireAccess(body, agent.project_id, context)
     const time = now()
     const id = newId('trg', time)
     const token = randomBytes(TOKEN_BYTES).toString('base64url')
     const trigger: Trigger = {
       ...body,
+      message: body.message ?? (body.kind === 'webhook' ? '{{body}}' : '{{text}}'),
+      reply: body.kind === 'webhook' ? null : (body.reply ?? true),
       id,
       agent_id: agent.id,
       disabled_reason: body.enabled ? null : 'requested',

@@ -20,6 +20,11 @@ export async function get(db: Database, agent_id: string, id: string): Promise<T
   return fromRow(row)
 }
 
+export async function find(db: Database, id: string): Promise<Trigger | undefined> {
+  const row = await db.selectFrom('triggers').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
 export async function findByToken(db: Database, token_hash: string): Promise<Trigger | undefined> {
   const row = await db.selectFrom('triggers').selectAll().where('token_hash', '=', token_hash).executeTakeFirst()
   return row && fromRow(row)

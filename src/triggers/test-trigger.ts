@@ -88,7 +88,9 @@ export const testTrigger = operation({
     const { headers } = payload
     const stored = { ...newDelivery(trigger, context), request_id, user_id, session_id, headers }
     await incoming.insert(db, { ...stored, outcome: 'accepted', body: JSON.stringify(payload.body) })
-    await startRun(db, { trigger, agent, event }, { actor, delivery_id: stored.id, request_id }, context)
+    // The conversation of an example doesn't exist.
+    const unanswered = { ...event, conversation: null }
+    await startRun(db, { trigger, agent, event: unanswered }, { actor, delivery_id: stored.id, request_id }, context)
     return { ...read, request_id, delivery_id: stored.id }
   },
 })

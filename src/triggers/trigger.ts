@@ -3,9 +3,11 @@ import { OnBudget, Priority } from '../invocations/invocation.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
 import { SECRET_NAME } from '../security/tool-secret.ts'
 import { bareShape, Label, Text, Time } from '../shapes.ts'
-import { pathProblem, sourceProblem, templateProblem } from './receive/payload.ts'
+import { messageProblem, pathProblem, sourceProblem } from './receive/payload.ts'
 
-export const TriggerKind = z.enum(['webhook'])
+export const TriggerKind = z
+  .enum(['webhook', 'slack', 'telegram'])
+  .describe('`webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent')
 export type TriggerKind = z.output<typeof TriggerKind>
 
 /** Its owner disabled it, or the key that last changed it has ended. */
@@ -84,6 +86,23 @@ const FilterCondition = z
     'must have exactly one of `equals`, `in` and `exists`',
   )
 
+/** The URL of a platform's API. The token is added to it, so it has no query. */
+const ApiUrl = z
+  .string()
+  .max(500)
+  .regex(/^https?:\/\/[^\s?#]+[^\s?#/]$/, 'must be a URL without a query and without a slash at the end')
+
+const botOf = (platform: string, api_url: string, example: string) =>
+  z
+    .strictObject({
+      bot_token: SecretName.meta({ examples: [example] }).describe(
+        "The name of the project's secret with the bot's token",
+      ),
+      api_url: ApiUrl.default(api_url).describe(`The URL of ${platform}'s API. The secret's hosts must include it`),
+    })
+    .nullable()
+    .default(null)
+
 const READ = {
   verify: Verify,
   filter: z
@@ -91,8 +110,8 @@ const READ = {
     .max(20)
     .default([])
     .describe('Conditions that must all hold. Other requests are answered with 200 and start no run'),
-  message: checked(Text(20_000), templateProblem).describe(
-    'The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body',
+  message: checked(Text(20_000), messageProblem).describe(
+    'The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default',
   ),
   user_from: Source.nullable()
     .default(null)
@@ -106,9 +125,18 @@ const READ = {
   user_prefix: Label(100, 0)
     .nullable()
     .default(null)
-    .describe('Put before every `user_id`. Default: the scheme and a colon, such as `github:`'),
+    .describe('Put before every `user_id`. Default: the scheme or the kind, and a colon, such as `github:`'),
   on_budget: OnBudget,
   priority: Priority.default('normal'),
+  slack: botOf('Slack', 'https://slack.com/api', 'SLACK_BOT_TOKEN').describe('With the kind `slack`: its bot'),
+  telegram: botOf('Telegram', 'https://api.telegram.org', 'TELEGRAM_BOT_TOKEN').describe(
+    'With the kind `telegram`: its bot',
+  ),
+  reply: z
+    .boolean()
+    .nullable()
+    .default(null)
+    .describe('Whether answers are sent to the conversation. Default: `true`; null for the kind `webhook`'),
 }
 
 const ASKED = {
@@ -126,7 +154,9 @@ export const IncomingParams = z.strictObject({
   delivery_id: z.string(),
 })
 
-export const CreateTriggerBody = z.strictObject(ASKED).meta({ id: 'CreateTrigger' })
+export const CreateTriggerBody = z
+  .strictObject({ ...ASKED, message: ASKED.message.optional() })
+  .meta({ id: 'CreateTrigger' })
 
 const { kind: _kind, ...changeable } = bareShape(ASKED)
 
@@ -183,8 +213,8 @@ export function purposeOf({ id }: Pick<Trigger, 'id'>): string {
   return `trigger:${id}`
 }
 
-export function prefixOf({ user_prefix, verify }: Pick<Trigger, 'user_prefix' | 'verify'>): string {
-  return user_prefix ?? `${verify.scheme}:`
+export function prefixOf({ kind, user_prefix, verify }: Pick<Trigger, 'kind' | 'user_prefix' | 'verify'>): string {
+  return user_prefix ?? `${kind === 'webhook' ? verify.scheme : kind}:`
 }
 
 type Shown = { token: string; publicUrl: string | undefined; last_delivery_at: number | null }

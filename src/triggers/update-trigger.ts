@@ -4,7 +4,7 @@ import { requireLasting } from '../operation/actor.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { present } from './present.ts'
-import { requireSecret } from './require-secret.ts'
+import { requireAccess, requireKind, requireSecret } from './require-secret.ts'
 import * as triggers from './store.ts'
 import { type Trigger, TriggerParams, TriggerReply, UpdateTriggerBody } from './trigger.ts'
 
@@ -44,6 +44,9 @@ export const updateTrigger = operation({
       // It always grows, so that a request that was read with the settings before isn't accepted with them.
       updated_at: Math.max(now(), trigger.updated_at + 1),
     }
+    requireKind(updated)
+    // A trigger whose token is gone can still be changed, for example disabled.
+    if (body.slack || body.telegram) await requireAccess(updated, agent.project_id, context)
     await triggers.update(db, updated)
     return present(db, updated, context)
   },

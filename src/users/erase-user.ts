@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import * as answers from '../answers/store.ts'
 import * as budgets from '../budgets/store.ts'
 import { eraseGrants } from '../connections/grants/erase-grants.ts'
 import { unavailable } from '../errors.ts'
@@ -76,6 +77,7 @@ export const eraseUser = operation({
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
+      await answers.removeOfUser(db, { agent_id, user_id })
       erased.deliveries += await incoming.eraseOfUser(db, { agent_id, user_id })
       await storage.transaction((held) => eraseCopiesOfUser(held, { agent_seq, user_id }, now()))
       await storage.transaction((held) => links.removeVisitor(held, user_id, agent_id))

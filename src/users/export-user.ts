@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import { answersOf } from '../answers/store.ts'
 import { presentGrant } from '../connections/grants/connection-grant.ts'
 import * as grants from '../connections/grants/grant-store.ts'
 import * as connections from '../connections/store.ts'
@@ -103,9 +104,14 @@ async function* deliveryLines(db: Database, whose: { agent_id: string; user_id: 
   const { agent_id } = whose
   for (let after = ''; ; ) {
     const page = await incoming.listOfUser(db, whose, after, PAGE_SIZE)
+    const answers = await answersOf(
+      db,
+      page.flatMap(({ request_id }) => request_id ?? []),
+    )
     for (const delivery of page) {
+      const answer = answers.get(delivery.request_id ?? '')
       const { headers, body: payload } = delivery
-      yield { type: 'delivery', ...presentIncoming(delivery), agent_id, headers, payload }
+      yield { type: 'delivery', ...presentIncoming(delivery, answer), agent_id, headers, payload }
     }
     const last = page.at(-1)
     if (!last) return

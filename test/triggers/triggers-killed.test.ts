@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { refuse, startChatPlatform } from '../support/outside/chat-platform.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
 import { startChildService } from '../support/service/child-service.ts'
-import { STORY_ENGINES } from '../support/service/service.ts'
-import { post, signed } from '../support/slices/triggers.ts'
+import { onManyNodes, STORY_ENGINES } from '../support/service/service.ts'
+import { createTrigger, post, signed } from '../support/slices/triggers.ts'
 
 const EVENTS = 30
 const SECRET = 'octo-secret'
@@ -48,3 +51,93 @@ for (const engine of STORY_ENGINES) {
     assert.deepEqual(started.toSorted(), ids.toSorted())
   })
 }
+
+const SIGNING = 'signing-secret'
+const SLACK = { kind: 'slack', verify: { scheme: 'slack', secret: 'SIGNING' } }
+
+/** The same direct message, as Slack sends it several times. */
+const slackEvent = (ts: string) =>
+  signed.slack(
+    SIGNING,
+    JSON.stringify({
+      type: 'event_callback',
+      team_id: 'T1',
+      event: { type: 'message', channel_type: 'im', channel: 'D1', user: 'U1', text: `at ${ts}`, ts },
+    }),
+    Math.floor(Date.now() / 1000),
+  )
+
+for (const engine of STORY_ENGINES) {
+  test(`kill -9 after the claim, and again before the answer has arrived: one run, one answer, on ${engine}`, async (t) => {
+    const platform = await startChatPlatform()
+    t.after(() => platform.close())
+    platform.mood(refuse(503, 'down'))
+    const service = await startChildService(t, engine, LOCAL_TOOLS)
+    await service.call('PUT', '/v1/secrets/SIGNING', { value: SIGNING, hosts: ['none.invalid'] })
+    await service.call('PUT', '/v1/secrets/BOT', { value: 'xoxb-1', hosts: [platform.host] })
+    const slack = { bot_token: 'BOT', api_url: platform.url }
+    const { data: trigger } = await service.call('POST', '/v1/agents/hello/triggers', { ...SLACK, slack })
+    const send = () => post({ url: service.url() }, trigger.address, slackEvent('1.1'))
+    const wave = Array.from({ length: 15 }, async () => {
+      const reply = await send().catch(() => undefined)
+      if (reply?.status === 202) void service.kill()
+    })
+    await Promise.all(wave)
+    await service.kill()
+
+    await service.start()
+    const posts = () => platform.asked.filter(({ method }) => method === 'chat.postMessage').length
+    await until('the platform refuses the answer', () => posts() > 0)
+    await service.kill()
+    platform.mood()
+    await service.start()
+    await until('the answer arrives', () => platform.shown().length > 0)
+    assert.equal((await send()).body.data.repeated, true)
+    const { data: runs } = await service.call('GET', '/v1/agents/hello/invocations?door=trigger')
+    const { data: deliveries } = await service.call('GET', `/v1/agents/hello/triggers/${trigger.id}/deliveries`)
+    await until('it is stored that it was sent', async () => {
+      const { data } = await service.call('GET', `/v1/agents/hello/triggers/${trigger.id}/deliveries`)
+      return data[0].answer.status === 'sent'
+    })
+    assert.deepEqual([runs.length, deliveries.length, platform.shown().length], [1, 1, 1])
+  })
+}
+
+onManyNodes(
+  'an event that three nodes receive five times each',
+  (service, engine) => {
+    test('starts one run and gets one answer', async (t) => {
+      const platform = await startChatPlatform()
+      t.after(() => platform.close())
+      const nodes = [service()]
+      // A SQLite store has one node.
+      while (engine === 'postgres' && nodes.length < 3) nodes.push(await service().beside(LOCAL_TOOLS))
+      t.after(() => Promise.all(nodes.slice(1).map((node) => node.stop())))
+      for (const [name, value, host] of [
+        ['SIGNING', SIGNING, 'none.invalid'],
+        ['BOT', 'xoxb-1', platform.host],
+      ]) {
+        await service().call('PUT', `/v1/secrets/${name}`, { body: { value, hosts: [host] } })
+      }
+      const agent_id = await newAgent(service())
+      const slack = { bot_token: 'BOT', api_url: platform.url }
+      const { address, id } = await createTrigger(service(), agent_id, { ...SLACK, message: '{{text}}', slack })
+      const events = ['2.1', '2.2']
+      const replies = await Promise.all(
+        events.flatMap((ts) =>
+          nodes.flatMap((node) => Array.from({ length: 5 }, () => post(node, address, slackEvent(ts)))),
+        ),
+      )
+      assert.equal(replies.filter(({ status }) => status === 202).length, 2)
+      assert.ok(replies.every(({ status }) => status === 200 || status === 202))
+      await until('both answers are stored as sent', async () => {
+        const { body } = await service().call('GET', `/v1/agents/${agent_id}/triggers/${id}/deliveries`)
+        return body.data.every(({ answer }: { answer?: { status: string } }) => answer?.status === 'sent')
+      })
+      assert.equal(platform.shown().length, 2)
+      const { body } = await service().call('GET', `/v1/agents/${agent_id}/invocations`)
+      assert.equal(body.total ?? body.data.length, 2)
+    })
+  },
+  LOCAL_TOOLS,
+)

@@ -73,7 +73,15 @@ onBothEngines(
         [created_at, created_by, null, null],
       )
       const defaults = { agent_id, kind: 'webhook', environment: 'production', enabled: true, dedupe_from: null }
-      assert.deepEqual(asked, { ...TRIAGE, ...defaults, user_prefix: 'github:', on_budget: 'fail', priority: 'normal' })
+      const channels = { slack: null, telegram: null, reply: null }
+      assert.deepEqual(asked, {
+        ...TRIAGE,
+        ...defaults,
+        ...channels,
+        user_prefix: 'github:',
+        on_budget: 'fail',
+        priority: 'normal',
+      })
 
       assert.deepEqual(await ok('GET', path), trigger)
       assert.deepEqual(await ok('GET', `/v1/agents/${agent_id}/triggers`), [trigger])
@@ -127,6 +135,7 @@ onBothEngines(
         repeats: 0,
         replay_of: null,
         has_payload: true,
+        answer: null,
       })
       assert.equal((await ok('GET', path)).last_delivery_at, created_at)
       const { payload, headers } = await ok('GET', `${path}/deliveries/${delivery.id}`)

@@ -36,6 +36,8 @@ const EMPTY: Readonly<Record<string, string>> = {
   'postgres triggers': LATER,
   'sqlite incoming_deliveries': LATER,
   'postgres incoming_deliveries': LATER,
+  'sqlite chat_answers': LATER,
+  'postgres chat_answers': LATER,
   'sqlite sets': LATER,
   'postgres sets': LATER,
   'sqlite replays': LATER,

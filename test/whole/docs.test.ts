@@ -158,6 +158,7 @@ const DOCS = [
   'docs/projects.md',
   'docs/feedback.md',
   'docs/triggers.md',
+  'docs/conversations.md',
   'docs/replays.md',
   'docs/share.md',
   'docs/logs-and-metrics.md',

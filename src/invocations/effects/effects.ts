@@ -1,5 +1,6 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
+import { answerWrites } from '../../answers/store.ts'
 import type { NewEvent } from '../../events.ts'
 import { redact } from '../../lib/text/redact.ts'
 import { cutToBytes } from '../../lib/text/text.ts'
@@ -30,7 +31,7 @@ export async function effects(
   logs: LogEntry[],
   { events, newId }: Pick<Parts, 'events' | 'newId'>,
 ): Promise<Write[]> {
-  const { id: request_id, status, context, finished_at: time, version, deployment_id } = invocation
+  const { id: request_id, status, context, door, finished_at: time, version, deployment_id } = invocation
   const { user_id = null, session_id = null } = context
   const source = { agent_seq: agent.seq, request_id }
   const writes = logWrites(source, logs)
@@ -46,6 +47,9 @@ export async function effects(
     const served = { version, deployment_id }
     const answered = { agent_seq: agent.seq, user_id, session_id, request_id, served, ...said }
     writes.push(...memory.turnWrites({ ...answered, created_at: time, newId }))
+  }
+  if (door === 'trigger' && status !== 'cancelled') {
+    writes.push(...answerWrites({ request_id, context, user_id, time }, agent, [null], { newId }))
   }
   return [...writes, ...(await events.writes(endEvent(invocation, agent)))]
 }

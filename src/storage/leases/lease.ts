@@ -15,7 +15,7 @@ const RENEWED_AT_ONCE = 500
  * an owner to its row has the condition that it still holds the lease.
  */
 export type LeasedTable = {
-  table: 'claims' | 'cases' | 'deliveries' | 'runs' | 'jobs' | 'ledger' | 'connection_grants'
+  table: 'claims' | 'cases' | 'chat_answers' | 'deliveries' | 'runs' | 'jobs' | 'ledger' | 'connection_grants'
   /** The columns that identify a row. The owner is in the column `owner`. */
   key: readonly string[]
   /** The column with the end of the lease. */

@@ -34,6 +34,8 @@ const connections = frozenMigration('0009-connections', { touches: { approvals: 
 const widerGrants = frozenMigration('0010-wider-grants')
 /** Applications that people connect by signing in. */
 const applications = frozenMigration('0011-applications')
+/** Answers in the conversations of chat platforms. */
+const chatAnswers = frozenMigration('0012-chat-answers')
 
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
@@ -48,6 +50,7 @@ export const MIGRATIONS: readonly Migration[] = [
   connections,
   widerGrants,
   applications,
+  chatAnswers,
 ]
 
 /** Whether a store with these migrations is older than the first release. */

@@ -54,4 +54,35 @@ export const triggerTables = {
     incoming_by_agent: '(agent_id, id)',
     incoming_by_user: '(agent_id, user_id) where user_id is not null',
   }),
+  /** What is sent to conversations of chat platforms: answers of runs, and what runs ask people. */
+  chat_answers: table({
+    id: text.primary,
+    trigger_id: text,
+    agent_id: text,
+    request_id: text,
+    user_id: text.nullable,
+    /** The call that people are asked about. Null for the run's answer. */
+    call_id: text.nullable,
+    /** Names the conversation, in which answers are sent one after the other. */
+    conversation: text,
+    /** Where the platform shows it. */
+    place: json,
+    status: text,
+    /** How many parts of a long answer have been sent. */
+    parts_sent: integer,
+    tries: integer,
+    /** When it's sent, or sent again. While a node sends it, when the node's lease ends. */
+    next_attempt_at: time.nullable,
+    owner: text.nullable,
+    /** Why the latest attempt failed. */
+    error: text.nullable,
+    created_at: time,
+    sent_at: time.nullable,
+  }).indexes({
+    chat_answers_pending: "(trigger_id, conversation, id) where status = 'pending'",
+    chat_answers_by_request: '(request_id)',
+    chat_answers_by_agent: '(agent_id, id)',
+    chat_answers_by_trigger: '(trigger_id, id)',
+    chat_answers_by_user: '(agent_id, user_id) where user_id is not null',
+  }),
 }

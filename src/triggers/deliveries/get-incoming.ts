@@ -1,3 +1,4 @@
+import { answersOf } from '../../answers/store.ts'
 import { IncomingDeliveryWithPayload, presentIncoming } from '../../incoming/incoming-delivery.ts'
 import * as incoming from '../../incoming/store.ts'
 import { operation } from '../../operation.ts'
@@ -17,6 +18,8 @@ export const getTriggerDelivery = operation({
   async run({ params }, { db }) {
     const { id } = await triggers.get(db, params.agent_id, params.trigger_id)
     const delivery = await incoming.get(db, id, params.delivery_id)
-    return { ...presentIncoming(delivery), headers: delivery.headers, payload: delivery.body }
+    const { request_id } = delivery
+    const answer = request_id === null ? undefined : (await answersOf(db, [request_id])).get(request_id)
+    return { ...presentIncoming(delivery, answer), headers: delivery.headers, payload: delivery.body }
   },
 })

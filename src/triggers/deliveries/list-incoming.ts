@@ -1,3 +1,4 @@
+import { answersOf } from '../../answers/store.ts'
 import { IncomingDeliveryReply, IncomingOutcome, presentIncoming } from '../../incoming/incoming-delivery.ts'
 import * as incoming from '../../incoming/store.ts'
 import { operation } from '../../operation.ts'
@@ -22,6 +23,10 @@ export const listTriggerDeliveries = operation({
   async run({ params, query: { outcome, ...page } }, { db }) {
     const { id } = await triggers.get(db, params.agent_id, params.trigger_id)
     const { items, total } = await incoming.list(db, id, page, outcome)
-    return { items: items.map(presentIncoming), total }
+    const answers = await answersOf(
+      db,
+      items.flatMap(({ request_id }) => request_id ?? []),
+    )
+    return { items: items.map((item) => presentIncoming(item, answers.get(item.request_id ?? ''))), total }
   },
 })

@@ -8,6 +8,7 @@ import { storable } from '../../lib/text/text.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
+import { showTyping } from '../channels/show-typing.ts'
 import * as triggers from '../store.ts'
 import type { Trigger } from '../trigger.ts'
 import { type Payload, plainHeaders } from './payload.ts'
@@ -17,7 +18,18 @@ import { type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
 
 type InletParts = Pick<
   Parts,
-  'findProject' | 'limiter' | 'memo' | 'newId' | 'now' | 'pauses' | 'secrets' | 'storage' | 'telemetry'
+  | 'config'
+  | 'errands'
+  | 'fetch'
+  | 'findProject'
+  | 'limiter'
+  | 'memo'
+  | 'newId'
+  | 'now'
+  | 'pauses'
+  | 'secrets'
+  | 'storage'
+  | 'telemetry'
 >
 
 /** A trigger that accepts requests. */
@@ -130,7 +142,7 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
 }
 
 async function commitRun(
-  { trigger, actor }: OpenTrigger,
+  { trigger, actor, project_id }: OpenTrigger,
   { request_id, read, delivery }: VerifiedRequest & { read: ReadEvent; delivery: IncomingDelivery },
   parts: InletParts,
 ): Promise<InletReply> {
@@ -151,6 +163,7 @@ async function commitRun(
   })
   parts.telemetry.incoming.add(1, earlier ? 'repeated' : 'accepted')
   if (!earlier) {
+    if (read.conversation) showTyping({ trigger, project_id }, read.conversation, parts)
     const data = { request_id, status: 'queued', delivery_id: delivery.id }
     return { status: 202, body: { success: true, data } }
   }

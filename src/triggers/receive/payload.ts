@@ -6,6 +6,8 @@ export type Payload = {
   /** Names are in lowercase. */
   headers: Readonly<Record<string, string>>
   body: unknown
+  /** In a conversation: what the person wrote. */
+  text?: string
 }
 
 /** Headers whose values are secrets or prove who sent the request. They are neither stored nor used. */
@@ -43,10 +45,22 @@ function placeProblem(place: string): string | undefined {
 }
 
 /** Says what is wrong with a template, or undefined. */
-export function templateProblem(template: string): string | undefined {
+function templateProblem(template: string): string | undefined {
   const places = Array.from(template.matchAll(PLACEHOLDER), ([, place = '']) => place.trim())
   if (places.length > MAX_PLACEHOLDERS) return `can contain at most ${MAX_PLACEHOLDERS} placeholders`
   return places.map(placeProblem).find((problem) => problem !== undefined)
+}
+
+const WRITTEN = /\{\{\s*text\s*\}\}/g
+
+/** Whether a message's template uses what a person wrote in a conversation. */
+export function usesText(template: string): boolean {
+  return template.search(WRITTEN) >= 0
+}
+
+/** Says what is wrong with a message's template, which can use what a person wrote, or undefined. */
+export function messageProblem(template: string): string | undefined {
+  return templateProblem(template.replace(WRITTEN, ''))
 }
 
 /** Says what is wrong with a source: a JSON pointer, or a template with at least one placeholder. */
@@ -57,8 +71,9 @@ export function sourceProblem(source: string): string | undefined {
 }
 
 /** The value at a place. Undefined if the payload has none there. */
-function valueAt(place: string, { body, headers }: Payload): unknown {
+function valueAt(place: string, { body, headers, text }: Payload): unknown {
   if (place === 'body') return body
+  if (place === 'text') return text
   const header = HEADER.exec(place)?.[1]?.toLowerCase()
   if (header !== undefined) return Object.hasOwn(headers, header) ? headers[header] : undefined
   let value: unknown = body

@@ -1,7 +1,10 @@
+import type { ChatThread } from '../../answers/conversation-answer.ts'
 import { ApiError } from '../../errors.ts'
 import { InvocationContext } from '../../invocations/invocation.ts'
 import { isObject } from '../../lib/json.ts'
 import { sha256 } from '../../security/digest.ts'
+import { CHANNELS } from '../channels/call-platform.ts'
+import type { ChannelKind } from '../channels/channel.ts'
 import { prefixOf, type Trigger } from '../trigger.ts'
 import { FilledTooLong, fillTemplate, MAX_FILLED, type Payload, passes, readSource } from './payload.ts'
 
@@ -13,6 +16,8 @@ export type ReadEvent = {
   message: string
   user_id: string | null
   session_id: string | null
+  /** Where the answer is sent. Null if it isn't sent. */
+  conversation: ChatThread | null
 }
 
 /** Where providers write an ID of each event into the body that they sign. */
@@ -24,7 +29,7 @@ const EVENT_ID: Partial<Record<Trigger['verify']['scheme'], string>> = {
 
 type EventReader = Pick<
   Trigger,
-  'filter' | 'message' | 'user_from' | 'session_from' | 'dedupe_from' | 'user_prefix' | 'verify'
+  'dedupe_from' | 'filter' | 'kind' | 'message' | 'reply' | 'session_from' | 'user_from' | 'user_prefix' | 'verify'
 >
 
 /**
@@ -33,16 +38,39 @@ type EventReader = Pick<
  */
 export function readEvent(trigger: EventReader, payload: Payload, proven: string | undefined): ReadEvent {
   const isWanted = passes(trigger.filter, payload)
-  const unread = { isWanted, event_key: null, message: '', user_id: null, session_id: null }
+  const unread = { isWanted, event_key: null, message: '', user_id: null, session_id: null, conversation: null }
   if (!isWanted) return unread
+  const { kind } = trigger
+  if (kind !== 'webhook') return readMessage(kind, trigger, payload) ?? { ...unread, isWanted: false }
   const event_key = eventKey(trigger, payload, proven)
   const user = readId(trigger, 'user_from', payload)
   const session_id = readId(trigger, 'session_from', payload)
   const user_id = user === null ? null : prefixOf(trigger) + user
-  const context = { ...(user_id !== null && { user_id }), ...(session_id !== null && { session_id }) }
+  requireContext({ ...(user_id !== null && { user_id }), ...(session_id !== null && { session_id }) })
+  return { ...unread, event_key, message: messageOf(trigger, payload), user_id, session_id }
+}
+
+/** What a person wrote in a conversation. Undefined for all other events, which the trigger ignores. */
+function readMessage(kind: ChannelKind, trigger: EventReader, payload: Payload): ReadEvent | undefined {
+  const written = CHANNELS[kind].read(payload)
+  if (!written || written.text === '') return undefined
+  const { text, user, conversation, event } = written
+  const user_id = prefixOf(trigger) + user
+  const session_id = conversation.key
+  requireContext({ user_id, session_id })
+  return {
+    isWanted: true,
+    event_key: sha256(`message ${event}`),
+    message: messageOf(trigger, { ...payload, text }),
+    user_id,
+    session_id,
+    conversation: trigger.reply === false ? null : conversation,
+  }
+}
+
+function requireContext(context: { user_id?: string; session_id?: string }): void {
   const problem = InvocationContext.safeParse(context).error?.issues[0]
   if (problem) throw unusable(`The ${String(problem.path[0])} ${problem.message}.`)
-  return { ...unread, event_key, message: messageOf(trigger, payload), user_id, session_id }
 }
 
 function eventKey({ dedupe_from, verify }: EventReader, payload: Payload, proven: string | undefined): string | null {

@@ -32,11 +32,11 @@ export async function startRun(
   requireRunning(agent, await pauses.find(agent.project_id, db))
   requireRoom(await projects.get(db, agent.project_id))
   const { environment, on_budget, priority, authors, id } = trigger
-  const { message, user_id, session_id } = event
+  const { message, user_id, session_id, conversation } = event
   const context = {
     ...(user_id !== null && { user_id }),
     ...(session_id !== null && { session_id }),
-    trigger: { id, delivery_id },
+    trigger: { id, delivery_id, ...(conversation && { conversation }) },
   }
   const served = await servedNow(db, agent, environment)
   const way = { door: 'trigger', mode: 'background', now, repeatable: undefined } as const

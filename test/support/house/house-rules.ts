@@ -152,6 +152,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'factors/factor-store.ts',
     ],
   },
+  { level: 1, name: 'answers', face: ['conversation-answer.ts', 'store.ts'] },
   { level: 2, name: 'incoming', face: ['incoming-delivery.ts', 'store.ts'] },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   {

@@ -41,6 +41,7 @@ export const OF_ALL_PROJECTS: Readonly<Record<string, string>> = {
   'replays/running/case-queue.ts survey': 'the cases that are due, which sorts by project',
   'schedules/store.ts listNearest': 'the next ticks, whose schedules they are',
   'service/store.ts countDisabledWebhooks': 'a gauge of the service',
+  'triggers/channels/answer-queue.ts survey': 'the answers that are due, which sorts by project',
   'usage/reserved-store.ts takeLapsed': 'work in the background',
   'usage/store.ts move': 'the caller names both projects',
   'usage/store.ts remove': 'rows that are swept up',

@@ -3,6 +3,7 @@ import type { Trigger } from '../../../../sdk/client.ts'
 import { usage } from '../../failure.ts'
 import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
 import { addOperation, addOperations } from '../../from-operations/operation-command.ts'
+import { readMessage } from '../../terminal/input.ts'
 import { note, print } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
@@ -11,6 +12,11 @@ const verifiable = (command: Command) =>
   command
     .option('--scheme <name>', 'how requests are signed: github, stripe, slack, telegram, standard, bearer, none …')
     .option('--secret <name>', "the name of the project's secret that signs them")
+
+const withBot = (command: Command) =>
+  verifiable(command)
+    .option('--bot-token <name>', "the name of the project's secret with the token of the Slack or Telegram bot")
+    .option('--api-url <url>', "the URL of the platform's API, if it isn't the usual one")
 
 const FIELDS = {
   name: { flags: '--name <text>' },
@@ -21,12 +27,19 @@ const FIELDS = {
 const SPECS: CommandSpecs = {
   createTrigger: {
     about: "Create a URL to which another service's events are sent",
-    args: ['message...'],
-    stdin: true,
-    options: { ...FIELDS, kind: false },
-    more: verifiable,
-    read(asked) {
+    args: ['[message...]'],
+    options: { ...FIELDS, reply: false, slack: false, telegram: false },
+    more: withBot,
+    async read(asked, world) {
+      const { body } = asked
+      const { kind } = asked.options as { kind?: string }
+      const isConversation = kind !== undefined && kind !== 'webhook'
+      const { message } = body
+      if (message === '-' || (message === undefined && !isConversation)) body['message'] = await readMessage(world, [])
+      // A platform signs its events in its own way.
+      if (isConversation) asked.options['scheme'] ??= kind
       readVerify(asked)
+      readBot(asked, kind)
       if (asked.body['verify'] === undefined) {
         throw usage('Specify how requests are signed, such as --scheme github --secret GITHUB_SECRET.')
       }
@@ -42,6 +55,7 @@ const SPECS: CommandSpecs = {
       of: [
         'id',
         'name',
+        'kind',
         ['SCHEME', ({ verify }) => verify.scheme],
         ['STATUS', statusOf],
         ['LAST', ({ last_delivery_at }) => last_delivery_at],
@@ -69,7 +83,18 @@ const SPECS: CommandSpecs = {
   listTriggerDeliveries: {
     about: 'List what a trigger received',
     limit: 20,
-    columns: { of: ['id', 'outcome', 'reason', 'user_id', 'request_id', 'repeats', 'created_at'] },
+    columns: {
+      of: [
+        'id',
+        'outcome',
+        'reason',
+        'user_id',
+        'request_id',
+        'repeats',
+        ['ANSWER', ({ answer }) => answer?.status],
+        'created_at',
+      ],
+    },
   },
   getTriggerDelivery: { about: 'Show what a trigger received, with the payload' },
   replayTriggerDelivery: {
@@ -96,6 +121,13 @@ function readVerify({ body, options }: CommandInput): void {
   const { scheme, secret } = options as { scheme?: string; secret?: string }
   if (scheme !== undefined) body['verify'] = { scheme, ...(secret !== undefined && { secret }) }
   else if (secret !== undefined) throw usage('Specify --scheme with --secret.')
+}
+
+function readBot({ body, options }: CommandInput, kind: string | undefined): void {
+  const { botToken, apiUrl } = options as { botToken?: string; apiUrl?: string }
+  if (botToken === undefined) return
+  if (kind !== 'slack' && kind !== 'telegram') throw usage('Specify --kind slack or --kind telegram with --bot-token.')
+  body[kind] = { bot_token: botToken, ...(apiUrl !== undefined && { api_url: apiUrl }) }
 }
 
 /** `disabled (key_revoked)` */

@@ -1,0 +1,83 @@
+import type { Parts } from '../../operation/parts.ts'
+import { retryAfter } from '../../runtime/providers/retry.ts'
+import { redactor, requireHost, SecretRefused, type Secrets } from '../../runtime/tools/fill-secrets.ts'
+import type { GuardedFetch } from '../../security/outgoing/guarded-client.ts'
+import { GuardedFetchError } from '../../security/outgoing/guarded-error.ts'
+import type { Trigger } from '../trigger.ts'
+import type { BotAccess, CallVerdict, Channel, ChannelKind, PlatformCall } from './channel.ts'
+import { slack } from './slack.ts'
+import { InvalidToken, telegram } from './telegram.ts'
+
+export const CHANNELS: Readonly<Record<ChannelKind, Channel>> = { slack, telegram }
+
+const MAX_REPLY_BYTES = 64 * 1024
+
+/** What a channel's trigger calls, and the name of the secret with its token. */
+export function settingsOf(
+  trigger: Pick<Trigger, 'kind' | 'slack' | 'telegram'>,
+): { kind: ChannelKind; bot_token: string; api_url: string } | undefined {
+  const { kind } = trigger
+  if (kind === 'webhook') return undefined
+  const settings = trigger[kind]
+  return settings ? { kind, ...settings } : undefined
+}
+
+type CallOptions = {
+  /** `webhooks.attemptTimeout` is the time limit for the whole reply. */
+  config: Pick<Parts['config'], 'webhooks'>
+  fetch: GuardedFetch
+  secrets: Secrets
+  now: () => number
+  signal: AbortSignal
+}
+
+/**
+ * Makes one call to a trigger's platform. Returns whether it was accepted; no text in it contains the token. Throws only
+ * if the signal aborts.
+ */
+export async function callPlatform(
+  trigger: Trigger,
+  callOf: (channel: Channel, access: BotAccess) => PlatformCall,
+  { config, fetch, secrets, now, signal }: CallOptions,
+): Promise<CallVerdict> {
+  const settings = settingsOf(trigger)
+  if (!settings) return { error: 'The trigger has no conversations.', retry_after_ms: 0, isFinal: true }
+  const { kind, bot_token, api_url } = settings
+  const failed = (error: string): CallVerdict => ({ error, retry_after_ms: 0, isFinal: false })
+  const secret = Object.hasOwn(secrets, bot_token) ? secrets[bot_token] : undefined
+  if (!secret) return failed(`The secret ${bot_token} doesn't exist.`)
+  try {
+    requireHost(`secret ${bot_token}`, secret, new URL(api_url))
+    const { url, headers, body } = callOf(CHANNELS[kind], { api_url, token: secret.value })
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+      redirect: 'manual',
+      timeout_ms: config.webhooks.attemptTimeout,
+      max_bytes: MAX_REPLY_BYTES,
+      owner: trigger.agent_id,
+      signal,
+    })
+    const { status } = response
+    const retry_after_ms = retryAfter(Object.fromEntries(response.headers), now) ?? 0
+    const verdict = CHANNELS[kind].judge({ status, body: parsed(await response.text()), retry_after_ms })
+    if (verdict === 'accepted') return verdict
+    return { ...verdict, error: redactor({ [bot_token]: secret.value })(verdict.error) }
+  } catch (error) {
+    if (error instanceof SecretRefused) return failed(`${error.message}.`)
+    if (error instanceof InvalidToken) return failed(`The secret ${bot_token} doesn't contain a bot's token.`)
+    // The message of any other error could contain the URL.
+    if (!(error instanceof GuardedFetchError)) return failed('The call failed.')
+    if (error.code === 'aborted') throw error
+    return failed(`${error.message}.`)
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,40 @@
+import type { ChatThread } from '../../answers/conversation-answer.ts'
+import type { Payload } from '../receive/payload.ts'
+import type { TriggerKind } from '../trigger.ts'
+
+/** The kinds of triggers that answer in a conversation. */
+export type ChannelKind = Exclude<TriggerKind, 'webhook'>
+
+/** What a person wrote in a conversation. */
+export type ChatMessage = {
+  text: string
+  /** As the platform names the person, without the prefix. */
+  user: string
+  conversation: ChatThread
+  /** Names the message, however often it is sent. */
+  event: string
+}
+
+/** A request to a platform. Its URL can contain a token, so it must not reach a log or an error. */
+export type PlatformCall = { url: string; headers: Readonly<Record<string, string>>; body: object }
+
+/** What a platform replied. `body` is undefined if it wasn't JSON. */
+export type PlatformReply = { status: number; body: unknown; retry_after_ms: number }
+
+/** Whether a platform has accepted a call. If it `isFinal`, the same call would fail again. */
+export type CallVerdict = 'accepted' | { error: string; retry_after_ms: number; isFinal: boolean }
+
+/** Where a trigger's calls go, and the value of its token. */
+export type BotAccess = { api_url: string; token: string }
+
+/** What we know about a platform. */
+export type Channel = {
+  /** What a person wrote. Undefined for everything else: other events, changes, and what bots wrote. */
+  read(payload: Payload): ChatMessage | undefined
+  /** The parts of a text, each short enough for the platform and in its markup. */
+  split(text: string): string[]
+  post(access: BotAccess, place: ChatThread['place'], text: string): PlatformCall
+  /** Shows in the conversation that an answer is being written. */
+  typing(access: BotAccess, place: ChatThread['place']): PlatformCall
+  judge(reply: PlatformReply): CallVerdict
+}
