@@ -30,6 +30,9 @@ const chatLinks = frozenMigration('0008-chat-links')
 /** Tools sign in to other services, in the user's name or the project's. */
 const connections = frozenMigration('0009-connections', { touches: { approvals: 'read' } })
 
+/** Deployments that get a growing share of the messages. */
+const rollouts = frozenMigration('0010-rollouts')
+
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
   firstRelease,
@@ -41,6 +44,7 @@ export const MIGRATIONS: readonly Migration[] = [
   replays,
   chatLinks,
   connections,
+  rollouts,
 ]
 
 /** Whether a store with these migrations is older than the first release. */
