@@ -3,7 +3,14 @@ import { KnownDigest } from '../agents/agent.ts'
 import { type Definition, DefinitionFields, definitionOf, digestOf } from '../agents/definition.ts'
 import { Environment } from '../runtime/tools/called-agent.ts'
 import { bareShape, KeyName, Label, Time } from '../shapes.ts'
-import { RequiredReplay, RolloutEvidence, RolloutProgress, RolloutStrategy } from './rollouts/rollout.ts'
+import {
+  RequiredReplay,
+  RolloutEvidence,
+  RolloutProgress,
+  RolloutStrategy,
+  ShownRequiredReplay,
+  ShownStrategy,
+} from './rollouts/rollout.ts'
 
 export const Version = z
   .string()
@@ -56,8 +63,8 @@ export const DeploymentReply = z
       .nullable()
       .default(null)
       .describe('How many memories its rollback has removed so far; null if they are kept'),
-    strategy: RolloutStrategy.nullable().default(null).describe('How a gradual deployment proceeds; null for others'),
-    require_replay: RequiredReplay.nullable().default(null),
+    strategy: ShownStrategy.nullable().default(null).describe('How a gradual deployment proceeds; null for others'),
+    require_replay: ShownRequiredReplay.nullable().default(null),
     progress: RolloutProgress.nullable()
       .default(null)
       .describe('Where a deployment with `strategy` or `require_replay` is; null for others'),

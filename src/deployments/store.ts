@@ -18,7 +18,10 @@ async function find(db: Database, agent_id: string, id: string): Promise<StoredD
 }
 
 /** With the project of its agent. */
-export async function findById(db: Database, id: string): Promise<(StoredDeployment & { project_id: string }) | undefined> {
+export async function findById(
+  db: Database,
+  id: string,
+): Promise<(StoredDeployment & { project_id: string }) | undefined> {
   const row = await db
     .selectFrom('deployments')
     .innerJoin('agents', 'agents.id', 'deployments.agent_id')
@@ -36,7 +39,11 @@ export async function get(db: Database, agent_id: string, id: string): Promise<S
   return deployment
 }
 
-export async function findActive(db: Database, agent_id: string, environment: string): Promise<StoredDeployment | undefined> {
+export async function findActive(
+  db: Database,
+  agent_id: string,
+  environment: string,
+): Promise<StoredDeployment | undefined> {
   const row = await db
     .selectFrom('deployments')
     .selectAll()
@@ -186,7 +193,11 @@ export async function promote(
 ): Promise<void> {
   const active = await findActive(db, agent_id, environment)
   if (active) await setStatus(db, active, 'superseded')
-  await db.updateTable('deployments').set({ replaces: active?.id ?? null }).where('id', '=', id).execute()
+  await db
+    .updateTable('deployments')
+    .set({ replaces: active?.id ?? null })
+    .where('id', '=', id)
+    .execute()
   await setStatus(db, { id, agent_id }, 'active')
 }
 

@@ -7,8 +7,8 @@ import {
   type SideSums,
 } from '../deployments/rollouts/compared-sums.ts'
 import type { Rollout } from '../deployments/rollouts/rollout.ts'
-import { type AnswerSums, oldestUnfinished, sumAnswers } from '../invocations/rows/compared-answers.ts'
 import { sumScores } from '../invocations/feedback/feedback-store.ts'
+import { type AnswerSums, oldestUnfinished, sumAnswers } from '../invocations/rows/compared-answers.ts'
 import { timeOf } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 

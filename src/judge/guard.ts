@@ -6,13 +6,23 @@ import {
   type SideSums,
 } from '../deployments/rollouts/compared-sums.ts'
 import { type Rollout, type RolloutVerdict, timeLeft } from '../deployments/rollouts/rollout.ts'
-import { addBlock, evidenceOf, exceedsRatio, isWholeBlock, mean, type Trials } from '../lib/statistics/sequential-test.ts'
+import {
+  addBlock,
+  evidenceOf,
+  exceedsRatio,
+  isWholeBlock,
+  mean,
+  type Trials,
+} from '../lib/statistics/sequential-test.ts'
 
 /** An average score of fewer ratings says little. */
 const MIN_SCORES = 10
 
 /** What the guard finds. `wait`: there's not enough time or not enough answers yet. */
-export type Finding = { kind: 'bad'; verdict: RolloutVerdict; reason: string } | { kind: 'step over' } | { kind: 'wait' }
+export type Finding =
+  | { kind: 'bad'; verdict: RolloutVerdict; reason: string }
+  | { kind: 'step over' }
+  | { kind: 'wait' }
 
 type Compared = Pick<Rollout, 'guard' | 'steps' | 'step' | 'clock_at' | 'clock_ms'>
 
@@ -28,7 +38,10 @@ export function judgeAnswers(
 ): { sums: ComparedSums; finding: Finding } {
   const counted = addToTest(sums, step, rollout.guard.max_failure_ratio)
   const after = { ...counted, shown: addBoth(sums.before, step) }
-  return { sums: after, finding: failuresFound(rollout, after) ?? averagesFound(rollout, step) ?? passed(rollout, step, now) }
+  return {
+    sums: after,
+    finding: failuresFound(rollout, after) ?? averagesFound(rollout, step) ?? passed(rollout, step, now),
+  }
 }
 
 /** Adds the answers since the last block, once there are enough of both sides. */
@@ -87,7 +100,5 @@ function passed(rollout: Compared, { candidate, serving }: BothSides<SideSums>, 
   const { guard, steps, step, clock_at } = rollout
   const isAlone = steps[step - 1]?.percent === 100
   const isCompared = candidate.answers >= guard.min_answers && (isAlone || serving.answers >= guard.min_answers)
-  return clock_at !== null && isCompared && timeLeft(rollout, now) === 0
-    ? { kind: 'step over' }
-    : { kind: 'wait' }
+  return clock_at !== null && isCompared && timeLeft(rollout, now) === 0 ? { kind: 'step over' } : { kind: 'wait' }
 }

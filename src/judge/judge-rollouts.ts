@@ -1,8 +1,8 @@
-import { findSnapshot } from '../agents/agent-snapshot.ts'
 import type { Agent } from '../agents/agent.ts'
+import { findSnapshot } from '../agents/agent-snapshot.ts'
 import { beginSums } from '../deployments/rollouts/compared-sums.ts'
 import { abortCandidate, promoteCandidate } from '../deployments/rollouts/end-rollout.ts'
-import { atStep, presentSide, ranFor, type Rollout, type RolloutEvidence } from '../deployments/rollouts/rollout.ts'
+import { atStep, presentSide, type Rollout, type RolloutEvidence, ranFor } from '../deployments/rollouts/rollout.ts'
 import * as rollouts from '../deployments/rollouts/rollout-store.ts'
 import * as deployments from '../deployments/store.ts'
 import { listExamples } from '../invocations/rows/compared-answers.ts'
@@ -17,10 +17,7 @@ import { startRequiredReplay, whyNotPassed } from './required-replay.ts'
 
 const LOOK_MS = 2_000
 
-type JudgeParts = Pick<
-  Parts,
-  'audit' | 'events' | 'findProject' | 'log' | 'memo' | 'newId' | 'now' | 'storage'
->
+type JudgeParts = Pick<Parts, 'audit' | 'events' | 'findProject' | 'log' | 'memo' | 'newId' | 'now' | 'storage'>
 
 /**
  * Looks at every gradual deployment in progress, every two seconds while there is one. The job's lease makes one node

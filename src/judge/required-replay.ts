@@ -1,6 +1,6 @@
 import type { Agent } from '../agents/agent.ts'
-import type { RequiredReplay, Rollout } from '../deployments/rollouts/rollout.ts'
 import type { StoredDeployment } from '../deployments/deployment.ts'
+import type { RequiredReplay, Rollout } from '../deployments/rollouts/rollout.ts'
 import { listCases } from '../invocations/cases/case-store.ts'
 import { MOST_CASES } from '../invocations/cases/choose-runs.ts'
 import type { Parts } from '../operation/parts.ts'

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { beginSums, type BothSides, NO_SUMS, type SideSums } from '../../src/deployments/rollouts/compared-sums.ts'
+import { type BothSides, beginSums, NO_SUMS, type SideSums } from '../../src/deployments/rollouts/compared-sums.ts'
 import { newRollout, RolloutStrategy } from '../../src/deployments/rollouts/rollout.ts'
 import { judgeAnswers } from '../../src/judge/guard.ts'
 import { addBlock, NO_EVIDENCE } from '../../src/lib/statistics/sequential-test.ts'
 
 const MINUTE = 60_000
-const OF = { deployment_id: 'dep_new', agent_id: 'agt', environment: 'production', version: 'v2', serving_id: 'dep_old' }
+const OF = {
+  deployment_id: 'dep_new',
+  agent_id: 'agt',
+  environment: 'production',
+  version: 'v2',
+  serving_id: 'dep_old',
+}
 
 type Rates = { candidate: number; serving: number }
 
@@ -84,7 +90,13 @@ describe('the guard, over 6,000 simulated releases', () => {
 
   test('a ratio that is tolerated is not found, and a higher one is', () => {
     const guard = { max_failure_ratio: 3 }
-    const tolerated = { share: 0.5, rates: () => ({ candidate: 0.05, serving: 0.02 }), most: 1_000, looks: always, guard }
+    const tolerated = {
+      share: 0.5,
+      rates: () => ({ candidate: 0.05, serving: 0.02 }),
+      most: 1_000,
+      looks: always,
+      guard,
+    }
     assert.ok(simulate(200, 5, tolerated) <= 0.05)
     const higher = { ...tolerated, rates: () => ({ candidate: 0.3, serving: 0.02 }) }
     assert.ok(simulate(100, 5, higher) >= 0.95)
@@ -121,7 +133,13 @@ describe('a step of a gradual deployment', () => {
     judgeAnswers({ ...rollout, ...of }, beginSums(0), step, minutes * MINUTE).finding.kind
 
   test('never ends without enough answers of both versions', () => {
-    for (const [candidate, serving] of [[0, 0], [0, 9_000], [9_000, 0], [49, 9_000], [9_000, 49]] as const) {
+    for (const [candidate, serving] of [
+      [0, 0],
+      [0, 9_000],
+      [9_000, 0],
+      [49, 9_000],
+      [9_000, 49],
+    ] as const) {
       assert.equal(findingOf(answered(candidate, serving), 1e6), 'wait')
     }
     assert.equal(findingOf(answered(50, 50), 30), 'step over')

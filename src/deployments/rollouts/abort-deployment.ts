@@ -23,10 +23,7 @@ export const abortDeployment = operation({
   input: {
     params: DeploymentParams,
     body: z.strictObject({
-      forget: z
-        .boolean()
-        .default(false)
-        .describe('Also removes the memories that runs of the deployment have written'),
+      forget: z.boolean().default(false).describe('Also removes the memories that runs of the deployment have written'),
     }),
     bodyOptional: true,
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { mean } from '../../lib/statistics/sequential-test.ts'
-import { CostUsd, Text, Time } from '../../shapes.ts'
+import { bareShape, CostUsd, Text, Time } from '../../shapes.ts'
 import type { RowWith, Tables } from '../../storage/tables.ts'
 import type { ComparedSums, SideSums } from './compared-sums.ts'
 
@@ -8,7 +8,12 @@ const MOST_STEPS = 20
 const MOST_MINUTES = 60 * 24 * 30
 
 const ratio = (of: string) =>
-  z.number().min(1).max(1000).optional().describe(`The candidate's average ${of} can be at most this many times as high`)
+  z
+    .number()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe(`The candidate's average ${of} can be at most this many times as high`)
 
 const Guard = z
   .strictObject({
@@ -29,7 +34,9 @@ const Guard = z
       .min(1)
       .max(1000)
       .default(1)
-      .describe("The candidate's odds of failing can be at most this many times as high. For rare failures, that's the ratio of the failure rates"),
+      .describe(
+        "The candidate's odds of failing can be at most this many times as high. For rare failures, that's the ratio of the failure rates",
+      ),
     max_latency_ratio: ratio('duration'),
     max_tokens_ratio: ratio('number of tokens'),
     max_cost_ratio: ratio('cost'),
@@ -43,36 +50,39 @@ const Guard = z
   .describe('When the candidate is worse than the version that serves the other messages')
 
 /** Where a candidate gets more of the messages from step to step. */
-export const RolloutStrategy = z
-  .strictObject({
-    steps: z
-      .array(
-        z.strictObject({
-          percent: z.number().min(0.01).max(100).describe('The share of the messages that the candidate answers'),
-          minutes: z.number().min(0).max(MOST_MINUTES).describe('How long the step lasts at least'),
-        }),
-      )
-      .min(1)
-      .max(MOST_STEPS)
-      .refine((steps) => steps.every(({ percent }, i) => percent > (steps[i - 1]?.percent ?? 0)), {
-        error: 'percent must increase from step to step',
+export const RolloutStrategy = z.strictObject({
+  steps: z
+    .array(
+      z.strictObject({
+        percent: z.number().min(0.01).max(100).describe('The share of the messages that the candidate answers'),
+        minutes: z.number().min(0).max(MOST_MINUTES).describe('How long the step lasts at least'),
       }),
-    guard: Guard.prefault({}),
-    on_bad: z
-      .enum(['rollback', 'pause'])
-      .default('rollback')
-      .describe('If the candidate is worse: `rollback` aborts the deployment, `pause` waits for a person'),
-  })
-  .meta({ id: 'RolloutStrategy' })
+    )
+    .min(1)
+    .max(MOST_STEPS)
+    .refine((steps) => steps.every(({ percent }, i) => percent > (steps[i - 1]?.percent ?? 0)), {
+      error: 'must have a higher percent in each step',
+    }),
+  guard: Guard.prefault({}),
+  on_bad: z
+    .enum(['rollback', 'pause'])
+    .default('rollback')
+    .describe('If the candidate is worse: `rollback` aborts the deployment, `pause` waits for a person'),
+})
 export type RolloutStrategy = z.output<typeof RolloutStrategy>
 
-export const RequiredReplay = z
-  .strictObject({
-    set: Text(63).describe('The name of a set of the agent'),
-    min_pass: z.number().min(0).max(1).default(1).describe('The share of the cases that must pass'),
-  })
-  .meta({ id: 'RequiredReplay' })
+/** As records show it. */
+export const ShownStrategy = z
+  .object({ ...bareShape(RolloutStrategy.shape), guard: z.object(bareShape(Guard.shape)) })
+  .meta({ id: 'RolloutStrategy' })
+
+export const RequiredReplay = z.strictObject({
+  set: Text(63).describe('The name of a set of the agent'),
+  min_pass: z.number().min(0).max(1).default(1).describe('The share of the cases that must pass'),
+})
 export type RequiredReplay = z.output<typeof RequiredReplay>
+
+export const ShownRequiredReplay = z.object(bareShape(RequiredReplay.shape)).meta({ id: 'RequiredReplay' })
 
 const Side = z.object({
   answers: z.int(),
@@ -169,9 +179,7 @@ export function ranFor({ clock_ms, clock_at }: Pick<Rollout, 'clock_ms' | 'clock
 }
 
 /** How long the current step still lasts at least. */
-export function timeLeft(
-  rollout: Pick<Rollout, 'steps' | 'step' | 'clock_ms' | 'clock_at'>,
-  now: number): number {
+export function timeLeft(rollout: Pick<Rollout, 'steps' | 'step' | 'clock_ms' | 'clock_at'>, now: number): number {
   return Math.max(0, (rollout.steps[rollout.step - 1]?.minutes ?? 0) * 60_000 - ranFor(rollout, now))
 }
 

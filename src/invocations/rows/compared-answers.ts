@@ -26,7 +26,10 @@ export type AnswerSums = {
 } & { [Sum in `${'ms' | 'tokens' | 'cost'}_${'sum' | 'squares'}`]: number }
 
 /** What each deployment has answered. Cancelled runs, and failures that callers caused, aren't counted. */
-export async function sumAnswers(db: Database, { agent_seq, deployment_ids, from, to }: AskedWithin): Promise<AnswerSums[]> {
+export async function sumAnswers(
+  db: Database,
+  { agent_seq, deployment_ids, from, to }: AskedWithin,
+): Promise<AnswerSums[]> {
   const when = (condition: RawBuilder<SqlBool>, value: RawBuilder<number>) =>
     sql<number>`coalesce(sum(case when ${condition} then ${value} else 0 end), 0)`
   // As a double, because squares could be too large for an integer.
