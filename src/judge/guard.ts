@@ -19,7 +19,7 @@ import {
 const MIN_SCORES = 10
 
 /** What the guard finds. `wait`: there's not enough time or not enough answers yet. */
-export type Finding =
+export type GuardFinding =
   | { kind: 'bad'; verdict: RolloutVerdict; reason: string }
   | { kind: 'step over' }
   | { kind: 'wait' }
@@ -35,7 +35,7 @@ export function judgeAnswers(
   sums: ComparedSums,
   step: BothSides<SideSums>,
   now: number,
-): { sums: ComparedSums; finding: Finding } {
+): { sums: ComparedSums; finding: GuardFinding } {
   const counted = addToTest(sums, step, rollout.guard.max_failure_ratio)
   const after = { ...counted, shown: addBoth(sums.before, step) }
   return {
@@ -64,7 +64,7 @@ function since(now: Trials, before: Trials): Trials {
   return { answers, failures: Math.min(answers, Math.max(0, now.failures - before.failures)) }
 }
 
-function failuresFound({ guard }: Compared, { test, shown }: ComparedSums): Finding | undefined {
+function failuresFound({ guard }: Compared, { test, shown }: ComparedSums): GuardFinding | undefined {
   if (evidenceOf(test) < 1 / (1 - guard.confidence)) return undefined
   const share = ({ failures, answers }: Trials) => `${failures} of ${answers}`
   const reason = `The candidate failed ${share(shown.candidate)} times, and the other version ${share(shown.serving)}.`
@@ -77,7 +77,7 @@ const RATIOS = [
   { measure: 'cost', verdict: 'cost', limit: 'max_cost_ratio', what: 'The cost is' },
 ] as const satisfies { measure: Measure; verdict: RolloutVerdict; limit: keyof Rollout['guard']; what: string }[]
 
-function averagesFound({ guard }: Compared, { candidate, serving }: BothSides<SideSums>): Finding | undefined {
+function averagesFound({ guard }: Compared, { candidate, serving }: BothSides<SideSums>): GuardFinding | undefined {
   const { min_answers, confidence, min_feedback } = guard
   for (const { measure, verdict, limit, what } of RATIOS) {
     const ratio = guard[limit]
@@ -96,7 +96,7 @@ function averagesFound({ guard }: Compared, { candidate, serving }: BothSides<Si
 }
 
 /** A step ends after its minutes, with enough answers of both. With 100 percent, only the candidate gets messages. */
-function passed(rollout: Compared, { candidate, serving }: BothSides<SideSums>, now: number): Finding {
+function passed(rollout: Compared, { candidate, serving }: BothSides<SideSums>, now: number): GuardFinding {
   const { guard, steps, step, clock_at } = rollout
   const isAlone = steps[step - 1]?.percent === 100
   const isCompared = candidate.answers >= guard.min_answers && (isAlone || serving.answers >= guard.min_answers)

@@ -12,7 +12,7 @@ import type { Database } from '../storage/database.ts'
 import type { JobHandler } from '../storage/jobs/job-handler.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import { countAnswers } from './count-answers.ts'
-import { type Finding, judgeAnswers } from './guard.ts'
+import { type GuardFinding, judgeAnswers } from './guard.ts'
 import { startRequiredReplay, whyNotPassed } from './required-replay.ts'
 
 const LOOK_MS = 2_000
@@ -75,7 +75,7 @@ async function nextStep(rollout: Rollout, agent: Agent, parts: JudgeParts): Prom
 
 async function endBad(
   rollout: Rollout,
-  found: Extract<Finding, { kind: 'bad' }>,
+  found: Extract<GuardFinding, { kind: 'bad' }>,
   agent: Agent,
   parts: JudgeParts,
 ): Promise<void> {
