@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { DefinitionFields } from '../../src/agents/definition.ts'
 import { type BothSides, beginSums, NO_SUMS, type SideSums } from '../../src/deployments/rollouts/compared-sums.ts'
 import { newRollout, RolloutStrategy } from '../../src/deployments/rollouts/rollout.ts'
+import { chooseVersion, type Sender } from '../../src/deployments/rollouts/split.ts'
 import { judgeAnswers } from '../../src/judge/guard.ts'
 import { addBlock, NO_EVIDENCE } from '../../src/lib/statistics/sequential-test.ts'
 
@@ -63,7 +65,7 @@ describe('the guard, over 6,000 simulated releases', () => {
   for (const [name, rates] of Object.entries({ 'fail at 2 %': equal(0.02), 'fail at 30 %': equal(0.3), outage })) {
     for (const share of [0.1, 0.5]) {
       test(`rolls back at most 5 % if both versions are equal: ${name}, ${share * 100} % of the messages`, () => {
-        const wrong = simulate(500, 7, { share, rates, most: 300, looks: always })
+        const wrong = simulate(500, 7, { share, rates, most: 200, looks: always })
         assert.ok(wrong <= 0.05, `${wrong}`)
       })
     }
@@ -71,7 +73,7 @@ describe('the guard, over 6,000 simulated releases', () => {
 
   test('looking less often does not change that', () => {
     const looks = (random: () => number) => random() < 0.1
-    const wrong = simulate(500, 11, { share: 0.25, rates: equal(0.05), most: 400, looks })
+    const wrong = simulate(500, 11, { share: 0.25, rates: equal(0.05), most: 300, looks })
     assert.ok(wrong <= 0.05, `${wrong}`)
   })
 
@@ -165,6 +167,56 @@ describe('a step of a gradual deployment', () => {
     assert.equal(findingOf(rated(0.1, 0.1), 1, { guard }), 'wait')
     assert.equal(findingOf(rated(0.6, 0.9), 1, { guard }), 'wait')
     assert.equal(findingOf(rated(0.1, 0.9, 9), 1, { guard }), 'wait')
+  })
+})
+
+describe('the split of messages', () => {
+  const version = (name: string) => ({ version: name, deployment_id: name, definition: DefinitionFields.parse({}) })
+  const share = (percent: number) => ({
+    stable: version('v1'),
+    candidate: { served: version('v2'), deployment_id: 'dep_2', share: percent * 100 },
+  })
+  const senders = Array.from({ length: 20_000 }, (_, i) => ({
+    user_id: i % 3 === 0 ? undefined : `user ${i % 7_000}`,
+    session_id: i % 3 === 1 ? `session ${i}` : undefined,
+    request_id: `req_${i}`,
+  }))
+  const chosen = (percent: number) => senders.map((sender) => chooseVersion(share(percent), sender).version)
+
+  test('is within two points of the share, and whoever has the candidate keeps it when the share grows', () => {
+    const [few, more] = [chosen(10), chosen(35)]
+    const shareOf = (versions: (string | null)[]) => versions.filter((one) => one === 'v2').length / versions.length
+    assert.ok(Math.abs(shareOf(few) - 0.1) < 0.02 && Math.abs(shareOf(more) - 0.35) < 0.02)
+    assert.ok(few.every((one, i) => one === 'v1' || more[i] === 'v2'))
+    assert.deepEqual([shareOf(chosen(0)), shareOf(chosen(100))], [0, 1])
+  })
+
+  test('depends on the session, or else on the user, or else on the request', () => {
+    const of = (sender: Partial<Sender>) =>
+      chooseVersion(share(50), { user_id: undefined, session_id: undefined, request_id: 'req', ...sender }).version
+    const kinds = (count: number, sender: (i: number) => Partial<Sender>) =>
+      new Set(Array.from({ length: count }, (_, i) => of(sender(i)))).size
+    assert.equal(
+      kinds(50, (i) => ({ user_id: 'ann', session_id: 's', request_id: `r${i}` })),
+      1,
+    )
+    assert.equal(
+      kinds(50, (i) => ({ user_id: 'ann', request_id: `r${i}` })),
+      1,
+    )
+    assert.equal(
+      kinds(50, (i) => ({ user_id: 'ann', session_id: `s${i}` })),
+      2,
+    )
+    assert.equal(
+      kinds(50, (i) => ({ user_id: `u${i}`, session_id: 's' })),
+      2,
+    )
+    assert.equal(
+      kinds(50, (i) => ({ request_id: `r${i}` })),
+      2,
+    )
+    assert.equal(chooseVersion(share(100), null).version, 'v1')
   })
 })
 

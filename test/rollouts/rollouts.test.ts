@@ -47,7 +47,12 @@ for (const engine of STORY_ENGINES) {
       await call('PATCH', `/v1/agents/${agent}`, scriptOf('v2', ['both', 'candidate']))
       return { agent, stable, candidate: await deploy(agent, 'v2', { strategy }) }
     }
-    const looked = (agent: string, id: string, what: string, is: (record: any) => unknown) =>
+    const looked = (
+      agent: string,
+      id: string,
+      what: string,
+      is: (record: Awaited<ReturnType<typeof read>>) => unknown,
+    ) =>
       until(what, async () => {
         // The guard looks every two seconds.
         service.advance(2_000)
@@ -118,7 +123,12 @@ for (const engine of STORY_ENGINES) {
       const { body: heard } = await service.call('GET', `/v1/listeners/${hook.id}`)
       const events = heard.data.deliveries.map(({ body: text }: { body: string }) => JSON.parse(text))
       assert.deepEqual(
-        events.map(({ data }: any) => [data.id, data.reason, data.status, data.evidence.verdict]),
+        events.map(({ data }: { data: Awaited<ReturnType<typeof read>> }) => [
+          data.id,
+          data.reason,
+          data.status,
+          data.evidence.verdict,
+        ]),
         [[candidate.id, 'guard', 'aborted', 'failures']],
       )
     })

@@ -34,6 +34,8 @@ const EMPTY: Readonly<Record<string, string>> = {
   'postgres incoming_deliveries': LATER,
   'sqlite sets': LATER,
   'postgres sets': LATER,
+  'sqlite rollouts': LATER,
+  'postgres rollouts': LATER,
   'sqlite replays': LATER,
   'postgres replays': LATER,
   'sqlite cases': LATER,

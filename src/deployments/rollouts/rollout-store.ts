@@ -21,11 +21,7 @@ export async function insert(
   await announce(db, 'deployments', rollout.agent_id)
 }
 
-export async function findInProgress(
-  db: Database,
-  agent_id: string,
-  environment: string,
-): Promise<Rollout | undefined> {
+async function findInProgress(db: Database, agent_id: string, environment: string): Promise<Rollout | undefined> {
   const row = await db
     .selectFrom('rollouts')
     .selectAll()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { mean } from '../../lib/statistics/sequential-test.ts'
-import { bareShape, CostUsd, Text, Time } from '../../shapes.ts'
+import { bareShape, CostUsd, Label, Time } from '../../shapes.ts'
 import type { RowWith, Tables } from '../../storage/tables.ts'
 import type { ComparedSums, SideSums } from './compared-sums.ts'
 
@@ -77,7 +77,7 @@ export const ShownStrategy = z
   .meta({ id: 'RolloutStrategy' })
 
 export const RequiredReplay = z.strictObject({
-  set: Text(63).describe('The name of a set of the agent'),
+  set: Label(63).describe('The name of a set of the agent'),
   min_pass: z.number().min(0).max(1).default(1).describe('The share of the cases that must pass'),
 })
 export type RequiredReplay = z.output<typeof RequiredReplay>

@@ -14,7 +14,7 @@ export function chooseVersion({ stable, candidate }: ServedVersions, sender: Sen
 }
 
 /** A place from 0 to 10,000 that looks random and depends only on the deployment and the sender. */
-export function placeOf(deployment_id: string, { user_id, session_id, request_id }: Sender): number {
+function placeOf(deployment_id: string, { user_id, session_id, request_id }: Sender): number {
   const whose =
     session_id !== undefined
       ? ['session', user_id ?? null, session_id]

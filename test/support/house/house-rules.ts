@@ -95,7 +95,10 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 4, name: 'console', face: [] },
   { level: 3, name: 'audit', face: [] },
   { level: 3, name: 'people', face: ['person.ts', 'recognise-person.ts', 'roles.ts', 'store.ts'] },
-  { level: 3, name: 'deployments', face: [
+  {
+    level: 3,
+    name: 'deployments',
+    face: [
       'deployment.ts',
       'rollouts/compared-sums.ts',
       'rollouts/end-rollout.ts',
@@ -104,7 +107,8 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'rollouts/split.ts',
       'serving.ts',
       'store.ts',
-    ] },
+    ],
+  },
   {
     level: 3,
     name: 'budgets',
