@@ -1625,7 +1625,7 @@ export type NewDeployment = {
   agent_id: string
   environment: string
   version: string
-  status: 'active' | 'superseded' | 'rolled_back'
+  status: 'active' | 'superseded' | 'rolled_back' | 'rolling_out' | 'paused' | 'aborted'
   /** SHA-256 hash of the snapshot. Equal digests mean equal content */
   digest: string
   message: string | null
@@ -1639,8 +1639,116 @@ export type NewDeployment = {
   rollback_of: string | null
   /** How many memories its rollback has removed so far; null if they are kept */
   forgotten: number | null
+  /** How a gradual deployment proceeds; null for others */
+  strategy: RolloutStrategy | null
+  require_replay: RequiredReplay | null
+  /** Where a deployment with `strategy` or `require_replay` is; null for others */
+  progress: RolloutProgress | null
+  /** Why the guard aborted or paused it */
+  evidence: RolloutEvidence | null
   /** What will fail with the current configuration: for example a tool whose URL `outgoing` does not allow, or a secret that is missing or not allowed for the tool's host */
   warnings?: string[] | undefined
+}
+
+export type RolloutStrategy = {
+  steps: ({
+    /** The share of the messages that the candidate answers */
+    percent: number
+    /** How long the step lasts at least */
+    minutes: number
+  })[]
+  guard: {
+    min_answers: number
+    confidence: number
+    max_failure_ratio: number
+    /** The candidate's average duration can be at most this many times as high */
+    max_latency_ratio?: number | undefined
+    /** The candidate's average number of tokens can be at most this many times as high */
+    max_tokens_ratio?: number | undefined
+    /** The candidate's average cost can be at most this many times as high */
+    max_cost_ratio?: number | undefined
+    /** The candidate's average score must be at least this high, or at least as high as the other version's */
+    min_feedback?: number | undefined
+  }
+  on_bad: 'rollback' | 'pause'
+}
+
+export type RequiredReplay = {
+  /** The name of a set of the agent */
+  set: string
+  min_pass: number
+}
+
+export type RolloutProgress = {
+  /** The current step, from 1. 0 while the deployment waits for its replay */
+  step: number
+  /** The share of the messages that the candidate answers now */
+  percent: number
+  /** How long the step lasts at least */
+  minutes_left: number
+  /** What the next step waits for: the replay, the end of the minutes, more answers of both versions, or a person who resumes it. Null once the deployment has ended */
+  waits_for: 'replay' | 'time' | 'answers' | 'person' | null
+  replay_id: string | null
+  candidate: {
+    answers: number
+    /** Failures that the caller didn't cause */
+    failures: number
+    avg_ms: number | null
+    avg_tokens: number | null
+    /** In US dollars; null if a model has no price */
+    avg_cost_usd: number | null
+    /** How often the answers were rated */
+    scores: number
+    avg_score: number | null
+  } | null
+  /** The version that serves the other messages, since the deployment began */
+  serving: {
+    answers: number
+    /** Failures that the caller didn't cause */
+    failures: number
+    avg_ms: number | null
+    avg_tokens: number | null
+    /** In US dollars; null if a model has no price */
+    avg_cost_usd: number | null
+    /** How often the answers were rated */
+    scores: number
+    avg_score: number | null
+  } | null
+  /** When the guard last compared them */
+  looked_at: string | null
+}
+
+export type RolloutEvidence = {
+  /** What was worse, or `replay` if the required replay did not pass */
+  verdict: 'failures' | 'latency' | 'tokens' | 'cost' | 'feedback' | 'replay'
+  /** The verdict in words */
+  reason: string
+  candidate: {
+    answers: number
+    /** Failures that the caller didn't cause */
+    failures: number
+    avg_ms: number | null
+    avg_tokens: number | null
+    /** In US dollars; null if a model has no price */
+    avg_cost_usd: number | null
+    /** How often the answers were rated */
+    scores: number
+    avg_score: number | null
+  } | null
+  serving: {
+    answers: number
+    /** Failures that the caller didn't cause */
+    failures: number
+    avg_ms: number | null
+    avg_tokens: number | null
+    /** In US dollars; null if a model has no price */
+    avg_cost_usd: number | null
+    /** How often the answers were rated */
+    scores: number
+    avg_score: number | null
+  } | null
+  /** Invocations of the candidate that show it */
+  examples: string[]
 }
 
 export type CreateDeployment = {
@@ -1649,6 +1757,41 @@ export type CreateDeployment = {
   message?: string | null | undefined
   /** The agent's `digest` as you last read it. If the agent, or the version with this label, has different content, the request fails with 409 */
   digest?: string | undefined
+  /** Deploy gradually: the version gets a growing share of the messages and is compared with the version that serves the others */
+  strategy?: {
+    steps: ({
+      /** The share of the messages that the candidate answers */
+      percent: number
+      /** How long the step lasts at least */
+      minutes: number
+    })[]
+    /** When the candidate is worse than the version that serves the other messages */
+    guard?: {
+      /** A step ends only when both versions have given this number of answers in it */
+      min_answers?: number | undefined
+      /** How sure the guard must be that the candidate is worse */
+      confidence?: number | undefined
+      /** The candidate's odds of failing can be at most this many times as high. For rare failures, that's the ratio of the failure rates */
+      max_failure_ratio?: number | undefined
+      /** The candidate's average duration can be at most this many times as high */
+      max_latency_ratio?: number | undefined
+      /** The candidate's average number of tokens can be at most this many times as high */
+      max_tokens_ratio?: number | undefined
+      /** The candidate's average cost can be at most this many times as high */
+      max_cost_ratio?: number | undefined
+      /** The candidate's average score must be at least this high, or at least as high as the other version's */
+      min_feedback?: number | undefined
+    } | undefined
+    /** If the candidate is worse: `rollback` aborts the deployment, `pause` waits for a person */
+    on_bad?: 'rollback' | 'pause' | undefined
+  } | undefined
+  /** Serve the version only after a replay of this set has passed. If it does not pass, the deployment is aborted */
+  require_replay?: {
+    /** The name of a set of the agent */
+    set: string
+    /** The share of the cases that must pass */
+    min_pass?: number | undefined
+  } | undefined
 }
 
 export type Deployment = {
@@ -1656,7 +1799,7 @@ export type Deployment = {
   agent_id: string
   environment: string
   version: string
-  status: 'active' | 'superseded' | 'rolled_back'
+  status: 'active' | 'superseded' | 'rolled_back' | 'rolling_out' | 'paused' | 'aborted'
   /** SHA-256 hash of the snapshot. Equal digests mean equal content */
   digest: string
   message: string | null
@@ -1670,6 +1813,13 @@ export type Deployment = {
   rollback_of: string | null
   /** How many memories its rollback has removed so far; null if they are kept */
   forgotten: number | null
+  /** How a gradual deployment proceeds; null for others */
+  strategy: RolloutStrategy | null
+  require_replay: RequiredReplay | null
+  /** Where a deployment with `strategy` or `require_replay` is; null for others */
+  progress: RolloutProgress | null
+  /** Why the guard aborted or paused it */
+  evidence: RolloutEvidence | null
 }
 
 export type DeploymentWithDefinition = {
@@ -1677,7 +1827,7 @@ export type DeploymentWithDefinition = {
   agent_id: string
   environment: string
   version: string
-  status: 'active' | 'superseded' | 'rolled_back'
+  status: 'active' | 'superseded' | 'rolled_back' | 'rolling_out' | 'paused' | 'aborted'
   /** SHA-256 hash of the snapshot. Equal digests mean equal content */
   digest: string
   message: string | null
@@ -1691,6 +1841,13 @@ export type DeploymentWithDefinition = {
   rollback_of: string | null
   /** How many memories its rollback has removed so far; null if they are kept */
   forgotten: number | null
+  /** How a gradual deployment proceeds; null for others */
+  strategy: RolloutStrategy | null
+  require_replay: RequiredReplay | null
+  /** Where a deployment with `strategy` or `require_replay` is; null for others */
+  progress: RolloutProgress | null
+  /** Why the guard aborted or paused it */
+  evidence: RolloutEvidence | null
   /** The agent as it was when the version was created */
   definition: {
     /** `model`: a model with instructions and tools. `remote`: your own server, which Moorage calls */
@@ -4680,7 +4837,7 @@ export type Operations = {
   /** List deployments */
   listDeployments: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'environment' | '-environment' | 'version' | '-version' | 'status' | '-status' | 'id' | '-id' | undefined; environment?: string | undefined; version?: string | undefined; status?: 'active' | 'superseded' | 'rolled_back' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'environment' | '-environment' | 'version' | '-version' | 'status' | '-status' | 'id' | '-id' | undefined; environment?: string | undefined; version?: string | undefined; status?: 'active' | 'superseded' | 'rolled_back' | 'rolling_out' | 'paused' | 'aborted' | undefined }
     item: Deployment
   }
   /** Get a deployment */
@@ -4709,6 +4866,30 @@ export type Operations = {
       dry_run?: boolean | undefined
     }
     data: Deployment | RollbackPreview
+  }
+  /** Promote a gradual deployment */
+  promoteDeployment: {
+    params: { agent_id: string; deployment_id: string }
+    data: Deployment
+  }
+  /** Pause a gradual deployment */
+  pauseDeployment: {
+    params: { agent_id: string; deployment_id: string }
+    data: Deployment
+  }
+  /** Resume a gradual deployment */
+  resumeDeployment: {
+    params: { agent_id: string; deployment_id: string }
+    data: Deployment
+  }
+  /** Abort a gradual deployment */
+  abortDeployment: {
+    params: { agent_id: string; deployment_id: string }
+    body?: {
+      /** Also removes the memories that runs of the deployment have written */
+      forget?: boolean | undefined
+    }
+    data: Deployment
   }
   /** Set up a set */
   putSet: {
@@ -5511,6 +5692,10 @@ export const routes = {
   findDeployment: { method: 'GET', path: '/v1/deployments/{deployment_id}' },
   diffDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/diff' },
   rollbackDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback' },
+  promoteDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/promote' },
+  pauseDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/pause' },
+  resumeDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/resume' },
+  abortDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/abort' },
   putSet: { method: 'PUT', path: '/v1/agents/{agent_id}/sets/{name}' },
   getSet: { method: 'GET', path: '/v1/agents/{agent_id}/sets/{name}' },
   deleteSet: { method: 'DELETE', path: '/v1/agents/{agent_id}/sets/{name}' },

@@ -18,6 +18,7 @@ import { RunQueue } from './invocations/queue/run-queue.ts'
 import { LEASED_RUNS } from './invocations/rows/invocation-rows.ts'
 import * as invocations from './invocations/store.ts'
 import { stopCancelled, stopUnwanted, takeUpRuns } from './invocations/tend-runs.ts'
+import { judgeRollouts } from './judge/judge-rollouts.ts'
 import * as logs from './logs/store.ts'
 import { embedMemories } from './memory/embedding/embed-memories.ts'
 import { extractFacts } from './memory/facts/extract-facts.ts'
@@ -243,6 +244,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     'memory index': indexMemories(parts),
     facts: extractFacts(parts),
     'project sizes': measureProjects(parts),
+    rollouts: judgeRollouts(parts),
     'store sizes': measureStoreSizes(parts),
     summaries: keepSummaries(parts),
     /** Queued with every deletion of an agent or a webhook. */

@@ -20,6 +20,7 @@ import { findDeployment } from './deployments/find-deployment.ts'
 import { getDeployment } from './deployments/get-deployment.ts'
 import { listDeployments } from './deployments/list-deployments.ts'
 import { rollbackDeployment } from './deployments/rollback-deployment.ts'
+import { rolloutOperations } from './deployments/rollouts/rollout-operations.ts'
 import { createFile } from './files/create-file.ts'
 import { deleteFile } from './files/delete-file.ts'
 import { getFile } from './files/get-file.ts'
@@ -181,6 +182,7 @@ export const operations: readonly Operation[] = [
   findDeployment,
   diffDeployment,
   rollbackDeployment,
+  ...rolloutOperations,
 
   ...setOperations,
   ...replayOperations,

@@ -681,13 +681,15 @@ class Deployments(Group):
         version: str,
         message: Union[str, None] = UNSET,
         digest: str = UNSET,
+        strategy: Dict[str, Any] = UNSET,
+        require_replay: Dict[str, Any] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.NewDeployment:
-        """Deploy a version to an environment. Saves a snapshot of the agent as `version` and serves it in `environment`. A version never changes: if the label exists, its snapshot is deployed again. Active invocations finish on the version they started with. With `digest`, the request fails with 409 if the agent has changed since you read it. `warnings` lists what will fail in this version, such as a tool whose secret is not configured."""
+        """Deploy a version to an environment. Saves a snapshot of the agent as `version` and serves it in `environment`. A version never changes: if the label exists, its snapshot is deployed again. Active invocations finish on the version they started with. With `digest`, the request fails with 409 if the agent has changed since you read it. `warnings` lists what will fail in this version, such as a tool whose secret is not configured. With `strategy`, the version gets a growing share of the messages. With `require_replay`, nothing is served before the replay has passed. While such a deployment is in progress, others to the environment fail with 409."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/deployments", agent_id=agent_id),
-            body=given({"environment": environment, "version": version, "message": message, "digest": digest}),
+            body=given({"environment": environment, "version": version, "message": message, "digest": digest, "strategy": strategy, "require_replay": require_replay}),
             options=options,
         )
 
@@ -700,7 +702,7 @@ class Deployments(Group):
         sort: Literal["created_at", "-created_at", "environment", "-environment", "version", "-version", "status", "-status", "id", "-id"] = UNSET,
         environment: str = UNSET,
         version: str = UNSET,
-        status: Literal["active", "superseded", "rolled_back"] = UNSET,
+        status: Literal["active", "superseded", "rolled_back", "rolling_out", "paused", "aborted"] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> Pages[t.Deployment]:
         """List deployments. Lists what each environment serves, and what it served before."""
@@ -767,6 +769,61 @@ class Deployments(Group):
             "POST",
             fill("/v1/agents/{agent_id}/deployments/{deployment_id}/rollback", agent_id=agent_id, deployment_id=deployment_id),
             body=given({"message": message, "forget": forget, "dry_run": dry_run}),
+            options=options,
+        )
+
+    def promote(
+        self,
+        agent_id: str,
+        deployment_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.Deployment:
+        """Promote a gradual deployment. Serves the version for all messages now, without the remaining steps. The request fails with 409 while the deployment waits for its replay, and once it has ended."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/deployments/{deployment_id}/promote", agent_id=agent_id, deployment_id=deployment_id),
+            options=options,
+        )
+
+    def pause(
+        self,
+        agent_id: str,
+        deployment_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.Deployment:
+        """Pause a gradual deployment. Stops the step's clock. The version keeps its share of the messages, and the guard still aborts the deployment if the version is worse."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/deployments/{deployment_id}/pause", agent_id=agent_id, deployment_id=deployment_id),
+            options=options,
+        )
+
+    def resume(
+        self,
+        agent_id: str,
+        deployment_id: str,
+        **options: Unpack[RequestOptions],
+    ) -> t.Deployment:
+        """Resume a gradual deployment. Starts the step's clock again. If the guard has paused the deployment, the comparison starts over with new answers."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/deployments/{deployment_id}/resume", agent_id=agent_id, deployment_id=deployment_id),
+            options=options,
+        )
+
+    def abort(
+        self,
+        agent_id: str,
+        deployment_id: str,
+        *,
+        forget: bool = UNSET,
+        **options: Unpack[RequestOptions],
+    ) -> t.Deployment:
+        """Abort a gradual deployment. Serves the version before for all messages again. Active invocations finish on the version they started with. `forget: true` also removes the memories that runs of the version have written, in the background; it requires the permission `delete`."""
+        return self._caller.call(
+            "POST",
+            fill("/v1/agents/{agent_id}/deployments/{deployment_id}/abort", agent_id=agent_id, deployment_id=deployment_id),
+            body=given({"forget": forget}),
             options=options,
         )
 

@@ -471,7 +471,7 @@ class _NewDeployment(TypedDict):
     agent_id: str
     environment: str
     version: str
-    status: Literal["active", "superseded", "rolled_back"]
+    status: Literal["active", "superseded", "rolled_back", "rolling_out", "paused", "aborted"]
     digest: str
     message: Union[str, None]
     created_by: str
@@ -479,11 +479,45 @@ class _NewDeployment(TypedDict):
     replaces: Union[str, None]
     rollback_of: Union[str, None]
     forgotten: Union[int, None]
+    strategy: Union[RolloutStrategy, None]
+    require_replay: Union[RequiredReplay, None]
+    progress: Union[RolloutProgress, None]
+    evidence: Union[RolloutEvidence, None]
 
 
 class NewDeployment(_NewDeployment, total=False):
     created_by_name: Union[str, None]
     warnings: List[str]
+
+
+class RolloutStrategy(TypedDict):
+    steps: List[Dict[str, Any]]
+    guard: Dict[str, Any]
+    on_bad: Literal["rollback", "pause"]
+
+
+class RequiredReplay(TypedDict):
+    set: str
+    min_pass: float
+
+
+class RolloutProgress(TypedDict):
+    step: int
+    percent: float
+    minutes_left: float
+    waits_for: Union[Literal["replay", "time", "answers", "person"], None]
+    replay_id: Union[str, None]
+    candidate: Union[Dict[str, Any], None]
+    serving: Union[Dict[str, Any], None]
+    looked_at: Union[str, None]
+
+
+class RolloutEvidence(TypedDict):
+    verdict: Literal["failures", "latency", "tokens", "cost", "feedback", "replay"]
+    reason: str
+    candidate: Union[Dict[str, Any], None]
+    serving: Union[Dict[str, Any], None]
+    examples: List[str]
 
 
 class _CreateDeployment(TypedDict):
@@ -494,6 +528,8 @@ class _CreateDeployment(TypedDict):
 class CreateDeployment(_CreateDeployment, total=False):
     message: Union[str, None]
     digest: str
+    strategy: Dict[str, Any]
+    require_replay: Dict[str, Any]
 
 
 class _Deployment(TypedDict):
@@ -501,7 +537,7 @@ class _Deployment(TypedDict):
     agent_id: str
     environment: str
     version: str
-    status: Literal["active", "superseded", "rolled_back"]
+    status: Literal["active", "superseded", "rolled_back", "rolling_out", "paused", "aborted"]
     digest: str
     message: Union[str, None]
     created_by: str
@@ -509,6 +545,10 @@ class _Deployment(TypedDict):
     replaces: Union[str, None]
     rollback_of: Union[str, None]
     forgotten: Union[int, None]
+    strategy: Union[RolloutStrategy, None]
+    require_replay: Union[RequiredReplay, None]
+    progress: Union[RolloutProgress, None]
+    evidence: Union[RolloutEvidence, None]
 
 
 class Deployment(_Deployment, total=False):
@@ -520,7 +560,7 @@ class _DeploymentWithDefinition(TypedDict):
     agent_id: str
     environment: str
     version: str
-    status: Literal["active", "superseded", "rolled_back"]
+    status: Literal["active", "superseded", "rolled_back", "rolling_out", "paused", "aborted"]
     digest: str
     message: Union[str, None]
     created_by: str
@@ -528,6 +568,10 @@ class _DeploymentWithDefinition(TypedDict):
     replaces: Union[str, None]
     rollback_of: Union[str, None]
     forgotten: Union[int, None]
+    strategy: Union[RolloutStrategy, None]
+    require_replay: Union[RequiredReplay, None]
+    progress: Union[RolloutProgress, None]
+    evidence: Union[RolloutEvidence, None]
     definition: Dict[str, Any]
 
 

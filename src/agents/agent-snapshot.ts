@@ -12,6 +12,12 @@ import * as agents from './store.ts'
 /** What an environment serves. The version and the deployment are null while it serves the draft. */
 export type ServedAgent = { version: string | null; deployment_id: string | null; definition: Definition }
 
+/** What an environment serves, and the candidate of a gradual deployment with its share of the messages. */
+export type ServedVersions = {
+  stable: ServedAgent
+  candidate: { served: ServedAgent; deployment_id: string; share: number } | undefined
+}
+
 /**
  * Everything that a request needs to know about an agent and its project. It is dropped as a whole when any of it
  * changes.
@@ -20,7 +26,7 @@ export class AgentSnapshot {
   readonly agent: Agent
   readonly project: ProjectSnapshot
   /** What its environments serve, if already requested: `deployments/serving.ts` fills it. */
-  readonly served = new Map<string, ServedAgent>()
+  readonly served = new Map<string, ServedVersions>()
   /** As clients see it, once one has asked. */
   shown: KnownAnswer<ReturnType<typeof presentAgent>> | undefined
 

@@ -3,6 +3,14 @@ import { KnownDigest } from '../agents/agent.ts'
 import { type Definition, DefinitionFields, definitionOf, digestOf } from '../agents/definition.ts'
 import { Environment } from '../runtime/tools/called-agent.ts'
 import { bareShape, KeyName, Label, Time } from '../shapes.ts'
+import {
+  RequiredReplay,
+  RolloutEvidence,
+  RolloutProgress,
+  RolloutStrategy,
+  ShownRequiredReplay,
+  ShownStrategy,
+} from './rollouts/rollout.ts'
 
 export const Version = z
   .string()
@@ -11,8 +19,11 @@ export const Version = z
     'must be 1 to 64 letters, digits, ., _, + or -, starting with a letter or digit',
   )
 
-/** active → superseded (another version was deployed) | rolled_back (it was undone). Both are final. */
-export const DeploymentStatus = z.enum(['active', 'superseded', 'rolled_back'])
+/**
+ * active → superseded (another version was deployed) | rolled_back (it was undone). Both are final. A gradual deployment
+ * is rolling_out ⇄ paused before, and then active or aborted.
+ */
+export const DeploymentStatus = z.enum(['active', 'superseded', 'rolled_back', 'rolling_out', 'paused', 'aborted'])
 
 export const DeploymentParams = z.strictObject({ agent_id: z.string(), deployment_id: z.string() })
 
@@ -23,6 +34,12 @@ export const CreateDeploymentBody = z
     message: Label(1000, 0).nullable().default(null),
     digest: KnownDigest.describe(
       "The agent's `digest` as you last read it. If the agent, or the version with this label, has different content, the request fails with 409",
+    ),
+    strategy: RolloutStrategy.optional().describe(
+      'Deploy gradually: the version gets a growing share of the messages and is compared with the version that serves the others',
+    ),
+    require_replay: RequiredReplay.optional().describe(
+      'Serve the version only after a replay of this set has passed. If it does not pass, the deployment is aborted',
     ),
   })
   .meta({ id: 'CreateDeployment' })
@@ -46,6 +63,12 @@ export const DeploymentReply = z
       .nullable()
       .default(null)
       .describe('How many memories its rollback has removed so far; null if they are kept'),
+    strategy: ShownStrategy.nullable().default(null).describe('How a gradual deployment proceeds; null for others'),
+    require_replay: ShownRequiredReplay.nullable().default(null),
+    progress: RolloutProgress.nullable()
+      .default(null)
+      .describe('Where a deployment with `strategy` or `require_replay` is; null for others'),
+    evidence: RolloutEvidence.nullable().default(null).describe('Why the guard aborted or paused it'),
   })
   .meta({ id: 'Deployment' })
 
@@ -85,6 +108,9 @@ export const RollbackPreview = z
   .meta({ id: 'RollbackPreview' })
 
 export type Deployment = z.input<typeof DeploymentReply>
+
+/** Without what only a gradual deployment has, which is stored with its rollout. */
+export type StoredDeployment = Omit<Deployment, 'strategy' | 'require_replay' | 'progress' | 'evidence'>
 
 /** A snapshot of an agent's definition under a label; it never changes. */
 export type Snapshot = { version: string; definition: Definition; digest: string }

@@ -3,7 +3,7 @@ import { changesBetween, type Definition, DefinitionFields, definitionOf } from 
 import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
-import { type Deployment, DeploymentParams, RollbackPreview } from './deployment.ts'
+import { DeploymentParams, RollbackPreview, type StoredDeployment } from './deployment.ts'
 import * as deployments from './store.ts'
 
 const WORKING_COPY = 'working_copy'
@@ -57,7 +57,7 @@ async function fromSide(db: Database, agent_id: string, wanted: string | null): 
   return sideOf(db, await deployments.get(db, agent_id, wanted))
 }
 
-async function sideOf(db: Database, { agent_id, id, version }: Deployment): Promise<SideDefinition> {
+async function sideOf(db: Database, { agent_id, id, version }: StoredDeployment): Promise<SideDefinition> {
   const { definition } = await deployments.getVersion(db, agent_id, version)
   return { side: { deployment_id: id, version }, definition }
 }

@@ -3,6 +3,7 @@ import { withKeyName } from '../keys/key-names.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { DeploymentWithDefinition } from './deployment.ts'
+import { withRollout } from './rollouts/with-rollout.ts'
 import * as deployments from './store.ts'
 
 export const findDeployment = operation({
@@ -18,9 +19,9 @@ export const findDeployment = operation({
   input: { params: z.strictObject({ deployment_id: z.string() }) },
   answer: { data: DeploymentWithDefinition },
 
-  async run({ params: { deployment_id: id } }, { db, actor }) {
+  async run({ params: { deployment_id: id } }, { db, actor, now }) {
     const found = requireFound(actor, await deployments.findById(db, id), { kind: 'Deployment', id })
     const { definition } = await deployments.getVersion(db, found.agent_id, found.version)
-    return { ...(await withKeyName(db, actor, found, ['created_by'])), definition }
+    return { ...(await withKeyName(db, actor, await withRollout(db, found, now()), ['created_by'])), definition }
   },
 })

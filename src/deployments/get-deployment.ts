@@ -1,6 +1,7 @@
 import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { DeploymentParams, DeploymentWithDefinition } from './deployment.ts'
+import { withRollout } from './rollouts/with-rollout.ts'
 import * as deployments from './store.ts'
 
 export const getDeployment = operation({
@@ -13,9 +14,9 @@ export const getDeployment = operation({
   input: { params: DeploymentParams },
   answer: { data: DeploymentWithDefinition },
 
-  async run({ params: { agent_id, deployment_id } }, { db, actor }) {
+  async run({ params: { agent_id, deployment_id } }, { db, actor, now }) {
     const found = await deployments.get(db, agent_id, deployment_id)
     const { definition } = await deployments.getVersion(db, agent_id, found.version)
-    return { ...(await withKeyName(db, actor, found, ['created_by'])), definition }
+    return { ...(await withKeyName(db, actor, await withRollout(db, found, now()), ['created_by'])), definition }
   },
 })

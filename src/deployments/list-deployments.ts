@@ -4,6 +4,7 @@ import { operation } from '../operation.ts'
 import { Environment } from '../runtime/tools/called-agent.ts'
 import { listQuery } from '../shapes.ts'
 import { DeploymentReply, DeploymentStatus, Version } from './deployment.ts'
+import { withRollouts } from './rollouts/with-rollout.ts'
 import * as deployments from './store.ts'
 
 export const listDeployments = operation({
@@ -23,9 +24,10 @@ export const listDeployments = operation({
   },
   answer: { list: DeploymentReply },
 
-  async run({ params, query }, { db, actor }) {
+  async run({ params, query }, { db, actor, now }) {
     const { environment, version, status, ...page } = query
     const { items, total } = await deployments.list(db, params.agent_id, page, { environment, version, status })
-    return { items: await withKeyNames(db, actor, items, ['created_by']), total }
+    const shown = await withRollouts(db, items, now())
+    return { items: await withKeyNames(db, actor, shown, ['created_by']), total }
   },
 })

@@ -10,7 +10,8 @@ import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
 import type { Database } from '../storage/database.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
-import { type Deployment, DeploymentParams, DeploymentReply, RollbackPreview } from './deployment.ts'
+import { DeploymentParams, DeploymentReply, RollbackPreview, type StoredDeployment } from './deployment.ts'
+import * as rollouts from './rollouts/rollout-store.ts'
 import * as deployments from './store.ts'
 
 export const rollbackDeployment = operation({
@@ -79,7 +80,7 @@ export const rollbackDeployment = operation({
       await deployments.startForgetting(db, active.id, time)
       await enqueue(db, { id: newId('job', time), kind: 'purge', run_at: time })
     }
-    const data = () => DeploymentReply.parse(deployment)
+    const data = () => ({ ...DeploymentReply.parse(deployment), reason: 'manual' as const })
     const { id: agent_id, project_id } = agent
     await events.emit(db, { type: 'deployment.rolled_back', project_id, agent_id, data, time })
     return withKeyName(db, actor, deployment, ['created_by'])
@@ -89,7 +90,14 @@ export const rollbackDeployment = operation({
 /** What is served now, and what the environment returns to. */
 async function findTarget(db: Database, agent_id: string, deployment_id: string) {
   const named = await deployments.get(db, agent_id, deployment_id)
-  const active = (await deployments.findActive(db, agent_id, named.environment)) as Deployment
+  if (named.status === 'rolling_out' || named.status === 'paused') {
+    throw conflict(`Deployment ${named.id} is still in progress. To end it, abort it.`)
+  }
+  if (named.status === 'aborted') {
+    throw conflict(`Deployment ${named.id} was aborted. To serve version "${named.version}", deploy it again.`)
+  }
+  await rollouts.requireNone(db, agent_id, named.environment)
+  const active = (await deployments.findActive(db, agent_id, named.environment)) as StoredDeployment
   // If two people roll back the same bad version, the second rollback must not restore it.
   if (active.rollback_of === named.id) throw conflict(`Deployment ${named.id} has already been rolled back.`)
   const target = named.id === active.id ? await servedBefore(db, active) : named
@@ -103,7 +111,7 @@ async function findTarget(db: Database, agent_id: string, deployment_id: string)
  * The latest version that was served before and wasn't rolled back. A rollback that is rolled back in turn shows that
  * its version is bad as well, so earlier deployments of that version aren't restored either.
  */
-async function servedBefore(db: Database, active: Deployment): Promise<Deployment> {
+async function servedBefore(db: Database, active: StoredDeployment): Promise<StoredDeployment> {
   const bad = new Set([active.version])
   for (const earlier of await deployments.listBefore(db, active)) {
     if (earlier.status === 'rolled_back') bad.add(earlier.version)

@@ -1,34 +1,48 @@
 import type { Agent } from '../agents/agent.ts'
-import type { AgentSnapshot, ServedAgent } from '../agents/agent-snapshot.ts'
+import type { AgentSnapshot, ServedAgent, ServedVersions } from '../agents/agent-snapshot.ts'
 import type { Definition } from '../agents/definition.ts'
 import type { Needs } from '../operation/context.ts'
 import type { Database } from '../storage/database.ts'
+import { chooseVersion, type Sender } from './rollouts/split.ts'
 import * as deployments from './store.ts'
-
-type Active = { version: string; deployment_id: string; definition: Definition }
 
 /** Clients choose the names of environments. Beyond this number, all are read again. */
 const MAX_SERVED = 100
 
-/** What an environment serves. If it was never deployed, it serves the agent's draft. */
+/**
+ * What an environment serves to a sender. If it was never deployed, it serves the agent's draft. Without a sender, it's
+ * the version that a gradual deployment may replace.
+ */
 export function serving(
   snapshot: AgentSnapshot,
   environment: string,
+  sender: Sender | null,
   { storage }: Needs<'storage'>,
 ): ServedAgent | Promise<ServedAgent> {
-  return snapshot.served.get(environment) ?? loadServed(snapshot, environment, storage.db)
+  const known = snapshot.served.get(environment)
+  return known ? chooseVersion(known, sender) : loadServed(snapshot, environment, sender, storage.db)
 }
 
-async function loadServed({ agent, served }: AgentSnapshot, environment: string, db: Database): Promise<ServedAgent> {
-  const found = await servedNow(db, agent, environment)
+async function loadServed(
+  { agent, served }: AgentSnapshot,
+  environment: string,
+  sender: Sender | null,
+  db: Database,
+): Promise<ServedAgent> {
+  const found = await servedVersions(db, agent, environment)
   if (served.size >= MAX_SERVED) served.clear()
   served.set(environment, found)
-  return found
+  return chooseVersion(found, sender)
 }
 
 /** What an environment serves now, for a caller's transaction. */
-export async function servedNow(db: Database, agent: Agent, environment: string): Promise<ServedAgent> {
-  return (await findActive(db, agent.id, environment)) ?? workingCopy(agent)
+export async function servedNow(
+  db: Database,
+  agent: Agent,
+  environment: string,
+  sender: Sender | null,
+): Promise<ServedAgent> {
+  return chooseVersion(await servedVersions(db, agent, environment), sender)
 }
 
 /** The definition of a version, or of the draft if the version is null. */
@@ -43,13 +57,21 @@ export async function getDefinition(
   return (await memo('deployments', `version ${agent.id} ${version}`, load, () => [agent.id])) as Definition
 }
 
-function workingCopy(agent: Agent): ServedAgent {
-  return { version: null, deployment_id: null, definition: agent }
+async function servedVersions(db: Database, agent: Agent, environment: string): Promise<ServedVersions> {
+  const found = await deployments.findServed(db, agent.id, environment)
+  if (!found) return { stable: { version: null, deployment_id: null, definition: agent }, candidate: undefined }
+  const { candidate } = found
+  const stable = await withDefinition(db, agent.id, found)
+  if (!candidate || candidate.share === 0) return { stable, candidate: undefined }
+  const { deployment_id, share } = candidate
+  return { stable, candidate: { served: await withDefinition(db, agent.id, candidate), deployment_id, share } }
 }
 
-async function findActive(db: Database, agent_id: string, environment: string): Promise<Active | undefined> {
-  const deployment = await deployments.findActive(db, agent_id, environment)
-  if (!deployment) return undefined
-  const { definition } = await deployments.getVersion(db, agent_id, deployment.version)
-  return { version: deployment.version, deployment_id: deployment.id, definition }
+async function withDefinition(
+  db: Database,
+  agent_id: string,
+  { version, deployment_id }: { version: string; deployment_id: string },
+): Promise<ServedAgent> {
+  const { definition } = await deployments.getVersion(db, agent_id, version)
+  return { version, deployment_id, definition }
 }

@@ -5,9 +5,9 @@ import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
-import type { Deployment, Snapshot } from './deployment.ts'
+import type { Snapshot, StoredDeployment } from './deployment.ts'
 
-async function find(db: Database, agent_id: string, id: string): Promise<Deployment | undefined> {
+async function find(db: Database, agent_id: string, id: string): Promise<StoredDeployment | undefined> {
   const row = await db
     .selectFrom('deployments')
     .selectAll()
@@ -18,7 +18,10 @@ async function find(db: Database, agent_id: string, id: string): Promise<Deploym
 }
 
 /** With the project of its agent. */
-export async function findById(db: Database, id: string): Promise<(Deployment & { project_id: string }) | undefined> {
+export async function findById(
+  db: Database,
+  id: string,
+): Promise<(StoredDeployment & { project_id: string }) | undefined> {
   const row = await db
     .selectFrom('deployments')
     .innerJoin('agents', 'agents.id', 'deployments.agent_id')
@@ -30,13 +33,17 @@ export async function findById(db: Database, id: string): Promise<(Deployment & 
 }
 
 /** A deployment of another agent is not found. */
-export async function get(db: Database, agent_id: string, id: string): Promise<Deployment> {
+export async function get(db: Database, agent_id: string, id: string): Promise<StoredDeployment> {
   const deployment = await find(db, agent_id, id)
   if (!deployment) throw notFound('Deployment', id)
   return deployment
 }
 
-export async function findActive(db: Database, agent_id: string, environment: string): Promise<Deployment | undefined> {
+export async function findActive(
+  db: Database,
+  agent_id: string,
+  environment: string,
+): Promise<StoredDeployment | undefined> {
   const row = await db
     .selectFrom('deployments')
     .selectAll()
@@ -45,6 +52,42 @@ export async function findActive(db: Database, agent_id: string, environment: st
     .where('status', '=', 'active')
     .executeTakeFirst()
   return row && fromRow(row)
+}
+
+type NamedVersion = { version: string; deployment_id: string }
+
+/** What an environment serves, and the candidate of a gradual deployment with its share. */
+export async function findServed(
+  db: Database,
+  agent_id: string,
+  environment: string,
+): Promise<(NamedVersion & { candidate: (NamedVersion & { share: number }) | undefined }) | undefined> {
+  const row = await db
+    .selectFrom('deployments')
+    .leftJoin('rollouts', (join) =>
+      join
+        .onRef('rollouts.agent_id', '=', 'deployments.agent_id')
+        .onRef('rollouts.environment', '=', 'deployments.environment')
+        .on('rollouts.ended_at', 'is', null),
+    )
+    .select([
+      'deployments.id',
+      'deployments.version',
+      'rollouts.deployment_id as candidate_id',
+      'rollouts.version as candidate_version',
+      'rollouts.share',
+    ])
+    .where('deployments.agent_id', '=', agent_id)
+    .where('deployments.environment', '=', environment)
+    .where('deployments.status', '=', 'active')
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { id: deployment_id, version, candidate_id, candidate_version, share } = row
+  const candidate =
+    candidate_id === null || candidate_version === null || share === null
+      ? undefined
+      : { deployment_id: candidate_id, version: candidate_version, share }
+  return { deployment_id, version, candidate }
 }
 
 /** Whether any environment of the agent was ever deployed. */
@@ -60,7 +103,7 @@ const LOOK_BACK = 1000
  * The deployments that were active before a deployment, latest first. `replaces` orders them, because nodes' clocks
  * differ.
  */
-export async function listBefore(db: Database, { replaces }: Deployment): Promise<Deployment[]> {
+export async function listBefore(db: Database, { replaces }: StoredDeployment): Promise<StoredDeployment[]> {
   if (replaces === null) return []
   const chain = db.withRecursive('chain', (recursive) =>
     recursive
@@ -89,7 +132,7 @@ export async function listActive(
   db: Database,
   agent_ids: string[],
   environment: string,
-): Promise<Pick<Deployment, 'agent_id' | 'version'>[]> {
+): Promise<Pick<StoredDeployment, 'agent_id' | 'version'>[]> {
   if (agent_ids.length === 0) return []
   return db
     .selectFrom('deployments')
@@ -107,7 +150,7 @@ export async function list(
   agent_id: string,
   query: PageQuery,
   filter: Filter,
-): Promise<Page<Deployment>> {
+): Promise<Page<StoredDeployment>> {
   let select = db.selectFrom('deployments').selectAll().where('agent_id', '=', agent_id)
   if (filter.environment !== undefined) select = select.where('environment', '=', filter.environment)
   if (filter.version !== undefined) select = select.where('version', '=', filter.version)
@@ -119,7 +162,7 @@ export async function list(
 /** Makes the deployment the active one; the active one gets the status `before`. History only grows. */
 export async function activate(
   db: Database,
-  deployment: Deployment,
+  deployment: StoredDeployment,
   before: 'superseded' | 'rolled_back',
 ): Promise<void> {
   if (deployment.replaces !== null) {
@@ -127,6 +170,35 @@ export async function activate(
   }
   await db.insertInto('deployments').values(deployment).execute()
   await announce(db, 'deployments', deployment.agent_id)
+}
+
+/** Stores a deployment that isn't active yet. */
+export async function insert(db: Database, deployment: StoredDeployment): Promise<void> {
+  await db.insertInto('deployments').values(deployment).execute()
+}
+
+export async function setStatus(
+  db: Database,
+  { id, agent_id }: Pick<StoredDeployment, 'id' | 'agent_id'>,
+  status: StoredDeployment['status'],
+): Promise<void> {
+  await db.updateTable('deployments').set({ status }).where('id', '=', id).execute()
+  await announce(db, 'deployments', agent_id)
+}
+
+/** Makes a deployment that is stored the active one, in place of the one that is active now. */
+export async function promote(
+  db: Database,
+  { id, agent_id, environment }: Pick<StoredDeployment, 'id' | 'agent_id' | 'environment'>,
+): Promise<void> {
+  const active = await findActive(db, agent_id, environment)
+  if (active) await setStatus(db, active, 'superseded')
+  await db
+    .updateTable('deployments')
+    .set({ replaces: active?.id ?? null })
+    .where('id', '=', id)
+    .execute()
+  await setStatus(db, { id, agent_id }, 'active')
 }
 
 /** From now on, what runs of the deployment remember is removed. */
@@ -180,6 +252,6 @@ export async function insertVersion(db: Database, agent_id: string, snapshot: Sn
     .execute()
 }
 
-function fromRow({ forgetting: _since, ...row }: Tables['deployments']): Deployment {
-  return { ...row, status: row.status as Deployment['status'] }
+function fromRow({ forgetting: _since, ...row }: Tables['deployments']): StoredDeployment {
+  return { ...row, status: row.status as StoredDeployment['status'] }
 }

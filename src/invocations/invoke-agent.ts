@@ -2,6 +2,7 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import { findEntered, requireRunning, type ServedAgent } from '../agents/agent-snapshot.ts'
 import { checkOutputSchema } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
+import type { Sender } from '../deployments/rollouts/split.ts'
 import { servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning, sessionBusy } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
@@ -133,7 +134,7 @@ async function admitted(
     const snapshot = await findEntered(agent_id, context)
     if (!snapshot) throw notFound('Agent', agent_id)
     const { agent, project } = snapshot
-    const served = await serving(snapshot, body.environment, context)
+    const served = await serving(snapshot, body.environment, senderOf(body, context), context)
     const { definition } = served
     requireRunning(agent, project.pause)
     const invocation = await newRun(body, agent, served, context)
@@ -225,6 +226,11 @@ function answerOf(done: EndedInvocation | WaitingInvocation, agent: Agent, waits
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
 
+/** Whose message it is. A token for one user binds the user. */
+function senderOf({ context: { user_id, session_id } }: InvokeBody, { actor, request_id }: NewRunNeeds): Sender {
+  return { user_id: requireUser(actor, user_id), session_id, request_id }
+}
+
 type NewRunNeeds = KeepNeeds & Needs<'door' | 'given' | 'repeatable'>
 
 /** The invocation that the client requested. */
@@ -256,7 +262,7 @@ async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds
   const agent = await agents.get(db, agent_id)
   requireRunning(agent, await context.pauses.find(agent.project_id, db))
   requireRoom(await projects.get(db, agent.project_id))
-  const served = await servedNow(db, agent, body.environment)
+  const served = await servedNow(db, agent, body.environment, senderOf(body, context))
   const invocation = await newRun(body, agent, served, context)
   const { definition } = served
   const { priority = 'normal' } = body

@@ -44,7 +44,7 @@ export function openLinks(keys: LinkKeys, parts: LinkParts) {
       const { id, agent_id, environment } = chat.link
       const snapshot = await findSnapshot(agent_id, parts)
       if (!snapshot) return undefined
-      const { definition } = await serving(snapshot, environment, parts)
+      const { definition } = await serving(snapshot, environment, null, parts)
       const mayDecide = definition.approvals.self && covers(verified.actor.permissions, 'approve')
       return { id, key: { hash, verified }, origins: chat.origins, agent_id, environment, mayDecide }
     },
@@ -89,7 +89,7 @@ async function countMessage(
 
 /** Visitors get what was deployed. Only an agent without any deployment answers them with its draft. */
 async function requirePublished(snapshot: AgentSnapshot, environment: string, parts: LinkParts): Promise<void> {
-  const { version } = await serving(snapshot, environment, parts)
+  const { version } = await serving(snapshot, environment, null, parts)
   if (version !== null || !(await deployments.isDeployed(parts.storage.db, snapshot.agent.id))) return
   throw conflict(`The agent has deployments, but none in the environment "${environment}".`)
 }

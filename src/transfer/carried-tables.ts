@@ -79,7 +79,13 @@ const HAS_ENDED = sql<SqlBool>`exists (select 1 from invocations where invocatio
 export const TRANSFER = {
   agents: { by: 'project', order: ['seq'], sealed: { auth: () => AUTH_PURPOSE } },
   versions: { by: 'agent', order: ['version'], names: { agent_id: 'agents' } },
-  deployments: { by: 'agent', order: ['id'], names: { agent_id: 'agents' } },
+  deployments: {
+    by: 'agent',
+    order: ['id'],
+    // A gradual deployment in progress is left out, because its guard belongs to this service.
+    where: sql<SqlBool>`status not in ('rolling_out', 'paused')`,
+    names: { agent_id: 'agents' },
+  },
   // The project pays for these (see `paid_by` and `set_by`). In another service, the operator doesn't pay for the
   // project.
   providers: { by: 'project', fixed: { paid_by: 'project' }, sealed: { api_key: purposeOfNamed(purposeOfProvider) } },
@@ -174,6 +180,7 @@ export const TRANSFER = {
   pauses: { stays: 'an imported project begins with a pause of its own' },
   runs: { stays: 'what is in progress continues where it is' },
   steps: { stays: 'as runs: receipts have the steps of what has ended' },
+  rollouts: { stays: 'how deployments of this service have proceeded' },
   sets: { stays: 'its cases are copies of what runs of this service said' },
   replays: { stays: 'background work of this service, and what came of it' },
   cases: { stays: 'copies of what runs of this service said' },

@@ -31,6 +31,10 @@ onAnyEngine('deployments', (service) => {
         replaces: null,
         rollback_of: null,
         forgotten: null,
+        strategy: null,
+        require_replay: null,
+        progress: null,
+        evidence: null,
       })
     })
 
@@ -281,6 +285,10 @@ onAnyEngine('deployments', (service) => {
         replaces: second.id,
         rollback_of: second.id,
         forgotten: null,
+        strategy: null,
+        require_replay: null,
+        progress: null,
+        evidence: null,
       })
       const undone = await service().call('GET', `/v1/agents/${agent}/deployments/${second.id}`)
       assert.equal(undone.body.data.status, 'rolled_back')

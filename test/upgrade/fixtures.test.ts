@@ -40,6 +40,8 @@ const EMPTY: Readonly<Record<string, string>> = {
   'postgres chat_answers': LATER,
   'sqlite sets': LATER,
   'postgres sets': LATER,
+  'sqlite rollouts': LATER,
+  'postgres rollouts': LATER,
   'sqlite replays': LATER,
   'postgres replays': LATER,
   'sqlite cases': LATER,

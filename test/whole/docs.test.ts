@@ -157,6 +157,7 @@ const DOCS = [
   'docs/team.md',
   'docs/projects.md',
   'docs/feedback.md',
+  'docs/gradual-deployments.md',
   'docs/triggers.md',
   'docs/conversations.md',
   'docs/replays.md',

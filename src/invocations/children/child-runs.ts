@@ -123,10 +123,11 @@ export class ChildRuns {
     }
     const snapshot = await this.#findAgent(tool)
     const { agent } = snapshot
-    const served = await serving(snapshot, tool.environment, this.#parts)
     const { message, key: call_key, traceparent, deadline_at } = asked
     const { context, on_budget, door, created_by, person_id, authors } = parent
     const request_id = newId('req', now())
+    const sender = { user_id: context.user_id, session_id: context.session_id, request_id }
+    const served = await serving(snapshot, tool.environment, sender, this.#parts)
     const begun = newInvocation({ message, context, environment: tool.environment, on_budget }, agent, served, {
       actor: { id: created_by, ...(person_id !== null && { person_id }) },
       door,

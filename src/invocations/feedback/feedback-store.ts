@@ -186,3 +186,29 @@ function sortedBy({ sort, ...query }: PageQuery): PageQuery {
 function fromRow({ score_millionths, ...row }: Selectable<Tables['feedback']>): Feedback {
   return { ...row, score: scoreOf(score_millionths) }
 }
+
+/** The scores of runs of these deployments that were given since then, by deployment. */
+export async function sumScores(
+  db: Database,
+  { agent_seq, deployment_ids, from }: { agent_seq: number; deployment_ids: readonly string[]; from: number },
+): Promise<Map<string, { count: number; sum: number; squares: number }>> {
+  const rows = await db
+    .selectFrom('feedback')
+    .select([
+      sql<string>`deployment_id`.as('deployment_id'),
+      sql<number>`count(*)`.as('count'),
+      sql<number>`sum(score_millionths)`.as('sum'),
+    ])
+    .where('agent_seq', '=', agent_seq)
+    .where('id', '>=', firstIdAt('fbk', from))
+    .where('deployment_id', 'in', deployment_ids)
+    .groupBy('deployment_id')
+    .execute()
+  // Only averages of scores are compared, so their squares aren't needed.
+  const score = ({ count, sum }: { count: number; sum: number }) => ({
+    count: Number(count),
+    sum: Number(sum) / 1e6,
+    squares: 0,
+  })
+  return new Map(rows.map((row) => [row.deployment_id, score(row)]))
+}

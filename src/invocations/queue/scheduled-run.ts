@@ -30,7 +30,8 @@ export async function scheduledRun(
   { request_id, actor, authors, door, schedule_id, scheduled_at }: ScheduledBy,
   { db, now }: { db: Database; now: () => number },
 ): Promise<{ invocation: Invocation; definition: Definition; priority: Priority }> {
-  const served = await servedNow(db, agent, asked.environment)
+  const { user_id, session_id } = asked.context
+  const served = await servedNow(db, agent, asked.environment, { user_id, session_id, request_id })
   const way = { door, mode: 'background', now, repeatable: undefined } as const
   const { attachments, priority, ...words } = asked
   const begun = newInvocation(words, agent, served, { actor, request_id, ...way })

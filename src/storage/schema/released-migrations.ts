@@ -36,6 +36,8 @@ const widerGrants = frozenMigration('0010-wider-grants')
 const applications = frozenMigration('0011-applications')
 /** Answers in the conversations of chat platforms. */
 const chatAnswers = frozenMigration('0012-chat-answers')
+/** Deployments that get a growing share of the messages. */
+const rollouts = frozenMigration('0013-rollouts')
 
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
@@ -51,6 +53,7 @@ export const MIGRATIONS: readonly Migration[] = [
   widerGrants,
   applications,
   chatAnswers,
+  rollouts,
 ]
 
 /** Whether a store with these migrations is older than the first release. */

@@ -59,6 +59,42 @@ export const agentTables = {
     deployments_active: "unique (agent_id, environment) where status = 'active'",
     deployments_forgetting: '(id) where forgetting is not null',
   }),
+  /**
+   * Deployments that get a growing share of the messages, or wait for a replay. The row stays when the deployment
+   * serves all messages or is aborted.
+   */
+  rollouts: table({
+    deployment_id: text.primary.references('deployments'),
+    agent_id: text.references('agents'),
+    environment: text,
+    version: text,
+    /** The deployment that serves the other messages. */
+    serving_id: text.nullable,
+    /** Grows with each change but a look, so that a change is made only once. */
+    revision: integer,
+    /** Of the messages, in hundredths of a percent. */
+    share: integer,
+    steps: json,
+    guard: json,
+    on_bad: text,
+    /** The set that must pass first, and its replay. */
+    require_replay: json.nullable,
+    replay_id: text.nullable,
+    /** 0 while it waits for the replay. */
+    step: integer,
+    /** The answers from then on are compared. */
+    step_at: time.nullable,
+    /** How long the step's clock ran until it was last stopped, and since when it runs. */
+    clock_ms: integer,
+    clock_at: time.nullable,
+    statistics: json.nullable,
+    evidence: json.nullable,
+    looked_at: time.nullable,
+    ended_at: time.nullable,
+  }).indexes({
+    rollouts_in_progress: 'unique (agent_id, environment) where ended_at is null',
+    rollouts_by_agent: '(agent_id, deployment_id)',
+  }),
   schedules: table({
     id: text.primary,
     agent_id: text.references('agents'),

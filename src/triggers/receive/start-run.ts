@@ -38,7 +38,8 @@ export async function startRun(
     ...(session_id !== null && { session_id }),
     trigger: { id, delivery_id, ...(conversation && { conversation }) },
   }
-  const served = await servedNow(db, agent, environment)
+  const sender = { user_id: user_id ?? undefined, session_id: session_id ?? undefined, request_id }
+  const served = await servedNow(db, agent, environment, sender)
   const way = { door: 'trigger', mode: 'background', now, repeatable: undefined } as const
   const asked = { message, context, environment, on_budget }
   const begun = newInvocation(asked, agent, served, { actor, request_id, ...way })

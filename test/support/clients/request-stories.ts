@@ -68,6 +68,16 @@ export const STORIES: Record<string, Story> = {
     return { params: { agent_id, deployment_id: id as string } }
   },
 
+  promoteDeployment: rollingOut,
+  pauseDeployment: rollingOut,
+  abortDeployment: rollingOut,
+  async resumeDeployment(service, name) {
+    const asked = await rollingOut(service, name)
+    const { agent_id, deployment_id } = asked.params
+    await post(service, `/v1/agents/${agent_id}/deployments/${deployment_id}/pause`, {}, 200)
+    return asked
+  },
+
   async redeliver(service, name) {
     const receiver = await startLocalServer((_request, response) => response.end())
     const agent_id = await createAgent(service, name)
@@ -205,6 +215,15 @@ async function withSet(service: Service, name: string, rule: object = { reply: '
   const reply = await service.call('PUT', `/v1/agents/${agent_id}/sets/sample`, { body })
   assert.equal(reply.status, 200, reply.text)
   return { params: { agent_id, name: 'sample' } }
+}
+
+async function rollingOut(service: Service, name: string): Promise<StoryInput> {
+  const agent_id = await createAgent(service, name)
+  const deploy = (version: string, more: object = {}) =>
+    post(service, `/v1/agents/${agent_id}/deployments`, { environment: 'production', version, ...more }, 201)
+  await deploy('v1')
+  const { id } = await deploy('v2', { strategy: { steps: [{ percent: 10, minutes: 60 }] } })
+  return { params: { agent_id, deployment_id: id as string } }
 }
 
 async function withReplay(service: Service, name: string, rule?: object): Promise<StoryInput> {

@@ -8,6 +8,9 @@ import type { World } from '../../world.ts'
 import type { AgentFile } from './agent-file.ts'
 import type { DiffOptions } from './diff.ts'
 import { findAgent } from './find-agent.ts'
+import { type RolloutSteps, stepsOption, toldDeployment } from './gradual-deployments.ts'
+
+type GradualOptions = { steps?: RolloutSteps; requireReplay?: string }
 
 export type DeployOptions = Common & {
   file: string
@@ -15,7 +18,7 @@ export type DeployOptions = Common & {
   version?: string
   message?: string
   dryRun?: boolean
-}
+} & GradualOptions
 
 export function deploy(command: Command, world: World): void {
   takesService(command)
@@ -24,6 +27,8 @@ export function deploy(command: Command, world: World): void {
     .option('-f, --file <file>', 'the agent file', 'agent.yaml')
     .option('-e, --environment <name>', 'the environment', 'production')
     .option('-m, --message <text>', 'why')
+    .addOption(stepsOption())
+    .option('--require-replay <set>', 'serve it only after this set has passed')
     .option('--dry-run', 'only show what would change, as `moorage diff` does')
     .addHelpText('after', '\nIf updating and deploying each require a one-time code: --otp 123456,654321')
     .action(async (version: string | undefined, options: DeployOptions) => {
@@ -52,7 +57,7 @@ async function labelOf({ body }: AgentFile, { version }: Pick<ToDeploy, 'version
   return { version: version ?? digest.slice(0, 12), digest }
 }
 
-type ToDeploy = Pick<DeployOptions, 'environment' | 'message'> & { version?: string | undefined }
+type ToDeploy = Pick<DeployOptions, 'environment' | 'message' | keyof GradualOptions> & { version?: string | undefined }
 
 /**
  * Makes the draft equal to the file, saves it as a version and deploys that. Repeating this changes nothing. If others
@@ -86,14 +91,20 @@ export async function deployFile(world: World, client: Client, file: AgentFile, 
 type VersionLabel = { version: string; digest: string }
 
 async function serve(world: World, client: Client, agent: Agent, wanted: ToDeploy & VersionLabel): Promise<Deployment> {
-  const { environment, message, version, digest } = wanted
+  const { environment, message, version, digest, steps, requireReplay } = wanted
   const active = (await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })).data[0]
   if (active?.version === version && active.digest === digest) {
     note(world, `No changes: ${environment} already serves ${version} of ${agent.name}.`, 'dim')
     return active
   }
-  const deployment = await client.deployments.create(agent.id, { environment, version, message, digest: agent.digest })
-  success(world, `${environment} serves ${version} of ${agent.name} (${deployment.id})`)
+  const gradual = {
+    ...(steps && { strategy: { steps } }),
+    ...(requireReplay !== undefined && { require_replay: { set: requireReplay } }),
+  }
+  const { digest: current } = agent
+  const body = { environment, version, message, digest: current, ...gradual }
+  const deployment = await client.deployments.create(agent.id, body)
+  success(world, toldDeployment(deployment, agent.name))
   for (const warning of deployment.warnings ?? []) warn(world, warning)
   return deployment
 }

@@ -8,6 +8,7 @@ import type { CommandSpecs } from '../../from-operations/command-spec.ts'
 import { addOperations } from '../../from-operations/operation-command.ts'
 import { note, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
+import { type RolloutSteps, stepsOption, toldDeployment, watch } from './gradual-deployments.ts'
 
 const SPECS: CommandSpecs = {
   listDeployments: {
@@ -44,20 +45,43 @@ const SPECS: CommandSpecs = {
       environment: { flags: '-e, --environment <name>', about: 'the environment (default: production)' },
       message: { flags: '-m, --message <text>', about: 'why' },
       digest: 'deploy only if the agent still has this digest (see `moorage agents get`)',
+      strategy: { flags: '--strategy <json>', about: 'deploy gradually: JSON, @file or - (see also --steps)' },
+      'require_replay.set': { flags: '--require-replay <set>', about: 'serve it only after this set has passed' },
+      'require_replay.min_pass': { flags: '--min-pass <share>', about: 'the share of its cases that must pass' },
     },
-    read({ body }) {
+    more: (command) => command.addOption(stepsOption()),
+    read({ body, options }) {
       body['environment'] ??= 'production'
+      const { steps } = options as { steps?: RolloutSteps }
+      if (steps) body['strategy'] = { ...(body['strategy'] as object | undefined), steps }
     },
-    done: ({ environment, version, id }) => `${environment} serves ${version} (${id})`,
+    done: (deployment) => toldDeployment(deployment),
     after(world, { warnings = [] }) {
       for (const warning of warnings) warn(world, warning)
     },
   },
   rollbackDeployment: false,
+  promoteDeployment: {
+    about: 'Serve a gradual deployment for all messages now',
+    done: (deployment) => toldDeployment(deployment),
+  },
+  pauseDeployment: {
+    about: 'Stop the clock of a gradual deployment. It keeps its share',
+    done: ({ id, progress }) => `${id} is paused at ${progress?.percent} %`,
+  },
+  resumeDeployment: {
+    about: 'Start the clock of a paused deployment again',
+    done: (deployment) => toldDeployment(deployment),
+  },
+  abortDeployment: {
+    about: 'End a gradual deployment. The version before serves all messages again',
+    done: ({ id }) => `Aborted ${id}`,
+  },
 }
 
 export function deployments(command: Command, world: World): void {
   addOperations(command, world, 'deployments', SPECS)
+  watch(command.command('watch').description('Follow a gradual deployment until it has ended, for CI'), world)
 }
 
 type RollbackOptions = Common & { environment: string; message?: string; forget?: boolean; dryRun?: boolean }

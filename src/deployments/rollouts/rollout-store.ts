@@ -1,0 +1,127 @@
+import type { Insertable, Selectable, SqlBool } from 'kysely'
+import { sql } from 'kysely'
+import { conflict } from '../../errors.ts'
+import { jsonOf } from '../../storage/damaged-rows.ts'
+import { announce, type Database } from '../../storage/database.ts'
+import { enqueue } from '../../storage/jobs/jobs.ts'
+import type { Tables } from '../../storage/tables.ts'
+import type { Rollout } from './rollout.ts'
+
+/** The job that looks at all gradual deployments in progress. */
+export const LOOK_JOB = 'rollouts'
+
+/** Starts a gradual deployment, and the job that looks at it. */
+export async function insert(
+  db: Database,
+  rollout: Rollout,
+  { job_id, run_at }: { job_id: string; run_at: number },
+): Promise<void> {
+  await db.insertInto('rollouts').values(toRow(rollout)).execute()
+  await enqueue(db, { id: job_id, kind: LOOK_JOB, run_at })
+  await announce(db, 'deployments', rollout.agent_id)
+}
+
+async function findInProgress(db: Database, agent_id: string, environment: string): Promise<Rollout | undefined> {
+  const row = await db
+    .selectFrom('rollouts')
+    .selectAll()
+    .where('agent_id', '=', agent_id)
+    .where('environment', '=', environment)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** All that are in progress, of all agents. */
+export async function listInProgress(db: Database): Promise<Rollout[]> {
+  const rows = await db
+    .selectFrom('rollouts')
+    .selectAll()
+    .where('ended_at', 'is', null)
+    .orderBy('deployment_id')
+    .execute()
+  return rows.map(fromRow)
+}
+
+export async function listOfDeployments(db: Database, deployment_ids: readonly string[]): Promise<Rollout[]> {
+  if (deployment_ids.length === 0) return []
+  const rows = await db.selectFrom('rollouts').selectAll().where('deployment_id', 'in', deployment_ids).execute()
+  return rows.map(fromRow)
+}
+
+export async function find(db: Database, deployment_id: string): Promise<Rollout | undefined> {
+  return (await listOfDeployments(db, [deployment_id]))[0]
+}
+
+/** Refuses another deployment to an environment in which one is in progress. */
+export async function requireNone(db: Database, agent_id: string, environment: string): Promise<void> {
+  const running = await findInProgress(db, agent_id, environment)
+  if (!running) return
+  throw conflict(
+    `Deployment ${running.deployment_id} to ${environment} is still in progress. Promote or abort it first.`,
+  )
+}
+
+/** Stores what the guard has counted. Returns false if the rollout has changed in the meantime. */
+export async function keepStatistics(db: Database, rollout: Rollout): Promise<boolean> {
+  const { statistics, looked_at } = toRow(rollout)
+  const { numUpdatedRows } = await db
+    .updateTable('rollouts')
+    .set({ statistics, looked_at })
+    .where(isUnchanged(rollout))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/**
+ * Stores a change, unless another was made since the rollout was read. So each change is made once, whoever makes it.
+ */
+export async function change(db: Database, before: Rollout, after: Rollout): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('rollouts')
+    .set({ ...toRow(after), revision: before.revision + 1 })
+    .where(isUnchanged(before))
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  await announce(db, 'deployments', before.agent_id)
+  return true
+}
+
+/** Sets of an agent are above this slice, which only checks their names. */
+export async function hasSet(db: Database, agent_seq: number, name: string): Promise<boolean> {
+  const set = await db
+    .selectFrom('sets')
+    .select('id')
+    .where('agent_seq', '=', agent_seq)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return set !== undefined
+}
+
+function isUnchanged({ deployment_id, revision }: Rollout) {
+  return sql<SqlBool>`deployment_id = ${deployment_id} and revision = ${revision} and ended_at is null`
+}
+
+function toRow(rollout: Rollout): Insertable<Tables['rollouts']> {
+  const { steps, guard, require_replay, statistics, evidence } = rollout
+  return {
+    ...rollout,
+    steps: JSON.stringify(steps),
+    guard: JSON.stringify(guard),
+    require_replay: require_replay && JSON.stringify(require_replay),
+    statistics: statistics && JSON.stringify(statistics),
+    evidence: evidence && JSON.stringify(evidence),
+  }
+}
+
+function fromRow(row: Selectable<Tables['rollouts']>): Rollout {
+  const json = jsonOf('rollout', { ...row, id: row.deployment_id })
+  return {
+    ...row,
+    steps: json('steps'),
+    guard: json('guard'),
+    require_replay: json('require_replay'),
+    statistics: json('statistics'),
+    evidence: json('evidence'),
+  } as Rollout
+}

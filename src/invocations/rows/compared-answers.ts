@@ -1,0 +1,97 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { ErrorCode } from '../../errors.ts'
+import { firstIdAt } from '../../lib/id.ts'
+import type { Database } from '../../storage/database.ts'
+
+/** The caller or the operator causes these failures, whatever the version is. */
+const NOT_OF_THE_VERSION: readonly ErrorCode[] = ['budget_exceeded', 'session_busy', 'conflict', 'agent_paused']
+
+/** A failed run of a version. An error is stored with its code first. */
+const HAS_FAILED = sql<SqlBool>`status = 'failed' and not (${sql.join(
+  NOT_OF_THE_VERSION.map((code) => sql`coalesce(error, '') like ${sql.lit(`{"code":"${code}"%`)}`),
+  sql` or `,
+)})`
+
+const IS_ANSWERED = sql<SqlBool>`status = 'completed'`
+
+/** The answers to requests from `from` until before `to`. */
+export type AskedWithin = { agent_seq: number; deployment_ids: readonly string[]; from: number; to: number }
+
+export type AnswerSums = {
+  deployment_id: string
+  answers: number
+  failures: number
+  completed: number
+  priced: number
+} & { [Sum in `${'ms' | 'tokens' | 'cost'}_${'sum' | 'squares'}`]: number }
+
+/** What each deployment has answered. Cancelled runs, and failures that callers caused, aren't counted. */
+export async function sumAnswers(
+  db: Database,
+  { agent_seq, deployment_ids, from, to }: AskedWithin,
+): Promise<AnswerSums[]> {
+  const when = (condition: RawBuilder<SqlBool>, value: RawBuilder<number>) =>
+    sql<number>`coalesce(sum(case when ${condition} then ${value} else 0 end), 0)`
+  // As a double, because squares could be too large for an integer.
+  const real = (column: string) => sql<number>`cast(coalesce(${sql.ref(column)}, 0) as double precision)`
+  const square = (column: string) => sql<number>`${real(column)} * ${real(column)}`
+  const one = sql<number>`1`
+  const isPriced = sql<SqlBool>`${IS_ANSWERED} and cost_nano is not null`
+  const rows = await db
+    .selectFrom('invocations')
+    .select([
+      sql<string>`deployment_id`.as('deployment_id'),
+      when(sql<SqlBool>`${IS_ANSWERED} or (${HAS_FAILED})`, one).as('answers'),
+      when(HAS_FAILED, one).as('failures'),
+      when(IS_ANSWERED, one).as('completed'),
+      when(isPriced, one).as('priced'),
+      when(IS_ANSWERED, real('duration_ms')).as('ms_sum'),
+      when(IS_ANSWERED, square('duration_ms')).as('ms_squares'),
+      when(IS_ANSWERED, real('tokens_used')).as('tokens_sum'),
+      when(IS_ANSWERED, square('tokens_used')).as('tokens_squares'),
+      when(isPriced, real('cost_nano')).as('cost_sum'),
+      when(isPriced, square('cost_nano')).as('cost_squares'),
+    ])
+    .where('agent_seq', '=', agent_seq)
+    .where('id', '>=', firstIdAt('req', from))
+    .where('id', '<', firstIdAt('req', to))
+    .where('deployment_id', 'in', deployment_ids)
+    .groupBy('deployment_id')
+    .execute()
+  return rows.map((row) => {
+    const numbers = Object.entries(row).map(([name, value]) => [name, name === 'deployment_id' ? value : Number(value)])
+    return Object.fromEntries(numbers) as AnswerSums
+  })
+}
+
+/** When the oldest unfinished run was requested, if it was requested at that time or later. */
+export async function oldestUnfinished(db: Database, agent_seq: number, from: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('runs')
+    .select(({ fn }) => fn.min<string | null>('id').as('id'))
+    .where('agent_seq', '=', agent_seq)
+    .where('id', '>=', firstIdAt('req', from))
+    .executeTakeFirst()
+  return row?.id ?? undefined
+}
+
+const MOST_EXAMPLES = 5
+
+/** Runs of a deployment that failed, the latest first, or those that used most. */
+export async function listExamples(
+  db: Database,
+  { agent_seq, deployment_id, from }: { agent_seq: number; deployment_id: string; from: number },
+  by: 'failures' | 'duration_ms' | 'tokens_used' | 'cost_nano',
+): Promise<string[]> {
+  const select = db
+    .selectFrom('invocations')
+    .select('id')
+    .where('agent_seq', '=', agent_seq)
+    .where('id', '>=', firstIdAt('req', from))
+    .where('deployment_id', '=', deployment_id)
+    .where(by === 'failures' ? HAS_FAILED : IS_ANSWERED)
+    .$if(by !== 'failures', (found) => found.orderBy(sql.ref(by), 'desc'))
+    .orderBy('id', 'desc')
+  const rows = await select.limit(MOST_EXAMPLES).execute()
+  return rows.map(({ id }) => id)
+}

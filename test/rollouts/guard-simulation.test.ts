@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { DefinitionFields } from '../../src/agents/definition.ts'
+import { type BothSides, beginSums, NO_SUMS, type SideSums } from '../../src/deployments/rollouts/compared-sums.ts'
+import { newRollout, RolloutStrategy } from '../../src/deployments/rollouts/rollout.ts'
+import { chooseVersion, type Sender } from '../../src/deployments/rollouts/split.ts'
+import { judgeAnswers } from '../../src/judge/guard.ts'
+import { addBlock, NO_EVIDENCE } from '../../src/lib/statistics/sequential-test.ts'
+
+const MINUTE = 60_000
+const OF = {
+  deployment_id: 'dep_new',
+  agent_id: 'agt',
+  environment: 'production',
+  version: 'v2',
+  serving_id: 'dep_old',
+}
+
+type Rates = { candidate: number; serving: number }
+
+type Release = {
+  /** How often an answer is the candidate's. */
+  share: number
+  /** How often each version fails when the candidate has given this number of answers. */
+  rates(candidate_answers: number): Rates
+  most: number
+  /** Whether the guard looks after an answer. */
+  looks(random: () => number): boolean
+  guard?: object
+}
+
+const always = () => true
+const equal = (rate: number) => () => ({ candidate: rate, serving: rate })
+/** Both fail while their provider is down. */
+const outage = (answers: number) => equal(answers > 60 && answers < 110 ? 0.7 : 0.02)()
+
+/** After how many of the candidate's answers the guard rolls it back. Undefined if it doesn't. */
+function rolledBackAfter({ share, rates, most, looks, guard = {} }: Release, random: () => number): number | undefined {
+  const strategy = RolloutStrategy.parse({ steps: [{ percent: share * 100, minutes: 1e4 }], guard })
+  const rollout = newRollout(OF, strategy, undefined, 0)
+  const step = { candidate: { ...NO_SUMS }, serving: { ...NO_SUMS } }
+  let sums = beginSums(0)
+  while (step.candidate.answers < most) {
+    const side = random() < share ? 'candidate' : 'serving'
+    step[side].answers++
+    if (random() < rates(step.candidate.answers)[side]) step[side].failures++
+    // Between two answers of the candidate, nothing changes that a look could find.
+    if (side === 'serving' || !looks(random)) continue
+    const judged = judgeAnswers(rollout, sums, step, 0)
+    if (judged.finding.kind === 'bad') return step.candidate.answers
+    sums = judged.sums
+  }
+  return undefined
+}
+
+/** The share of the releases that are rolled back, within that number of the candidate's answers. */
+function simulate(releases: number, seed: number, release: Release): number {
+  const random = randomFrom(seed)
+  let found = 0
+  for (let i = 0; i < releases; i++) if (rolledBackAfter(release, random) !== undefined) found++
+  return found / releases
+}
+
+describe('the guard, over 6,000 simulated releases', () => {
+  for (const [name, rates] of Object.entries({ 'fail at 2 %': equal(0.02), 'fail at 30 %': equal(0.3), outage })) {
+    for (const share of [0.1, 0.5]) {
+      test(`rolls back at most 5 % if both versions are equal: ${name}, ${share * 100} % of the messages`, () => {
+        const wrong = simulate(500, 7, { share, rates, most: 200, looks: always })
+        assert.ok(wrong <= 0.05, `${wrong}`)
+      })
+    }
+  }
+
+  test('looking less often does not change that', () => {
+    const looks = (random: () => number) => random() < 0.1
+    const wrong = simulate(500, 11, { share: 0.25, rates: equal(0.05), most: 300, looks })
+    assert.ok(wrong <= 0.05, `${wrong}`)
+  })
+
+  for (const { share, within, least } of [
+    { share: 0.05, within: 60, least: 0.95 },
+    { share: 0.1, within: 60, least: 0.95 },
+    { share: 0.25, within: 60, least: 0.94 },
+    { share: 0.5, within: 100, least: 0.94 },
+  ]) {
+    test(`finds 20 % failures instead of 2 % within ${within} answers, with ${share * 100} % of the messages`, () => {
+      const rates = () => ({ candidate: 0.2, serving: 0.02 })
+      const found = simulate(600, 3, { share, rates, most: within, looks: always })
+      assert.ok(found >= least, `${found}`)
+    })
+  }
+
+  test('a ratio that is tolerated is not found, and a higher one is', () => {
+    const guard = { max_failure_ratio: 3 }
+    const tolerated = {
+      share: 0.5,
+      rates: () => ({ candidate: 0.05, serving: 0.02 }),
+      most: 1_000,
+      looks: always,
+      guard,
+    }
+    assert.ok(simulate(200, 5, tolerated) <= 0.05)
+    const higher = { ...tolerated, rates: () => ({ candidate: 0.3, serving: 0.02 }) }
+    assert.ok(simulate(100, 5, higher) >= 0.95)
+  })
+
+  test('a slower candidate is found, and an equal one is not', () => {
+    const strategy = { steps: [{ percent: 50, minutes: 1 }], guard: { max_latency_ratio: 1.2 } }
+    const rollout = newRollout(OF, RolloutStrategy.parse(strategy), undefined, 0)
+    const slowerBy = (ratio: number, seed: number) => {
+      const random = randomFrom(seed)
+      const step = { candidate: NO_SUMS, serving: NO_SUMS }
+      for (let i = 0; i < 600; i++) {
+        step.candidate = withDuration(step.candidate, ratio * 1_000 * -Math.log(1 - random()))
+        step.serving = withDuration(step.serving, 1_000 * -Math.log(1 - random()))
+        const { finding } = judgeAnswers(rollout, beginSums(0), step, 0)
+        if (finding.kind === 'bad') return finding.verdict
+      }
+      return undefined
+    }
+    const found = (ratio: number) => Array.from({ length: 100 }, (_, seed) => slowerBy(ratio, seed))
+    assert.ok(found(1.2).filter((verdict) => verdict !== undefined).length <= 5)
+    assert.ok(found(1.8).filter((verdict) => verdict === 'latency').length >= 95)
+  })
+})
+
+describe('a step of a gradual deployment', () => {
+  const strategy = RolloutStrategy.parse({ steps: [{ percent: 10, minutes: 30 }] })
+  const rollout = newRollout(OF, strategy, undefined, 0)
+  const answered = (candidate: number, serving: number): BothSides<SideSums> => ({
+    candidate: { ...NO_SUMS, answers: candidate },
+    serving: { ...NO_SUMS, answers: serving },
+  })
+  const findingOf = (step: BothSides<SideSums>, minutes: number, of: object = {}) =>
+    judgeAnswers({ ...rollout, ...of }, beginSums(0), step, minutes * MINUTE).finding.kind
+
+  test('never ends without enough answers of both versions', () => {
+    for (const [candidate, serving] of [
+      [0, 0],
+      [0, 9_000],
+      [9_000, 0],
+      [49, 9_000],
+      [9_000, 49],
+    ] as const) {
+      assert.equal(findingOf(answered(candidate, serving), 1e6), 'wait')
+    }
+    assert.equal(findingOf(answered(50, 50), 30), 'step over')
+  })
+
+  test('ends after its minutes, and not while it is paused', () => {
+    assert.equal(findingOf(answered(900, 9_000), 29.9), 'wait')
+    assert.equal(findingOf(answered(900, 9_000), 1e6, { clock_at: null }), 'wait')
+    assert.equal(findingOf(answered(900, 9_000), 1, { clock_ms: 29 * MINUTE }), 'step over')
+  })
+
+  test('with all messages ends without answers of the version before', () => {
+    assert.equal(findingOf(answered(50, 0), 30, { steps: [{ percent: 100, minutes: 30 }] }), 'step over')
+  })
+
+  test('low feedback alone is no reason if the other version is not rated higher', () => {
+    const guard = { ...strategy.guard, min_feedback: 0.5 }
+    const rated = (candidate: number, serving: number, count = 20) => ({
+      candidate: { ...NO_SUMS, score: { count, sum: candidate * count, squares: 0 } },
+      serving: { ...NO_SUMS, score: { count, sum: serving * count, squares: 0 } },
+    })
+    assert.equal(findingOf(rated(0.1, 0.9), 1, { guard }), 'bad')
+    assert.equal(findingOf(rated(0.1, 0.1), 1, { guard }), 'wait')
+    assert.equal(findingOf(rated(0.6, 0.9), 1, { guard }), 'wait')
+    assert.equal(findingOf(rated(0.1, 0.9, 9), 1, { guard }), 'wait')
+  })
+})
+
+describe('the split of messages', () => {
+  const version = (name: string) => ({ version: name, deployment_id: name, definition: DefinitionFields.parse({}) })
+  const share = (percent: number) => ({
+    stable: version('v1'),
+    candidate: { served: version('v2'), deployment_id: 'dep_2', share: percent * 100 },
+  })
+  const senders = Array.from({ length: 20_000 }, (_, i) => ({
+    user_id: i % 3 === 0 ? undefined : `user ${i % 7_000}`,
+    session_id: i % 3 === 1 ? `session ${i}` : undefined,
+    request_id: `req_${i}`,
+  }))
+  const chosen = (percent: number) => senders.map((sender) => chooseVersion(share(percent), sender).version)
+
+  test('is within two points of the share, and whoever has the candidate keeps it when the share grows', () => {
+    const [few, more] = [chosen(10), chosen(35)]
+    const shareOf = (versions: (string | null)[]) => versions.filter((one) => one === 'v2').length / versions.length
+    assert.ok(Math.abs(shareOf(few) - 0.1) < 0.02 && Math.abs(shareOf(more) - 0.35) < 0.02)
+    assert.ok(few.every((one, i) => one === 'v1' || more[i] === 'v2'))
+    assert.deepEqual([shareOf(chosen(0)), shareOf(chosen(100))], [0, 1])
+  })
+
+  test('depends on the session, or else on the user, or else on the request', () => {
+    const of = (sender: Partial<Sender>) =>
+      chooseVersion(share(50), { user_id: undefined, session_id: undefined, request_id: 'req', ...sender }).version
+    const kinds = (count: number, sender: (i: number) => Partial<Sender>) =>
+      new Set(Array.from({ length: count }, (_, i) => of(sender(i)))).size
+    assert.equal(
+      kinds(50, (i) => ({ user_id: 'ann', session_id: 's', request_id: `r${i}` })),
+      1,
+    )
+    assert.equal(
+      kinds(50, (i) => ({ user_id: 'ann', request_id: `r${i}` })),
+      1,
+    )
+    assert.equal(
+      kinds(50, (i) => ({ user_id: 'ann', session_id: `s${i}` })),
+      2,
+    )
+    assert.equal(
+      kinds(50, (i) => ({ user_id: `u${i}`, session_id: 's' })),
+      2,
+    )
+    assert.equal(
+      kinds(50, (i) => ({ request_id: `r${i}` })),
+      2,
+    )
+    assert.equal(chooseVersion(share(100), null).version, 'v1')
+  })
+})
+
+test('a block says nothing if all of its answers failed, or none', () => {
+  const block = (failures: number) =>
+    addBlock(NO_EVIDENCE, { answers: 20, failures }, { answers: 180, failures: failures * 9 }, 1)
+  assert.deepEqual(block(0), NO_EVIDENCE)
+  assert.deepEqual(block(20), NO_EVIDENCE)
+})
+
+function withDuration(sums: SideSums, ms: number): SideSums {
+  const { count, sum, squares } = sums.ms
+  return { ...sums, answers: sums.answers + 1, ms: { count: count + 1, sum: sum + ms, squares: squares + ms * ms } }
+}
+
+/** mulberry32 */
+function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
+import { storeOf, wakeJobs } from '../support/inside.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
+
+const MINUTE = 60_000
+/** Longer than all looks of a test together. */
+const LONG = 600
+const QUICK = { steps: [{ percent: 50, minutes: LONG }], guard: { min_answers: 5 } }
+/** The script says which version answers, and fails on demand. */
+const scriptOf = (version: string, failing: string[]) => ({
+  model: 'builtin/script',
+  script: { rules: failing.map((contains) => ({ match: { contains }, fail: 'broken' })), fallback: version },
+})
+
+for (const engine of STORY_ENGINES) {
+  describe(`gradual deployments on ${engine}`, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine)
+    })
+    after(() => service.stop())
+
+    const call = async (method: string, path: string, body?: object, status = 200) => {
+      const reply = await service.call(method, path, body && { body })
+      assert.equal(reply.status, status, reply.text)
+      return reply.body.data
+    }
+    const deploy = (agent: string, version: string, more: object = {}, status = 201) =>
+      call('POST', `/v1/agents/${agent}/deployments`, { environment: 'production', version, ...more }, status)
+    const read = (agent: string, id: string) => call('GET', `/v1/agents/${agent}/deployments/${id}`)
+    const act = (agent: string, id: string, action: string, body?: object, status?: number) =>
+      call('POST', `/v1/agents/${agent}/deployments/${id}/${action}`, body, status)
+    const say = async (agent: string, message: string, context: object = {}): Promise<string> => {
+      const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+      return body.data?.response ?? body.error.code
+    }
+    const send = (agent: string, count: number, message: string) =>
+      Promise.all(Array.from({ length: count }, (_, i) => say(agent, message, { user_id: `${message}-${i}` })))
+    /** An agent whose v1 is deployed and whose v2 is rolling out. v2 fails when it's told to. */
+    const rollingOut = async (strategy: object = QUICK) => {
+      const agent = await newAgent(service, scriptOf('v1', ['both']))
+      const stable = await deploy(agent, 'v1')
+      await call('PATCH', `/v1/agents/${agent}`, scriptOf('v2', ['both', 'candidate']))
+      return { agent, stable, candidate: await deploy(agent, 'v2', { strategy }) }
+    }
+    const looked = (
+      agent: string,
+      id: string,
+      what: string,
+      is: (record: Awaited<ReturnType<typeof read>>) => unknown,
+    ) =>
+      until(what, async () => {
+        // The guard looks every two seconds.
+        service.advance(2_000)
+        wakeJobs(service)
+        const record = await read(agent, id)
+        return is(record) && record
+      })
+
+    test('messages of a session get the same version, and about the right share the candidate', async () => {
+      const { agent, candidate } = await rollingOut({
+        steps: [
+          { percent: 30, minutes: 600 },
+          { percent: 60, minutes: 1 },
+        ],
+      })
+      assert.deepEqual(
+        [candidate.status, candidate.progress.percent, candidate.progress.step, candidate.progress.waits_for],
+        ['rolling_out', 30, 1, 'time'],
+      )
+      const sessions = Array.from({ length: 40 }, (_, i) => ({ user_id: 'ann', session_id: `s${i}` }))
+      const ask = () => Promise.all(sessions.map((context) => say(agent, 'Hello', context)))
+      const first = await ask()
+      assert.deepEqual(await ask(), first)
+      assert.deepEqual(new Set(first), new Set(['v1', 'v2']))
+      // A background run, a stream and a schedule choose in the same way.
+      for (const [i, context] of sessions.slice(0, 4).entries()) {
+        const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, {
+          body: { message: 'Hello', context },
+          headers: { Prefer: 'respond-async' },
+        })
+        const { request_id } = reply.body.data
+        const receipt = await until('the background run ends', async () => {
+          const { body } = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
+          return body.data.status === 'completed' && body.data
+        })
+        assert.equal(receipt.version, first[i])
+        assert.equal(receipt.deployment_id === candidate.id, first[i] === 'v2')
+      }
+      const list = await service.call('GET', `/v1/agents/${agent}/deployments?status=rolling_out`)
+      assert.equal(list.body.data[0].progress.percent, 30)
+    })
+
+    test('a failing candidate is rolled back with evidence, an audit entry and an event', async () => {
+      const hook = await call('POST', '/v1/listeners', { events: ['deployment.rolled_back'] }, 201)
+      const { agent, stable, candidate } = await rollingOut()
+      for (let round = 0; round < 4; round++) {
+        await send(agent, 20, `candidate ${round}`)
+        await looked(
+          agent,
+          candidate.id,
+          'a look',
+          ({ status, progress }) =>
+            status === 'aborted' || progress.candidate?.answers + progress.serving?.answers >= (round + 1) * 20,
+        )
+      }
+      const bad = await looked(agent, candidate.id, 'the rollback', ({ status }) => status === 'aborted')
+      const { verdict, candidate: of_candidate, serving, examples } = bad.evidence
+      assert.equal(verdict, 'failures')
+      assert.equal(of_candidate.failures, of_candidate.answers)
+      assert.ok(serving.answers > 5 && serving.failures === 0)
+      assert.equal(bad.progress.waits_for, null)
+      const { body } = await service.call('GET', `/v1/agents/${agent}/invocations/${examples[0]}`)
+      assert.deepEqual([body.data.version, body.data.status], ['v2', 'failed'])
+      assert.deepEqual(new Set(await send(agent, 10, 'candidate again')), new Set(['v1']))
+      assert.equal((await read(agent, stable.id)).status, 'active')
+      const audit = await service.call('GET', '/v1/audit-log?action=abortDeployment')
+      assert.deepEqual(audit.body.data.filter(({ target }: { target: string }) => target === candidate.id).length, 1)
+      const { body: heard } = await service.call('GET', `/v1/listeners/${hook.id}`)
+      const events = heard.data.deliveries.map(({ body: text }: { body: string }) => JSON.parse(text))
+      assert.deepEqual(
+        events.map(({ data }: { data: Awaited<ReturnType<typeof read>> }) => [
+          data.id,
+          data.reason,
+          data.status,
+          data.evidence.verdict,
+        ]),
+        [[candidate.id, 'guard', 'aborted', 'failures']],
+      )
+    })
+
+    test('an outage of both versions is no reason; the last step makes it active', async () => {
+      const strategy = {
+        ...QUICK,
+        steps: [
+          { percent: 40, minutes: LONG },
+          { percent: 100, minutes: 1 },
+        ],
+      }
+      const { agent, stable, candidate } = await rollingOut(strategy)
+      await send(agent, 60, 'both')
+      const calm = await looked(agent, candidate.id, 'a look', ({ progress }) => progress.serving?.answers > 20)
+      assert.equal(calm.status, 'rolling_out')
+      assert.ok(calm.progress.candidate.failures > 10)
+      service.advance(LONG * MINUTE)
+      await looked(agent, candidate.id, 'the next step', ({ progress }) => progress.step === 2)
+      assert.deepEqual(new Set(await send(agent, 6, 'Hello')), new Set(['v2']))
+      service.advance(2 * MINUTE)
+      const served = await looked(agent, candidate.id, 'the end', ({ status }) => status === 'active')
+      assert.deepEqual([served.replaces, served.evidence], [stable.id, null])
+      assert.equal((await read(agent, stable.id)).status, 'superseded')
+    })
+
+    test('without messages nothing happens, however much time passes', async () => {
+      const { agent, candidate } = await rollingOut({ steps: [{ percent: 10, minutes: 1 }] })
+      service.advance(30 * 24 * 60 * MINUTE)
+      const idle = await looked(agent, candidate.id, 'a look', ({ progress }) => progress.looked_at)
+      assert.deepEqual([idle.status, idle.progress.waits_for], ['rolling_out', 'answers'])
+    })
+
+    test('promote, pause, resume and abort', async () => {
+      const one = await rollingOut()
+      const path = `/v1/agents/${one.agent}/deployments`
+      service.advance(4 * MINUTE)
+      const paused = await act(one.agent, one.candidate.id, 'pause')
+      assert.deepEqual([paused.status, paused.progress.waits_for], ['paused', 'person'])
+      service.advance(60 * MINUTE)
+      const later = await read(one.agent, one.candidate.id)
+      assert.ok(Math.abs(later.progress.minutes_left - (LONG - 4)) < 0.5, `${later.progress.minutes_left}`)
+      assert.ok((await send(one.agent, 20, 'Hello')).includes('v2'), 'it keeps its share')
+      assertRefusal(await service.call('POST', `${path}/${one.candidate.id}/pause`), 409, 'conflict')
+      assert.equal((await act(one.agent, one.candidate.id, 'resume')).status, 'rolling_out')
+      assertRefusal(await service.call('POST', `${path}/${one.candidate.id}/resume`), 409, 'conflict')
+      for (const [id, action] of [
+        [one.candidate.id, 'rollback'],
+        [one.stable.id, 'rollback'],
+        [one.stable.id, 'promote'],
+      ]) {
+        assertRefusal(await service.call('POST', `${path}/${id}/${action}`), 409, 'conflict')
+      }
+      const second = { body: { environment: 'production', version: 'v3' } }
+      assertRefusal(await service.call('POST', path, second), 409, 'conflict')
+      const promoted = await act(one.agent, one.candidate.id, 'promote')
+      assert.deepEqual([promoted.status, promoted.progress.waits_for], ['active', null])
+      assert.deepEqual(new Set(await send(one.agent, 4, 'Hello')), new Set(['v2']))
+      assertRefusal(await service.call('POST', `${path}/${one.candidate.id}/abort`), 409, 'conflict')
+
+      const two = await rollingOut()
+      const aborted = await act(two.agent, two.candidate.id, 'abort', { forget: true })
+      assert.deepEqual([aborted.status, aborted.evidence, aborted.progress.percent], ['aborted', null, 0])
+      assert.deepEqual(new Set(await send(two.agent, 4, 'Hello')), new Set(['v1']))
+      const aborted_path = `/v1/agents/${two.agent}/deployments/${two.candidate.id}`
+      assertRefusal(await service.call('POST', `${aborted_path}/rollback`), 409, 'conflict')
+      assert.equal((await deploy(two.agent, 'v2', { strategy: QUICK })).status, 'rolling_out')
+    })
+
+    test('with on_bad: pause it waits for a person, and starts over when it is resumed', async () => {
+      const { agent, candidate } = await rollingOut({ ...QUICK, on_bad: 'pause' })
+      await send(agent, 80, 'candidate')
+      const paused = await looked(agent, candidate.id, 'the pause', ({ status }) => status === 'paused')
+      assert.equal(paused.evidence.verdict, 'failures')
+      const resumed = await act(agent, candidate.id, 'resume')
+      assert.deepEqual([resumed.status, resumed.evidence, resumed.progress.candidate], ['rolling_out', null, null])
+      const calm = await looked(agent, candidate.id, 'a look', ({ progress }) => progress.candidate)
+      assert.deepEqual([calm.status, calm.progress.candidate.answers], ['rolling_out', 0])
+    })
+
+    test('a required replay comes before the first message', async () => {
+      const agent = await newAgent(service, scriptOf('v1', []))
+      const missing = { environment: 'production', version: 'v1', require_replay: { set: 'none' } }
+      const refused = await service.call('POST', `/v1/agents/${agent}/deployments`, { body: missing })
+      assert.deepEqual([refused.status, fieldsOf(refused.body)], [400, ['require_replay.set']])
+      await deploy(agent, 'v1')
+      const cases = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map((message) => ({ message }))
+      await call('PUT', `/v1/agents/${agent}/sets/all`, { cases })
+      await call('PATCH', `/v1/agents/${agent}`, scriptOf('v2', ['o', 't', 'f', 's']))
+      const bad = await deploy(agent, 'v2', { require_replay: { set: 'all' } })
+      assert.deepEqual(
+        [bad.status, bad.progress.waits_for, bad.progress.percent, bad.strategy],
+        ['rolling_out', 'replay', 0, null],
+      )
+      assertRefusal(await service.call('POST', `/v1/agents/${agent}/deployments/${bad.id}/promote`), 409, 'conflict')
+      assert.deepEqual(new Set(await send(agent, 5, 'Hello')), new Set(['v1']))
+      const aborted = await looked(agent, bad.id, 'the verdict', ({ status }) => status === 'aborted')
+      assert.equal(aborted.evidence.verdict, 'replay')
+      assert.match(aborted.evidence.reason, new RegExp(aborted.progress.replay_id))
+
+      await call('PATCH', `/v1/agents/${agent}`, scriptOf('v3', []))
+      const good = await deploy(agent, 'v3', { require_replay: { set: 'all', min_pass: 0.9 }, strategy: QUICK })
+      const rolling = await looked(agent, good.id, 'the first step', ({ progress }) => progress.step === 1)
+      assert.deepEqual([rolling.status, rolling.progress.percent], ['rolling_out', 50])
+      await act(agent, good.id, 'abort')
+      const alone = await deploy(agent, 'v3', { require_replay: { set: 'all' } })
+      await looked(agent, alone.id, 'it is served', ({ status }) => status === 'active')
+      assert.deepEqual(await send(agent, 1, 'Hello'), ['v3'])
+    })
+
+    test('what cannot be compared is refused', async () => {
+      const agent = await newAgent(service)
+      const path = `/v1/agents/${agent}/deployments`
+      const body = { environment: 'production', version: 'v1', strategy: QUICK }
+      assertRefusal(await service.call('POST', path, { body }), 409, 'conflict')
+      await deploy(agent, 'v1')
+      assertRefusal(await service.call('POST', path, { body }), 409, 'conflict')
+      const steps = [
+        { percent: 50, minutes: 1 },
+        { percent: 50, minutes: 1 },
+      ]
+      const same = await service.call('POST', path, { body: { ...body, version: 'v2', strategy: { steps } } })
+      assert.deepEqual([same.status, fieldsOf(same.body)], [400, ['strategy.steps']])
+      const left = await storeOf(service)
+        .selectFrom('rollouts')
+        .select('deployment_id')
+        .where('agent_id', '=', agent)
+        .execute()
+      assert.deepEqual(left, [])
+    })
+  })
+}
