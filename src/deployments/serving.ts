@@ -20,7 +20,8 @@ export function serving(
   { storage }: Needs<'storage'>,
 ): ServedAgent | Promise<ServedAgent> {
   const known = snapshot.served.get(environment)
-  return known ? chooseVersion(known, sender) : loadServed(snapshot, environment, sender, storage.db)
+  if (!known) return loadServed(snapshot, environment, sender, storage.db)
+  return known.candidate ? chooseVersion(known, sender) : known.stable
 }
 
 async function loadServed(
