@@ -58,6 +58,8 @@ const TELL_WORDS = `words() {
 }`
 /** Where the documents have the tool of the quick start. */
 const TIDE = 'http://127.0.0.1:8700'
+/** For these, a person would have to sign in with a provider, and a replay to take long. Their own tests ask for them. */
+const OF_OTHERS = /\/connections\/\w+\/(links|grants|test)|\/connected-applications\/|\/replays\/\S+\/cancel/
 const RECEIVERS = /https:\/\/(hooks\.)?example\.com\/\w+/g
 
 /** Performs the shell samples of a document against a service, as a reader would, one after the other. */
@@ -120,8 +122,7 @@ async function openReader(service: Service, receiver: LocalServer, COOKIE: strin
       for (const command of commandsOf(commands)) {
         // Only a remote agent that is being called has a token for steps: test/remote asks for them.
         if (PREPARED.test(command) || command.includes('$STEPS_TOKEN')) continue
-        // For these, a person would have to sign in with a provider, and a replay to take long. Their own tests ask for them.
-        if (/\/connections\/\w+\/(links|grants)|\/replays\/\S+\/cancel/.test(command)) continue
+        if (OF_OTHERS.test(command)) continue
         await giveCodes(command)
         const actual = command.replaceAll(RECEIVERS, `${receiver.url}/hook`).replaceAll('http://127.0.0.1:8787', url)
         const { code, output } = PLAIN.test(actual) ? await runHere(actual) : await bash.run(actual)
