@@ -80,7 +80,8 @@ export class AgUiWriter implements Writer {
       case 'restart':
         return this.#restart()
       case 'queued':
-        return frame('CUSTOM', { name: 'queued', value: data })
+        // A resumed run is queued for a moment too, which says nothing to its client.
+        return this.#told === NOTHING ? frame('CUSTOM', { name: 'queued', value: data }) : ''
       case 'delta':
         return this.#delta((data as { text: string }).text)
       case 'tool_call':
