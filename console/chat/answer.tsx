@@ -19,7 +19,7 @@ export function Answer({ exchange }: { exchange: Exchange }) {
         ))}
       </div>
       <span class="hidden">Answer: </span>
-      {answer !== '' && <Markdown text={answer} />}
+      {answer !== '' && <Markdown text={answer} below={1} />}
       {STATES[state] !== undefined && asks.length === 0 && <p class="note">{STATES[state]}</p>}
       {asks.map((ask) => (
         <AskForm key={ask.call_id} of={key} ask={ask} />

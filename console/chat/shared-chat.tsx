@@ -27,7 +27,7 @@ function Chat({ title, welcome, starters }: Shown) {
         <div>
           {welcome !== null && (
             <div class="welcome">
-              <Markdown text={welcome} />
+              <Markdown text={welcome} below={1} />
             </div>
           )}
           {loadProblem.value !== undefined && <p class="problem">{loadProblem.value}</p>}

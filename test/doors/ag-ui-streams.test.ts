@@ -32,7 +32,9 @@ function eventsOf(rounds: readonly Round[]): RunEvent[] {
   return rounds.flatMap(({ text, calls }): RunEvent[] => [
     ...(text === '' ? [] : [{ type: 'delta' as const, text }]),
     ...calls.map(({ args }, i) => ({ type: 'tool_call' as const, id: `call_${i}`, name: 'sonar', arguments: args })),
+    { type: 'tool_call', id: 'host', name: 'step.model', arguments: 'the instructions' },
     ...calls.map(({ result }, i) => ({ type: 'tool_result' as const, id: `call_${i}`, name: 'sonar', result })),
+    { type: 'tool_result', id: 'host', name: 'step.model', result: 'what a model said' },
   ])
 }
 
@@ -112,6 +114,7 @@ describe('the AG-UI stream of any run', () => {
         reader.addMessage({ id: 'm', role: 'user', content: 'x' })
         await reader.read(events)
         assert.equal(told(reader), expected(rounds))
+        assert.doesNotMatch(events, /step\.model|the instructions/)
         const last = lastOf(events)
         const outcome = {
           done: 'success',

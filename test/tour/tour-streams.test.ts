@@ -15,7 +15,9 @@ const SHIPS = {
 /** The doors name their answers after the run, and some tell their own time. */
 const NAMES = [
   [/(?<="(created|created_at|completed_at)": ?)\d{10}(\.\d+)?/g, 'time'],
-  [/(?<=(chatcmpl-|resp_|msg_|fc_|item_))[0-9A-Z]{20,}(_\d+)?/g, 'of the run'],
+  [/(?<=(chatcmpl-|resp_|msg_|fc_|item_|tool_|res_))[0-9A-Z]{20,}(_\d+)?/g, 'of the run'],
+  [/(?<=int_)[\w-]{20,}/g, 'of the run'],
+  [/(?<="expiresAt": ?")[^"]+/g, 'time'],
   [/(?<="timestamp": ?")[^"]+/g, 'time'],
   [/(?<="(createdAt|lastUpdatedAt)": ?")[^"]+/g, 'time'],
 ] as const
@@ -174,6 +176,27 @@ tour('a tour of streams and doors', (told, chapter, world) => {
       await rpc('asking', 'CancelTask', { id: /"id":"(req_\w+)"/.exec(waits.text)?.[1] ?? '' })
       await rpc('asking', 'NothingKnown', {})
       await rpc('hello', 'SendMessage', { message: { role: 'ROLE_USER' } })
+    },
+    NAMES,
+  )
+
+  chapter(
+    'streams/ag-ui.txt',
+    async () => {
+      const run = (agent: string, content: string, more: object = {}) => {
+        const messages = [{ id: '1', role: 'user', content }]
+        const body = { threadId: 'monday', runId: 'r1', protocolVersion: '1.0', messages, ...more }
+        return told.tell('POST', `/v1/agents/${agent}/ag-ui`, { body })
+      }
+      await run('hello', 'ahoy', { context: [{ description: 'Weather', value: 'fair' }], state: { berth: 4 } })
+      await run('pilot', 'How is the weather?')
+      await run('captain', 'stop now')
+      const asked = await run('asking', 'May we?')
+      const [interruptId] = /int_[\w-]+/.exec(asked.text) ?? []
+      await run('asking', 'May we?', { resume: [{ interruptId, status: 'resolved' }] })
+      await run('asking', 'May we?', { threadId: 'tuesday', resume: [{ interruptId, status: 'cancelled' }] })
+      await run('nobody', 'ahoy')
+      await run('hello', '', { tools: [{ name: 'no name' }] })
     },
     NAMES,
   )

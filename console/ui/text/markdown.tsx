@@ -9,13 +9,26 @@ const LONGEST = 60_000
 
 /**
  * A model's text with its markdown rendered. It is made of elements and never of HTML, so whatever the text contains
- * stays text.
+ * stays text. `below` is the level of the heading above it.
  */
-export function Markdown({ text, isPlain }: { text: string; isPlain?: boolean }) {
+export function Markdown({ text, isPlain, below = 2 }: { text: string; isPlain?: boolean; below?: 1 | 2 }) {
   const isWritten = isPlain || text.length > LONGEST
-  const blocks = useMemo(() => (isWritten ? [] : blocksOf(text)), [text, isWritten])
+  const blocks = useMemo(() => (isWritten ? [] : inOrder(blocksOf(text), below)), [text, isWritten, below])
   if (isWritten) return <p class="text">{text}</p>
   return <div class="markdown">{blocks.map(shown)}</div>
+}
+
+/** Headings must not skip a level, whatever the model writes, because people who can't see move by them. */
+function inOrder(blocks: readonly Block[], below: number): Block[] {
+  let last = below
+  const placed = (block: Block): Block => {
+    if (block.kind === 'quote') return { ...block, blocks: block.blocks.map(placed) }
+    if (block.kind === 'list') return { ...block, items: block.items.map((item) => item.map(placed)) }
+    if (block.kind !== 'heading') return block
+    last = Math.min(6, block.level + below, last + 1)
+    return { ...block, level: last }
+  }
+  return blocks.map(placed)
 }
 
 function shown(block: Block, key: number): ComponentChildren {
@@ -39,8 +52,7 @@ function shown(block: Block, key: number): ComponentChildren {
     case 'table':
       return <MarkdownTable key={key} {...block} />
     case 'heading': {
-      // The page uses the first two heading levels.
-      const Heading = `h${Math.min(6, block.level + 2)}` as 'h3'
+      const Heading = `h${block.level}` as 'h3'
       return (
         <Heading key={key}>
           <Inline text={block.text} />

@@ -20,11 +20,13 @@ const STATES = [
 /** Further rows of a long list are built like the first ones, so they aren't checked. */
 const WHERE = { include: ['html'], exclude: ['tr:nth-child(n+13)', 'li:nth-child(n+13)'] }
 
+const SERIOUS: ReadonlySet<string> = new Set(['serious', 'critical'])
+
 /**
  * Fails if there are serious problems for people who can't see or don't use a mouse, in light and dark mode, on a
- * desktop and on a phone.
+ * desktop and on a phone. With `isStrict`, the page must have no problem at all.
  */
-export async function checkAccess(page: Page): Promise<void> {
+export async function checkAccess(page: Page, { isStrict = false } = {}): Promise<void> {
   const hasAxe = await page.evaluate(`'axe' in globalThis`)
   if (!hasAxe) await page.evaluate(axe.source)
   for (const { width, dark, ...rules } of process.env['MOORAGE_TEST_ALL'] ? STATES : [DESK]) {
@@ -32,10 +34,11 @@ export async function checkAccess(page: Page): Promise<void> {
     await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' })
     const asked = JSON.stringify([WHERE, { resultTypes: ['violations'], ...rules }])
     const found = (await page.evaluate(`axe.run(...${asked}).then(({ violations }) => violations)`)) as Finding[]
-    const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    const told = serious.map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
-    )
+    const told = found
+      .filter(({ impact }) => isStrict || SERIOUS.has(impact))
+      .map(
+        ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+      )
     assert.deepEqual(told, [], `${page.url()} at ${width} px, ${dark ? 'dark' : 'light'}`)
     const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
     assert.ok(Number(overflow) <= 0, `${page.url()} at ${width} px is wider than the window`)

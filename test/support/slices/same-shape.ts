@@ -4,11 +4,11 @@
 type Fields = Record<string, unknown>
 
 /** Fields that differ from run to run, or that count earlier events. */
-const OWN = /^(.*_at|created|timestamp|.*duration_ms|sequence_number|expires_at)$/
+const OWN = /^(.*_at|created|timestamp|.*duration_ms|sequence_number|expires_at|expiresAt)$/
 
 /** IDs of runs, and what channels make of them. */
 const ID =
-  /(req|agt|apr|bud|evt|key|log|sch|whk)_[0-9A-HJKMNP-TV-Z]{26}|(resp|msg)_[0-9A-HJKMNP-TV-Z]+|chatcmpl-[0-9A-Z]+/g
+  /(req|agt|apr|bud|evt|key|log|sch|whk)_[0-9A-HJKMNP-TV-Z]{26}|(resp|msg|tool|res)_[0-9A-HJKMNP-TV-Z]+(_\d+)?|chatcmpl-[0-9A-Z]+|int_[\w-]+/g
 
 /** What may differ, and why. */
 const BY_NATURE = {
@@ -31,7 +31,8 @@ const PIECE = 'a piece of the answer'
 
 /** How an answer is cut into pieces depends on timing, so all consecutive pieces count as one. */
 function isPiece(value: unknown): boolean {
-  const { event, data, choices, result } = Object(value) as Fields
+  const { type, event, data, choices, result } = Object(value) as Fields
+  if (type === 'TEXT_MESSAGE_CONTENT') return true
   if (event === 'delta' || event === 'response.output_text.delta') return true
   const [choice] = (choices as { delta?: Fields }[] | undefined) ?? []
   if (choice?.delta && Object.keys(choice.delta).join() === 'content') return true

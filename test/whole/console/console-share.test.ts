@@ -61,7 +61,7 @@ inConsole('sharing an agent', (visit, service) => {
     await page.getByLabel('Which berth?').fill('4')
     await page.keyboard.press('Enter')
     await talk(page).getByText('is yours').waitFor()
-    await checkAccess(page)
+    await checkAccess(page, { isStrict: true })
     await page.reload()
     await talk(page).getByText('is yours').waitFor()
     assert.equal(await good.first().getAttribute('aria-pressed'), 'true')

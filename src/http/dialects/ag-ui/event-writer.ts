@@ -3,6 +3,7 @@ import { isObject } from '../../../lib/json.ts'
 import { AcceptedReply } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import type { StreamEvent, TranscriptLength } from '../../../runtime/following/transcript.ts'
+import { ASK_PERSON, HOST_STEP } from '../../../runtime/remote-agent/asked-step.ts'
 import type { RenderedReply, SentEvent, Writer } from '../dialect.ts'
 import type { MadeFile } from '../made-files.ts'
 import { answeredOf, argumentsText, type CallerCall, stored } from '../openai/answered.ts'
@@ -22,6 +23,9 @@ type RunReply =
       usage: { input_tokens: number; output_tokens: number; total_tokens: number } & Record<string, number | undefined>
     }
 
+type ToldCall = { id: string; name: string; arguments: unknown; handed?: number }
+type ToldResult = { id: string } & ({ result: string } | { error: string })
+
 type ErrorBody = { error: { code: ApiError['code']; message: string } }
 
 const NOTHING: TranscriptLength = { characters: 0, tools: 0 }
@@ -39,6 +43,8 @@ export class AgUiWriter implements Writer {
   #isEnded = false
   #characters = 0
   #tools = 0
+  /** How many of the tool events are about tools. The IDs count these. */
+  #counted = 0
   /** The text message that is being written. */
   #open: string | undefined
   /** The message to which the next call belongs. */
@@ -74,13 +80,14 @@ export class AgUiWriter implements Writer {
       case 'restart':
         return this.#restart()
       case 'queued':
-        return frame('CUSTOM', { name: 'queued', value: data })
+        // A resumed run is queued for a moment too, which says nothing to its client.
+        return this.#told === NOTHING ? frame('CUSTOM', { name: 'queued', value: data }) : ''
       case 'delta':
         return this.#delta((data as { text: string }).text)
       case 'tool_call':
-        return this.#call(data as { id: string; name: string; arguments: unknown; handed?: number })
+        return this.#call(data as ToldCall)
       case 'tool_result':
-        return this.#result(data as { id: string } & ({ result: string } | { error: string }))
+        return this.#result(data as ToldResult)
       case 'waiting':
         return this.#wait(data as Waiting)
       case 'done':
@@ -120,6 +127,7 @@ export class AgUiWriter implements Writer {
     const closed = this.#close()
     this.#characters = 0
     this.#tools = 0
+    this.#counted = 0
     this.#parent = undefined
     this.#calls.clear()
     return closed + frame('MESSAGES_SNAPSHOT', { messages: this.#run.messages })
@@ -130,48 +138,48 @@ export class AgUiWriter implements Writer {
     this.#characters += text.length
     const added = text.slice(skipped)
     // A run separates its texts with empty lines. Here they are separate messages.
-    const delta = this.#open === undefined && this.#tools > 0 ? added.replace(/^\n+/, '') : added
+    const delta = this.#open === undefined && this.#counted > 0 ? added.replace(/^\n+/, '') : added
+    if (this.#open === undefined) this.#parent = this.#id('msg')
     if (delta === '') return ''
     let opening = ''
     if (this.#open === undefined) {
-      this.#open = this.#parent = this.#id('msg')
+      this.#open = this.#id('msg')
       opening = frame('TEXT_MESSAGE_START', { messageId: this.#open, role: 'assistant' })
     }
     return opening + frame('TEXT_MESSAGE_CONTENT', { messageId: this.#open, delta })
   }
 
-  #call({
-    id,
-    name,
-    arguments: args,
-    handed,
-  }: {
-    id: string
-    name: string
-    arguments: unknown
-    handed?: number
-  }): string {
+  #call({ id, name, arguments: args, handed }: ToldCall): string {
+    // What a remote agent asked its host to do isn't a tool's call, and may contain its instructions.
+    const isHostStep = name.startsWith(HOST_STEP) && name !== ASK_PERSON
+    const isTold = this.#tools++ < this.#told.tools
+    if (isHostStep) return ''
     const toolCallId = handed === undefined ? this.#id('tool') : callId(this.#request_id, handed)
     const parentMessageId = (this.#parent ??= this.#id('msg'))
     this.#calls.set(id, toolCallId)
+    this.#counted++
     const closed = this.#close()
-    if (this.#tools++ < this.#told.tools) return closed
-    const call = { toolCallId, toolCallName: name, parentMessageId }
+    if (isTold) return closed
     const delta = argumentsText({ arguments: args })
     return (
       closed +
-      frame('TOOL_CALL_START', call) +
+      frame('TOOL_CALL_START', { toolCallId, toolCallName: name, parentMessageId }) +
       frame('TOOL_CALL_ARGS', { toolCallId, delta }) +
       frame('TOOL_CALL_END', { toolCallId })
     )
   }
 
-  #result({ id, ...result }: { id: string } & ({ result: string } | { error: string })): string {
+  #result({ id, ...result }: ToldResult): string {
+    const isTold = this.#tools++ < this.#told.tools
     const toolCallId = this.#calls.get(id)
+    if (toolCallId === undefined) return ''
     const messageId = this.#id('res')
+    this.#counted++
+    // Models repeat IDs, so the next call with this one is another call.
+    this.#calls.delete(id)
     this.#parent = undefined
     const closed = this.#close()
-    if (this.#tools++ < this.#told.tools || toolCallId === undefined) return closed
+    if (isTold) return closed
     const content = 'result' in result ? result.result : result.error
     return closed + frame('TOOL_CALL_RESULT', { messageId, toolCallId, content, role: 'tool' })
   }
@@ -229,7 +237,7 @@ export class AgUiWriter implements Writer {
   }
 
   #id(prefix: 'msg' | 'tool' | 'res'): string {
-    return `${prefix}_${bareId(this.#request_id)}_${this.#tools}`
+    return `${prefix}_${bareId(this.#request_id)}_${this.#counted}`
   }
 }
 
