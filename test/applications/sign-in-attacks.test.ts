@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { assertRefusal } from '../support/clients/refusal.ts'
+import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
 import {
   askToken,
@@ -114,6 +115,15 @@ for (const engine of ANY_ENGINE) {
         [`http://[::1]:${new URL(service.url).port}/healthz`, /be read/],
       ] as const)
         await assertUnled({}, because, id)
+      for (const redirect_uri of [
+        'javascript:alert(1)//',
+        'data:text/html,x',
+        'http://evil.test/callback',
+        'https://ann:secret@evil.test/callback',
+        'https://evil.test/callback#part',
+        'http://127.0.0.1.evil.test/callback',
+      ])
+        await assertUnled({ redirect_uri }, /redirect_uri/, host.publish({ redirect_uris: [redirect_uri] }))
       const asked = host.asked.length
       await newBrowser().open(authorizeUrl(service, client_id).url)
       assert.equal(host.asked.length, asked, 'a known client is not asked again')
@@ -258,8 +268,9 @@ for (const engine of ANY_ENGINE) {
       assert.match(browser.page.text, /name="key"/)
     })
 
-    test('whoever allowed an application cannot approve what it asks for', async () => {
+    test('whoever allowed an application cannot approve what it asks for', async (t) => {
       const till = await startTill()
+      t.after(() => till.close())
       const agent = await createAgent(service, 'till', refundingAgent(till))
       const { access_token } = await connectApplication(service, client_id)
       const call = { name: 'till', arguments: { message: 'A-1' } }
@@ -270,7 +281,6 @@ for (const engine of ANY_ENGINE) {
       const decide = (key: string) => service.call('POST', path, { key, body: { decision: 'approve' } })
       assertRefusal(await decide(service.admin), 403, 'forbidden')
       assert.equal((await decide(await approver(service))).status, 200)
-      await till.close()
     })
 
     test('a restart at any moment loses nothing', async () => {
@@ -299,8 +309,10 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual([ended.status, ended.left], [401, undefined])
       assert.match(ended.text, /name="key"/)
       assert.equal((await browser.submit({ key: `${signer.secret}x` })).status, 401)
-      const refused = (await service.call('GET', '/v1/audit-log?outcome=refused&action=signIn')).body.data
-      assert.equal(refused[0]?.code, 'unauthorized')
+      await until('the refused sign-in in the audit log', async () => {
+        const { body } = await service.call('GET', '/v1/audit-log?outcome=refused&action=signIn')
+        return body.data.some(({ code }: { code: string }) => code === 'unauthorized')
+      })
       await browser.submit({ key: signer.secret })
       const { left = '' } = await browser.submit({ decision: 'allow' })
       // The key is revoked between the code and the tokens.

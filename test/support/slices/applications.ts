@@ -332,9 +332,5 @@ export async function openStream(service: Service, token: string, path = '/v1/mc
       // The service has closed the connection.
     }
   }
-  let isOpen = true
-  const ended = drain().finally(() => {
-    isOpen = false
-  })
-  return { ended, isOpen: () => isOpen }
+  return { ended: drain() }
 }
