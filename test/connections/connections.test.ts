@@ -179,6 +179,25 @@ onBothEngines(
       assert.equal(server.called.length, earlier)
     })
 
+    test('a schedule for a user without a grant waits for that user; one without a user fails as the model is told', async () => {
+      const earlier = server.called.length
+      const runOf = async (context: object) => {
+        const path = `/v1/agents/${agent}/schedules`
+        const made = await service().call('POST', path, { body: { every: '6h', message: 'Who am I?', context } })
+        assert.equal(made.status, 201, made.text)
+        const started = await service().call('POST', `${path}/${made.body.data.id}/run`)
+        assert.ok(started.status < 300, started.text)
+        return `/v1/agents/${agent}/invocations/${started.body.data.request_id}`
+      }
+      const waiting = await runOf({ user_id: 'sue' })
+      await untilStatus(service(), waiting, 'waiting')
+      const { body } = await service().call('GET', `${waiting}/approvals/call_1`)
+      assert.deepEqual([body.data.kind, body.data.user_id, body.data.connection.name], ['connection', 'sue', 'desk'])
+      const failed = await untilStatus(service(), await runOf({}), 'completed')
+      assert.match(failed.response, /acts for a user, and this run has no user/)
+      assert.equal(server.called.length, earlier, "no other user's token is used")
+    })
+
     describe('links', () => {
       test('opened by another person: 403, and nothing is granted; three of them discard the sign-in', async () => {
         const link = await signedIn('eve', 'mallory')

@@ -1,3 +1,4 @@
+import { type AskedSignIn, signInWords } from '../../runtime/approvals/sign-in-words.ts'
 import type { Keyring } from '../../security/keyring.ts'
 import { openHeaders, type Webhook } from '../webhook.ts'
 
@@ -19,6 +20,7 @@ type RunEvent = {
     response?: string
     output?: unknown
     error?: { message: string }
+    approvals?: readonly AskedSignIn[]
     context: { session_id: string | null }
   }
 }
@@ -38,21 +40,27 @@ export function sentHeaders(webhook: Pick<Webhook, 'format' | 'headers'>, keyrin
  * task.
  */
 function taskOf({ timestamp, data }: RunEvent) {
-  const { request_id: id, status, response, output, error, context } = data
+  const { request_id: id, status, response, output, error, approvals = [], context } = data
+  const signIn = status === 'waiting' ? signInWords(approvals) : undefined
+  const words = signIn ?? error?.message
   const contextId = context.session_id ?? id
-  const message = error && {
+  const message = words !== undefined && {
     messageId: `${id}-answer`,
     contextId,
     taskId: id,
     role: 'ROLE_AGENT',
-    parts: [textPart(error.message)],
+    parts: [textPart(words)],
   }
   const value = output === undefined ? [] : [{ data: output, mediaType: 'application/json' }]
   const isWhole = response && Buffer.byteLength(response) <= WHOLE_BYTES
   return {
     id,
     contextId,
-    status: { state: STATE_OF[status], timestamp, ...(message && { message }) },
+    status: {
+      state: signIn === undefined ? STATE_OF[status] : 'TASK_STATE_AUTH_REQUIRED',
+      timestamp,
+      ...(message && { message }),
+    },
     ...(isWhole && {
       artifacts: [{ artifactId: 'response', name: 'response', parts: [textPart(response), ...value] }],
     }),

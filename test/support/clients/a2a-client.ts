@@ -1,6 +1,7 @@
 import { Role, type SendMessageRequest, type TaskPushNotificationConfig } from '@a2a-js/sdk'
 import { type Client, ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import type { Service } from '../service/service.ts'
+import { PUBLIC_URL } from '../slices/connections.ts'
 
 /** The official client for an agent. It reads the agent's card first. */
 export function connectA2a(
@@ -12,7 +13,8 @@ export function connectA2a(
     const all = new Headers(init?.headers)
     all.set('Authorization', `Bearer ${key}`)
     for (const [name, value] of Object.entries(headers)) all.set(name, value)
-    return fetch(url, { ...init, headers: all })
+    // The card names the public URL, at which no test listens.
+    return fetch(String(url).replace(PUBLIC_URL, service.url), { ...init, headers: all })
   }
   const factory = new ClientFactory({
     transports: [new JsonRpcTransportFactory({ fetchImpl })],

@@ -11,7 +11,10 @@ export type WaitingEvent = Extract<InvocationEvent<InvocationResult>, { type: 'w
 /** Says what the run waits for, and what people are asked. */
 export function tellWaiting(world: World, waiting: WaitingEvent): void {
   note(world, waitingText(waiting))
-  for (const { tool, arguments: given } of waiting.approvals ?? []) note(world, `  ${tool} ${JSON.stringify(given)}`)
+  for (const { tool, arguments: given, connection } of waiting.approvals ?? []) {
+    note(world, `  ${tool} ${JSON.stringify(given)}`)
+    if (connection?.url) note(world, `  Sign in to ${connection.name}: ${connection.url}`)
+  }
 }
 
 /** Ends a command whose run waits: with its own exit code, and with the commands that help. */
@@ -35,7 +38,11 @@ export async function endWaiting(
   )
 }
 
-function decisionOf({ kind, request_id, call_id }: Approval, areMany: boolean): string {
+function decisionOf({ kind, request_id, call_id, connection, user_id }: Approval, areMany: boolean): string {
+  if (connection?.link_id) {
+    const user = user_id === null ? '' : ` --user-id ${user_id}`
+    return `connections confirm-link ${connection.name} ${connection.link_id}${user}`
+  }
   const call = areMany ? ` --call ${call_id}` : ''
   return kind === 'question' ? `approvals answer ${request_id}${call} "…"` : `approvals approve ${request_id}${call}`
 }

@@ -118,7 +118,10 @@ export class A2aAgent implements A2ARequestHandler {
     const { limit, offset } = readPage(params)
     const query = { limit, offset, ...(contextId && { session_id: contextId }), ...this.#statusOf(state) }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params: this.#agent, query })
-    const tasks = data.map((receipt) => TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength))
+    const signIns = await this.#questions.signIns(data)
+    const tasks = data.map((receipt) =>
+      TaskTeller.of(receipt, this.#calls.runner).fromReceipt(receipt, historyLength, signIns.get(receipt.request_id)),
+    )
     return {
       tasks: includeArtifacts ? tasks : tasks.map((task) => ({ ...task, artifacts: [] })),
       nextPageToken: pagination.has_more ? String(offset + data.length) : '',
@@ -225,6 +228,8 @@ export class A2aAgent implements A2ARequestHandler {
     if (state === TaskState.TASK_STATE_UNSPECIFIED) return {}
     if (name === STATE_OF.running) return { activity: 'working' }
     if (name === STATE_OF.waiting) return { activity: 'asking' }
+    if (name === 'TASK_STATE_AUTH_REQUIRED')
+      throw this.#unsupported(`Tasks can't be listed by ${name}. ${STATE_OF.waiting} lists them too.`)
     const [status] = Object.entries(STATE_OF).find(([, candidate]) => candidate === name) ?? []
     if (status === undefined) throw this.#unsupported(`${name} is not a task state.`)
     return { status }

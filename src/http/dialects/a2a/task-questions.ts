@@ -1,11 +1,12 @@
 import { UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import { ApiError } from '../../../errors.ts'
+import { type AskedSignIn, signInWords } from '../../../runtime/approvals/sign-in-words.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 
 /** What a run asks people before it continues. */
-export type OpenQuestion = {
+export type OpenQuestion = AskedSignIn & {
   call_id: string
-  kind: 'tool' | 'question' | 'retry'
+  kind: 'tool' | 'question' | 'retry' | 'connection'
   arguments: { question?: unknown }
   created_at: string
 }
@@ -30,10 +31,22 @@ export class TaskQuestions {
     return (await this.#calls.run<OpenQuestion[]>('listApprovals', { query })).data
   }
 
+  /** What these tasks wait for, if some of them wait for a sign-in. */
+  async signIns(tasks: readonly { asks_people?: boolean }[]): Promise<Map<string, OpenQuestion[]>> {
+    if (!tasks.some(({ asks_people }) => asks_people)) return new Map()
+    const query = { agent_id: this.#agent_id, status: 'pending', limit: 100 }
+    const { data } = await this.#calls.run<(OpenQuestion & { request_id: string })[]>('listApprovals', { query })
+    const asked = Map.groupBy(data, ({ request_id }) => request_id)
+    return new Map([...asked].filter(([, all]) => signInWords(all) !== undefined))
+  }
+
   /** The first question, which is the one that a message answers. */
   async first(request_id: string): Promise<OpenQuestion> {
-    const question = (await this.list(request_id)).find(({ kind }) => kind === 'question')
+    const asked = await this.list(request_id)
+    const question = asked.find(({ kind }) => kind === 'question')
     if (!question) {
+      if (signInWords(asked) !== undefined)
+        throw new UnsupportedOperationError('This task continues by itself when the user has signed in.')
       throw new UnsupportedOperationError(
         'This task is waiting for a person to approve a tool call. Approve it in the console or with the API.',
       )
@@ -71,8 +84,10 @@ export class TaskQuestions {
   }
 }
 
-/** The questions as the agent wrote them. */
+/** The questions as the agent wrote them, or where the user has to sign in. */
 export function questionsIn(asked: readonly OpenQuestion[]): string {
+  const signIn = signInWords(asked)
+  if (signIn !== undefined) return signIn
   const questions = asked.filter(({ kind }) => kind === 'question').map(({ arguments: { question } }) => question)
   return questions.filter((question) => typeof question === 'string').join('\n') || WAITS
 }

@@ -1,6 +1,7 @@
 import { type Artifact, type Message, type Part, Role, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { timeOf } from '../../../lib/id.ts'
 import { formatTime } from '../../../lib/time.ts'
+import { signInWords } from '../../../runtime/approvals/sign-in-words.ts'
 import type { CallRunner } from '../dialect.ts'
 import { contentAddress, type MadeFile } from '../made-files.ts'
 import { type OpenQuestion, questionsIn } from './task-questions.ts'
@@ -101,7 +102,8 @@ export class TaskTeller {
    */
   waiting(asked: readonly OpenQuestion[], reason?: string): Task {
     if (reason !== undefined) return this.task('TASK_STATE_WORKING', { words: reason })
-    return this.task(STATE_OF.waiting, { words: questionsIn(asked), at: asked[0]?.created_at })
+    const state = signInWords(asked) === undefined ? STATE_OF.waiting : 'TASK_STATE_AUTH_REQUIRED'
+    return this.task(state, { words: questionsIn(asked), at: asked[0]?.created_at })
   }
 
   submitted(): StreamResponse {

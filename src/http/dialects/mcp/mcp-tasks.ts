@@ -6,6 +6,7 @@ import {
   type Task,
 } from '@modelcontextprotocol/server'
 import { ApiError, notFound } from '../../../errors.ts'
+import { type AskedSignIn, signInWords } from '../../../runtime/approvals/sign-in-words.ts'
 import { unlessLimited } from '../begun-runs.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { failedResult } from './mcp-errors.ts'
@@ -63,7 +64,12 @@ export class McpTasks {
   }
 
   async get(taskId: string): Promise<Task> {
-    return taskOf(await this.#receipt(this.#idsOf(taskId)))
+    const ids = this.#idsOf(taskId)
+    const receipt = await this.#receipt(ids)
+    if (!receipt.asks_people) return taskOf(receipt)
+    const query = { ...ids, status: 'pending', limit: 100 }
+    const { data } = await this.#calls.run<AskedSignIn[]>('listApprovals', { query })
+    return taskOf(receipt, signInWords(data))
   }
 
   /** Returns the tool's result when the run has ended. */
@@ -90,7 +96,10 @@ export class McpTasks {
     const params = { agent_id: this.#calls.runner.agent?.id ?? '' }
     const query = { limit: PAGE, offset }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params, query })
-    return { tasks: data.map(taskOf), ...(pagination.has_more && { nextCursor: String(offset + data.length) }) }
+    return {
+      tasks: data.map((receipt) => taskOf(receipt)),
+      ...(pagination.has_more && { nextCursor: String(offset + data.length) }),
+    }
   }
 
   async cancel(taskId: string): Promise<Task> {
@@ -123,10 +132,13 @@ function justQueued(ids: { agent_id: string; request_id: string }): TaskReceipt 
   return { ...ids, status: 'queued', error: null, created_at, started_at: null, finished_at: null }
 }
 
-function taskOf({ agent_id, request_id, status, asks_people, error, ...times }: TaskReceipt): Task {
+function taskOf(
+  { agent_id, request_id, status, asks_people, error, ...times }: TaskReceipt,
+  asked = 'Waiting for a person to decide',
+): Task {
   // A run that waits for anything other than people is shown as working, because the client has nothing to do.
   const isWorking = status === 'waiting' && !asks_people
-  const words = status === 'waiting' ? 'Waiting for a person to decide' : error?.message
+  const words = status === 'waiting' ? asked : error?.message
   return {
     taskId: `${agent_id}.${request_id}`,
     status: isWorking ? 'working' : STATUS_OF[status],

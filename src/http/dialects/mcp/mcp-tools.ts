@@ -8,6 +8,7 @@ import type {
 import { z } from 'zod'
 import { badRequest, notFound } from '../../../errors.ts'
 import { isObject } from '../../../lib/json.ts'
+import { type AskedSignIn, signInWords } from '../../../runtime/approvals/sign-in-words.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import { covers } from '../../../security/permissions.ts'
 import { validate } from '../../input/validate.ts'
@@ -89,11 +90,16 @@ export async function callTool(
   )
   if (status !== 202) return answerOf(data, calls)
   // The run continues without this client.
-  const why = data['reason'] ?? 'A person must decide before the agent can answer.'
+  const why = data['reason'] ?? whatIsAsked(data['approvals'] as AskedSignIn[] | undefined)
   const content = [textOf(`Receipt ${data['request_id']}: ${why}`)]
   // A tool with an output schema can only answer with such an object or an error.
   const schema = await outputSchemaOf(calls, invocation.params.agent_id)
   return isObjectSchema(schema) ? { content, isError: true } : { content, structuredContent: data }
+}
+
+/** What has to happen before the agent can answer. */
+function whatIsAsked(approvals: readonly AskedSignIn[] = []): string {
+  return signInWords(approvals) ?? 'A person must decide before the agent can answer.'
 }
 
 type AgentTool = Pick<NamedAgent, 'name' | 'description'> & { output_schema: Record<string, unknown> | null }
@@ -185,7 +191,10 @@ function progressReporter(
   }
   return ({ event, data }) => {
     if (event === 'tool_call') return tell(`Calling the tool ${(data as { name: string }).name}`)
-    if (event === 'waiting') return tell((data as { reason?: string }).reason ?? 'Waiting for a person to decide')
+    if (event === 'waiting') {
+      const { reason, approvals = [] } = data as { reason?: string; approvals?: AskedSignIn[] }
+      return tell(reason ?? signInWords(approvals) ?? 'Waiting for a person to decide')
+    }
     if (event === 'queued') {
       return tell(`Waiting for another run of this session (position ${(data as { position: number }).position})`)
     }

@@ -47,8 +47,8 @@ export class ChatWriter implements Writer {
 
   reply(_operation: Operation, result: unknown): RenderedReply {
     if (result instanceof AcceptedReply) {
-      const { request_id, reason } = result.data as { request_id: string; reason?: string }
-      return waitsError(request_id, reason)
+      const { request_id, ...waits } = result.data as { request_id: string } & Parameters<typeof waitsError>[1]
+      return waitsError(request_id, waits)
     }
     const answered = keptOf(result)
     if (answered.finished_at === null) return waitsError(answered.request_id)

@@ -1,4 +1,5 @@
 import type { ApiError, ErrorCode } from '../../../errors.ts'
+import { type AskedSignIn, signInWords } from '../../../runtime/approvals/sign-in-words.ts'
 import type { RenderedReply } from '../dialect.ts'
 
 /** OpenAI's names for some of our error codes. The other codes stay the same. */
@@ -53,8 +54,13 @@ const RUN_WAITS = 'run_waits'
  * The error for a run that continues later, which a chat completion can't express. Clients don't retry this error by
  * themselves.
  */
-export function waitsError(request_id: string, reason?: string): RenderedReply {
-  const waits = reason === undefined ? 'is waiting for a person' : 'is waiting'
+export function waitsError(
+  request_id: string,
+  { reason, approvals = [] }: { reason?: string; approvals?: readonly AskedSignIn[] } = {},
+): RenderedReply {
+  const signIn = signInWords(approvals)
+  const person = signIn === undefined ? 'is waiting for a person' : `is waiting for a sign-in (${signIn})`
+  const waits = reason === undefined ? person : 'is waiting'
   const why = reason === undefined ? '' : ` Reason: ${reason}`
   const message = `The run ${request_id} ${waits} and continues on its own. Its receipt will contain the answer. To read answers later, use the Responses API: a chat completion can't be read again.${why}`
   const error = { message, type: 'invalid_request_error', param: null, code: RUN_WAITS }

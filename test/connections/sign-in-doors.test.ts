@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Task, TaskState } from '@a2a-js/sdk'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
+import { connectA2a, saying } from '../support/clients/a2a-client.ts'
+import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
+import { signJwt } from '../support/outside/tokens.ts'
+import { until } from '../support/running/until.ts'
+import { newAgent } from '../support/service/agents.ts'
+import { onAnyEngine } from '../support/service/service.ts'
+import { Browser, CONNECTED, PUBLIC_URL, toServer, whoamiAgent } from '../support/slices/connections.ts'
+import { LOCAL_RECEIVERS, openInbox } from '../support/slices/webhooks.ts'
+
+const SECRET = 'the secret with which this agent alone is asked'
+
+const { TASK_STATE_AUTH_REQUIRED, TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED } = TaskState
+
+onAnyEngine(
+  'a run that waits for a sign-in, on every channel',
+  (service) => {
+    let server: AuthorizationServer
+    let agent: string
+    before(async () => {
+      server = await startAuthorizationServer()
+      await service().call('PUT', '/v1/connections/desk', { body: toServer(server) })
+      agent = await newAgent(service(), { ...whoamiAgent(server), auth: { type: 'jwt', secret: SECRET } })
+    })
+    after(() => server.close())
+
+    const keyOf = (user_id: string) => signJwt({ user_id, permissions: ['read', 'invoke'] }, { secret: SECRET })
+    const wordsOf = (task: Task | undefined) => {
+      const content = task?.status?.message?.parts[0]?.content
+      return content?.$case === 'text' ? content.value : ''
+    }
+    const LINK = new RegExp(`^Sign in to desk: ${PUBLIC_URL}/connect/(lnk_\\w+)/\\S+$`)
+
+    test('A2A: the task is auth-required with the link, also in lists and notifications, and completes by itself', async (t) => {
+      const inbox = await openInbox(t)
+      const client = await connectA2a(service(), agent, { key: await keyOf('ann') })
+      const push = { tenant: '', id: '', taskId: '', url: inbox.url, token: '', authentication: undefined }
+      const task = (await client.sendMessage(saying('Who am I?', { push }))) as Task
+      assert.equal(task.status?.state, TASK_STATE_AUTH_REQUIRED)
+      const [, link_id = ''] = LINK.exec(wordsOf(task)) ?? []
+      assert.ok(link_id, wordsOf(task))
+      const list = { tenant: '', contextId: '', pageToken: '', statusTimestampAfter: undefined }
+      const { tasks } = await client.listTasks({ ...list, status: TASK_STATE_INPUT_REQUIRED })
+      assert.deepEqual([tasks[0]?.status?.state, wordsOf(tasks[0])], [TASK_STATE_AUTH_REQUIRED, wordsOf(task)])
+      const states = []
+      for await (const { payload } of client.resubscribeTask({ tenant: '', id: task.id })) {
+        if (payload?.$case === 'statusUpdate') states.push(payload.value.status?.state)
+        if (states.length > 0) break
+      }
+      assert.deepEqual(states, [TASK_STATE_AUTH_REQUIRED])
+      await assert.rejects(client.sendMessage(saying('ann', { taskId: task.id })), /when the user has signed in/)
+      const told = await until('the notification', () => inbox.arrivals[0])
+      const { status } = JSON.parse(told.body).task
+      assert.equal(status.state, 'TASK_STATE_AUTH_REQUIRED')
+      assert.match(status.message.parts[0].text, LINK)
+
+      server.next = 'ann'
+      assert.equal((await new Browser(service).signIn(wordsOf(task).replace('Sign in to desk: ', ''))).status, 200)
+      const path = `/v1/connections/desk/links/${link_id}/confirm`
+      assert.equal((await service().call('POST', path, { body: { user_id: 'ann' } })).status, 200)
+      await until('it completes', async () => {
+        const { status: now } = await client.getTask({ tenant: '', id: task.id })
+        return now?.state === TASK_STATE_COMPLETED
+      })
+    })
+
+    test('MCP: the answer of the tool, its progress and its task have the link', async (t) => {
+      // Version 1 of the official client has tasks.
+      const client = new Client({ name: 'test', version: '1' })
+      const headers = { Authorization: `Bearer ${await keyOf('bob')}` }
+      const url = new URL(`${service().url}/v1/agents/${agent}/mcp`)
+      const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } })
+      t.after(() => client.close())
+      await client.connect(transport as Parameters<typeof client.connect>[0])
+      const [{ name = '' } = {}] = (await client.listTools()).tools
+      const progress: string[] = []
+      const call = { name, arguments: { message: 'Who am I?' } }
+      const { content } = await client.callTool(call, undefined, {
+        onprogress: ({ message = '' }) => progress.push(message),
+      })
+      const [part] = content as { text: string }[]
+      assert.match(
+        part?.text ?? '',
+        /^Receipt req_\w+: Sign in to desk: https:\/\/agents\.test\/moorage\/connect\/lnk_/,
+      )
+      assert.ok(
+        progress.some((words) => LINK.test(words)),
+        progress.join(),
+      )
+      const stream = client.experimental.tasks.callToolStream(call, CallToolResultSchema, { task: {} })
+      const { value: created } = await stream.next()
+      assert.ok(created?.type === 'taskCreated')
+      const { taskId } = created.task
+      const words = await until('it waits', async () => (await client.experimental.tasks.getTask(taskId)).statusMessage)
+      assert.match(words, LINK)
+      await client.experimental.tasks.cancelTask(taskId)
+    })
+
+    test('OpenAI: the error of a chat completion has the link', async () => {
+      const body = { model: agent, messages: [{ role: 'user', content: 'Who am I?' }], user: 'cid' }
+      const reply = await service().call('POST', '/v1/chat/completions', { body })
+      assert.equal(reply.body.error.code, 'run_waits', reply.text)
+      assert.match(reply.body.error.message, /is waiting for a sign-in \(Sign in to desk: https:\/\/agents\.test\S+\)/)
+    })
+  },
+  { ...CONNECTED, ...LOCAL_RECEIVERS },
+)
