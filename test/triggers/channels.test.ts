@@ -460,7 +460,7 @@ onBothEngines(
         assert.equal(run.status, 'completed')
         const audited = await ok('GET', `/v1/audit-log?agent_id=${agent_id}&action=decideApproval`)
         assert.deepEqual(
-          audited.map(({ actor, outcome }: { actor: { id: string }; outcome: string }) => [actor.id, outcome]),
+          audited.map(({ actor, outcome }: { actor: string; outcome: string }) => [actor, outcome]),
           [[run.created_by, 'success']],
         )
       })
@@ -472,7 +472,7 @@ onBothEngines(
           const { body } = await slack(address, slackEvent('moor', { channel: `D4${i}`, user: 'U3' }))
           const asked = await posted(`D4${i}`)
           assert.deepEqual(
-            [asked.body.blocks, asked.body.text.endsWith('Somebody must answer in Moorage.')],
+            [asked.body.blocks, asked.body.text.endsWith('This must be answered in Moorage.')],
             [undefined, true],
           )
           const [approval] = await ok('GET', `/v1/approvals?request_id=${body.data.request_id}`)

@@ -72,7 +72,7 @@ export async function askFor(
           { label: 'Reject', value: `reject:${id}` },
         ]
   const hasButtons = mayDecide && choices.length > 0
-  const elsewhere = kind === 'question' ? 'Somebody must answer in Moorage.' : 'Somebody must decide this in Moorage.'
+  const elsewhere = kind === 'question' ? 'This must be answered in Moorage.' : 'This must be decided in Moorage.'
   const text = hasButtons ? questionOf(approval) : `${questionOf(approval)}\n\n${elsewhere}`
   return { text, buttons: hasButtons ? choices : undefined }
 }
@@ -86,7 +86,9 @@ function questionOf({ kind, tool, arguments: given }: Approval): string {
 
 function optionsOf({ arguments: given }: Approval): string[] {
   const { options } = given
-  return Array.isArray(options) ? options.filter((one) => typeof one === 'string').slice(0, MOST_OPTIONS) : []
+  return Array.isArray(options)
+    ? options.filter((one) => typeof one === 'string' && one !== '').slice(0, MOST_OPTIONS)
+    : []
 }
 
 type PressedTrigger = { trigger: Trigger; project_id: string }
