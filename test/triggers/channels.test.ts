@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { fieldsOf } from '../support/clients/refusal.ts'
 import { rowsOf, storeOf } from '../support/inside.ts'
 import { type ChatPlatform, type Mood, refuse, startChatPlatform } from '../support/outside/chat-platform.ts'
@@ -396,6 +396,131 @@ onBothEngines(
       await ok('DELETE', '/v1/users/slack:T1%2FU8')
       assert.deepEqual(await pending(), [])
       platform.mood()
+    })
+
+    describe('what a run asks', () => {
+      const question = { question: 'Which berth?', options: ['North', 'South'] }
+      const asking = (more: object = {}) => ({
+        model: 'builtin/script',
+        tools: [{ type: 'ask_person' }],
+        script: { rules: [{ call: { tool: 'ask_person', arguments: question } }] },
+        approvals: { self: true },
+        ...more,
+      })
+      const posted = (channel: string) =>
+        until('it asks', () =>
+          platform.asked.find(({ method, body }) => method === 'chat.postMessage' && body.channel === channel),
+        )
+      const press = (address: string, value: string, user: { id: string; team_id?: string }) => {
+        const payload = {
+          type: 'block_actions',
+          user,
+          team: { id: 'T1' },
+          channel: { id: 'D1' },
+          message: { ts: '1.1', text: 'Which berth?' },
+          actions: [{ value }],
+        }
+        const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString()
+        const sent = signed.slack(SIGNING, body, Math.floor(service().now() / 1000))
+        const headers = { ...sent.headers, 'Content-Type': 'application/x-www-form-urlencoded' }
+        return post(service(), address, { ...sent, headers })
+      }
+
+      test('Slack: only the person who wrote can choose, once, and only the buttons of that trigger', async () => {
+        const { address, agent_id } = await made(slackFields(), asking())
+        const { body } = await slack(address, slackEvent('moor', { channel: 'D31', user: 'U3' }))
+        const asked = await posted('D31')
+        const [section, actions] = asked.body.blocks
+        assert.deepEqual([asked.body.text, section.text.text], ['Which berth?', 'Which berth?'])
+        const [north, south] = actions.elements
+        assert.deepEqual([north.text.text, south.text.text], ['North', 'South'])
+
+        const other = await made(slackFields(), asking())
+        const refused = [
+          await press(address, south.value, { id: 'U4' }),
+          await press(address, south.value, { id: 'U3', team_id: 'T2' }),
+          await press(other.address, south.value, { id: 'U3' }),
+          await press(address, south.value.replace('1:', 'approve:'), { id: 'U3' }),
+          await press(address, south.value.replace('1:', '7:'), { id: 'U3' }),
+          await press(address, '1:apr_00000000000000000000000000', { id: 'U3' }),
+          await press(address, '', { id: 'U3' }),
+        ]
+        for (const reply of refused) assert.deepEqual([reply.status, reply.body.data.ignored], [200, true])
+
+        const presses = await Promise.all([1, 2, 3].map(() => press(address, south.value, { id: 'U3' })))
+        assert.equal(presses.filter((reply) => reply.body.data.ignored === false).length, 1)
+        const answer = await until(
+          'it answers',
+          () => platform.asked.filter(({ body: one }) => one.channel === 'D31')[1],
+        )
+        assert.equal(answer.body.text, 'South')
+        const updated = platform.asked.find(({ method }) => method === 'chat.update')
+        assert.deepEqual(updated?.body, { channel: 'D1', ts: '1.1', text: 'Which berth?\n\nSouth', blocks: [] })
+        const run = await ok('GET', `/v1/agents/${agent_id}/invocations/${body.data.request_id}`)
+        assert.equal(run.status, 'completed')
+        const audited = await ok('GET', `/v1/audit-log?agent_id=${agent_id}&action=decideApproval`)
+        assert.deepEqual(
+          audited.map(({ actor, outcome }: { actor: string; outcome: string }) => [actor, outcome]),
+          [[run.created_by, 'success']],
+        )
+      })
+
+      test('without `approvals.self`, or with a one-time code, there are no buttons, and none are accepted', async () => {
+        const codes = { security: { mfa: { enabled: true, requiredFor: ['approve'] } } }
+        for (const [i, more] of [{ approvals: { self: false } }, codes].entries()) {
+          const { address, agent_id } = await made(slackFields(), asking(more))
+          const { body } = await slack(address, slackEvent('moor', { channel: `D4${i}`, user: 'U3' }))
+          const asked = await posted(`D4${i}`)
+          assert.deepEqual(
+            [asked.body.blocks, asked.body.text.endsWith('This must be answered in Moorage.')],
+            [undefined, true],
+          )
+          const [approval] = await ok('GET', `/v1/approvals?request_id=${body.data.request_id}`)
+          assert.equal((await press(address, `1:${approval.id}`, { id: 'U3' })).body.data.ignored, true)
+          await ok('POST', `/v1/agents/${agent_id}/invocations/${body.data.request_id}/cancel`)
+        }
+      })
+
+      test('Telegram: the person approves a call', async () => {
+        const tool = {
+          type: 'http',
+          name: 'moor',
+          method: 'POST',
+          url: platform.url,
+          input_schema: { type: 'object' },
+          approval: 'always',
+        }
+        const script = { rules: [{ call: { tool: 'moor', arguments: { berth: 3 } }, reply: 'Moored' }] }
+        const agent = { model: 'builtin/script', tools: [tool], script, approvals: { self: true } }
+        const { address } = await made(telegramFields(), agent)
+        const chat = { id: 77, type: 'private' }
+        await telegram(address, telegramUpdate('moor', { chat }))
+        const asked = await until('it asks', () =>
+          platform.asked.find(({ method, body }) => method === 'sendMessage' && body.chat_id === 77),
+        )
+        assert.match(asked.body.text, /^Call moor\?\n```\n\{\n {2}"berth": 3/)
+        const [[approve], [reject]] = asked.body.reply_markup.inline_keyboard
+        assert.deepEqual(
+          [approve.text, reject.text, Buffer.byteLength(approve.callback_data) <= 64],
+          ['Approve', 'Reject', true],
+        )
+        const pressed = (id: number) => ({
+          update_id: ++update,
+          callback_query: {
+            id: 'q1',
+            from: { id, is_bot: false },
+            data: approve.callback_data,
+            message: { message_id: 9, chat, text: asked.body.text },
+          },
+        })
+        assert.equal((await telegram(address, pressed(43))).body.data.ignored, true)
+        assert.equal((await telegram(address, pressed(42))).body.data.ignored, false)
+        await shown('Moored')
+        const edited = await until('the buttons go away', () =>
+          platform.asked.find(({ method }) => method === 'editMessageText'),
+        )
+        assert.ok(edited.body.text.endsWith('\n\nApproved'))
+      })
     })
 
     test('what is wrong is refused by the name of the field', async () => {

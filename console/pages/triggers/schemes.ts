@@ -84,6 +84,37 @@ export const SCHEMES: Readonly<Record<Scheme, SchemeHelp>> = {
 
 export const SCHEME_NAMES = Object.keys(SCHEMES) as Scheme[]
 
+type Kind = Trigger['kind']
+
+/** Platforms on which an agent answers in conversations. */
+export const PLATFORMS: Readonly<
+  Record<Exclude<Kind, 'webhook'>, { label: string; token: string; host: string; setUp: string }>
+> = {
+  slack: {
+    label: 'Slack: answer in threads',
+    token: "The bot's token, xoxb-…",
+    host: 'slack.com',
+    setUp:
+      'In the settings of your Slack app, open Event Subscriptions, enter the URL as the request URL, and subscribe to the bot events app_mention and message.im. For buttons, enter the URL under Interactivity & Shortcuts too.',
+  },
+  telegram: {
+    label: 'Telegram: answer in chats',
+    token: "The bot's token from @BotFather",
+    host: 'api.telegram.org',
+    setUp:
+      "Call the bot's setWebhook method with the URL, the secret as secret_token, and the allowed_updates message and callback_query.",
+  },
+}
+
+/** What the form shows as the sender: a platform with conversations, or how requests are signed. */
+export function senderLabel({ kind, verify }: Pick<Trigger, 'kind' | 'verify'>): string {
+  return kind === 'webhook' ? SCHEMES[verify.scheme].label : PLATFORMS[kind].label
+}
+
+export function setUpOf({ kind, verify }: Pick<Trigger, 'kind' | 'verify'>): string {
+  return kind === 'webhook' ? SCHEMES[verify.scheme].setUp : PLATFORMS[kind].setUp
+}
+
 /** The whole URL, also if the service doesn't know its own. */
 export function urlOf({ address }: Pick<Trigger, 'address'>): string {
   return new URL(address, globalThis.location.href).href

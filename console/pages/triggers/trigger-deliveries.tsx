@@ -70,6 +70,7 @@ function columnsWith(replay: (id: string) => void, isBusy: boolean): Column<Inco
         request_id ? <a href={href(requestPath(request_id))}>{request_id}</a> : (reason ?? '–'),
     },
     { title: 'User', isExtra: true, cell: ({ user_id }) => user_id ?? '–' },
+    { title: 'Answer', isExtra: true, cell: ({ answer }) => (answer ? <Status value={answer.status} /> : '–') },
     { title: 'Repeated', isNumber: true, isExtra: true, cell: ({ repeats }) => repeats },
     { title: 'Received', sort: 'created_at', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
     {

@@ -11,7 +11,7 @@ import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { reasonOf } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
 import { fieldsOf } from '../../ui/forms/form.tsx'
-import { SCHEME_NAMES, SCHEMES } from './schemes.ts'
+import { PLATFORMS, SCHEME_NAMES, SCHEMES } from './schemes.ts'
 
 type Scheme = Trigger['verify']['scheme']
 
@@ -24,7 +24,16 @@ type Props = {
 }
 
 type Values = Record<
-  'name' | 'scheme' | 'secret' | 'filter' | 'message' | 'user_from' | 'session_from' | 'environment',
+  | 'name'
+  | 'kind'
+  | 'scheme'
+  | 'secret'
+  | 'bot_token'
+  | 'filter'
+  | 'message'
+  | 'user_from'
+  | 'session_from'
+  | 'environment',
   string
 >
 
@@ -37,6 +46,8 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
   )
   const scheme = values.scheme as Scheme
   const { secret: secretHint } = SCHEMES[scheme]
+  const kind = values.kind as Trigger['kind']
+  const platform = kind === 'webhook' ? undefined : PLATFORMS[kind]
   const saveChanges = useChanges(trigger ? changeable(trigger) : {})
   const save = useAction(async () => {
     const wanted = bodyOf(values, trigger)
@@ -67,15 +78,15 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
       <div class="columns">
         <Select
           label="Sender"
-          value={scheme}
+          value={platform ? PLATFORM + kind : scheme}
           error={reasonOf(save.error, 'verify.scheme')}
-          choices={SCHEME_NAMES.map((value) => ({ value, label: SCHEMES[value].label }))}
+          choices={sendersFor(trigger)}
           onChange={(value) =>
             // A new trigger shows what suits its sender, unless the reader has changed something.
             setValues(
               !trigger && isUntouched(values)
-                ? { ...beginWith(value as Scheme), name: values.name, secret: values.secret }
-                : { ...values, scheme: value },
+                ? { ...beginWith(value), name: values.name, secret: values.secret }
+                : { ...values, ...senderOf(value) },
             )
           }
         />
@@ -92,17 +103,34 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
           error={reasonOf(save.error, 'verify.secret')}
         />
       )}
+      {platform && (
+        <Field
+          label="Bot token"
+          hint={`The name of a secret with the host ${platform.host}. It contains: ${platform.token}`}
+          isMono
+          isRequired
+          suggestions={secrets.data?.data.map(({ name }) => name)}
+          {...field('bot_token')}
+          error={reasonOf(save.error, `${kind}.bot_token`)}
+        />
+      )}
       <Field
         label="Message"
-        rows={5}
-        hint="{{/issue/title}} is a value in the body, {{header.Name}} a header, {{body}} the whole body."
+        rows={platform ? 2 : 5}
+        hint={
+          platform
+            ? '{{text}} is what the person wrote, {{/event/channel}} a value in the body.'
+            : '{{/issue/title}} is a value in the body, {{header.Name}} a header, {{body}} the whole body.'
+        }
         isRequired
         {...field('message')}
       />
-      <div class="columns">
-        <Field label="User" hint="Where the user_id is, such as /sender/login" isMono {...field('user_from')} />
-        <Field label="Session" hint="Where the session_id is" isMono {...field('session_from')} />
-      </div>
+      {!platform && (
+        <div class="columns">
+          <Field label="User" hint="Where the user_id is, such as /sender/login" isMono {...field('user_from')} />
+          <Field label="Session" hint="Where the session_id is" isMono {...field('session_from')} />
+        </div>
+      )}
       <Field
         label="Filter (JSON)"
         rows={4}
@@ -116,13 +144,36 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
   )
 }
 
-function beginWith(scheme: Scheme): Values {
-  const { message, user_from = '', session_from = '', filter } = SCHEMES[scheme].begin
+/** A platform with conversations, as a value of the sender. Other values are schemes. */
+const PLATFORM = 'conversations in '
+
+/** The kind of a trigger can't be changed. */
+function sendersFor(trigger: Trigger | undefined): { value: string; label: string }[] {
+  const schemes = SCHEME_NAMES.map((value) => ({ value: value as string, label: SCHEMES[value].label }))
+  const platforms = Object.entries(PLATFORMS).map(([kind, { label }]) => ({ value: PLATFORM + kind, label }))
+  if (!trigger) return [...platforms, ...schemes]
+  return trigger.kind === 'webhook' ? schemes : platforms.filter(({ value }) => value === PLATFORM + trigger.kind)
+}
+
+function senderOf(value: string): Pick<Values, 'kind' | 'scheme'> {
+  if (!value.startsWith(PLATFORM)) return { kind: 'webhook', scheme: value }
+  const kind = value.slice(PLATFORM.length)
+  return { kind, scheme: kind }
+}
+
+const CONVERSATION = { message: '{{text}}' }
+
+function beginWith(sender: string): Values {
+  const { kind, scheme } = senderOf(sender)
+  const begin: (typeof SCHEMES)[Scheme]['begin'] = kind === 'webhook' ? SCHEMES[scheme as Scheme].begin : CONVERSATION
+  const { message, user_from = '', session_from = '', filter } = begin
   const filterText = filter ? JSON.stringify(filter, null, 2) : ''
   return {
     name: '',
+    kind,
     scheme,
     secret: '',
+    bot_token: '',
     message,
     user_from,
     session_from,
@@ -131,8 +182,8 @@ function beginWith(scheme: Scheme): Values {
   }
 }
 
-function isUntouched({ scheme, message, user_from, session_from, filter }: Values): boolean {
-  const begun = beginWith(scheme as Scheme)
+function isUntouched({ kind, scheme, message, user_from, session_from, filter }: Values): boolean {
+  const begun = beginWith(kind === 'webhook' ? scheme : PLATFORM + kind)
   return (
     message === begun.message &&
     user_from === begun.user_from &&
@@ -141,9 +192,12 @@ function isUntouched({ scheme, message, user_from, session_from, filter }: Value
   )
 }
 
-function valuesOf({ name, verify, filter, message, user_from, session_from, environment }: Trigger): Values {
+function valuesOf(trigger: Trigger): Values {
+  const { name, kind, verify, filter, message, user_from, session_from, environment, slack, telegram } = trigger
   return {
     name: name ?? '',
+    kind,
+    bot_token: (slack ?? telegram)?.bot_token ?? '',
     scheme: verify.scheme,
     secret: verify.scheme === 'none' ? '' : verify.secret,
     filter: filter.length === 0 ? '' : JSON.stringify(filter, null, 2),
@@ -155,19 +209,24 @@ function valuesOf({ name, verify, filter, message, user_from, session_from, envi
 }
 
 /** What the form can change in a trigger. */
-function changeable({ name, verify, filter, message, user_from, session_from, environment }: Trigger): object {
-  return { name, verify, filter, message, user_from, session_from, environment }
+function changeable(trigger: Trigger): object {
+  const { name, verify, filter, message, user_from, session_from, environment, slack, telegram } = trigger
+  return { name, verify, filter, message, user_from, session_from, environment, slack, telegram }
 }
 
 function bodyOf(values: Values, trigger: Trigger | undefined): object {
-  const { name, scheme, secret, filter, message, user_from, session_from, environment } = values
+  const { name, kind, scheme, secret, filter, message, user_from, session_from, environment } = values
   // Settings of the same scheme that the form doesn't show stay as they are.
   const kept = trigger?.verify.scheme === scheme ? trigger.verify : {}
+  const bot = { ...(trigger?.slack ?? trigger?.telegram), bot_token: values.bot_token.trim() }
+  const conversation = kind === 'webhook' ? {} : { [kind]: bot }
   return {
     name: name.trim() || null,
     verify: scheme === 'none' ? { scheme } : { ...kept, scheme, secret: secret.trim() },
     filter: filter.trim() === '' ? [] : (JSON.parse(filter) as unknown),
     message,
+    ...(!trigger && { kind }),
+    ...conversation,
     user_from: user_from.trim() || null,
     session_from: session_from.trim() || null,
     environment: environment.trim(),

@@ -14,7 +14,7 @@ import { WhoIs } from '../../ui/data/who.tsx'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
-import { SCHEMES, urlOf } from './schemes.ts'
+import { senderLabel, setUpOf, urlOf } from './schemes.ts'
 import { TestDialog } from './test-dialog.tsx'
 import { TriggerDeliveries } from './trigger-deliveries.tsx'
 import { TriggerForm } from './trigger-form.tsx'
@@ -87,7 +87,7 @@ function TriggerDetails({ agent, trigger, of }: { agent: Agent; trigger: Trigger
       </div>
       <Failure error={toggle.error} />
       <Snippet label="URL" text={urlOf(trigger)} />
-      <p class="hint">{SCHEMES[trigger.verify.scheme].setUp}</p>
+      <p class="hint">{setUpOf(trigger)}</p>
       <TriggerFacts trigger={trigger} />
       <h3>Message</h3>
       <Snippet label="message" text={trigger.message} />
@@ -104,12 +104,15 @@ function TriggerDetails({ agent, trigger, of }: { agent: Agent; trigger: Trigger
 }
 
 function TriggerFacts({ trigger }: { trigger: Trigger }) {
+  const bot = trigger.slack ?? trigger.telegram ?? undefined
   const { verify, filter, user_from, user_prefix, session_from, environment, updated_by, id } = trigger
   return (
     <Facts
       of={{
-        Sender: SCHEMES[verify.scheme].label,
+        Sender: senderLabel(trigger),
         Secret: verify.scheme === 'none' ? undefined : <code>{verify.secret}</code>,
+        'Bot token': bot && <code>{bot.bot_token}</code>,
+        Answers: bot && (trigger.reply === false ? 'not sent' : 'sent to the conversation'),
         User: user_from === null ? undefined : <code>{`${user_prefix}${user_from}`}</code>,
         Session: session_from === null ? undefined : <code>{session_from}</code>,
         Filter: filter.length === 0 ? undefined : <code>{JSON.stringify(filter)}</code>,

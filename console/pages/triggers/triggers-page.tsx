@@ -14,7 +14,7 @@ import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
-import { SCHEMES } from './schemes.ts'
+import { senderLabel } from './schemes.ts'
 import { TriggerForm } from './trigger-form.tsx'
 
 const LIMIT = 25
@@ -56,7 +56,7 @@ function Triggers({ agent, query }: { agent: Agent; query: ReturnType<typeof pag
           <Empty title="No triggers yet">
             <p>
               A trigger is a URL to which another service sends its events, such as GitHub or Stripe. Each verified
-              event starts one run.
+              event starts one run. In Slack and Telegram, the agent answers in the conversation.
             </p>
           </Empty>
         }
@@ -76,7 +76,7 @@ function columnsOf(agent: Agent): Column<Trigger>[] {
       isWide: true,
       cell: ({ id, name }) => <a href={href(agentPath(agent.name, `triggers/${id}`))}>{name ?? id}</a>,
     },
-    { title: 'Sender', isExtra: true, cell: ({ verify }) => SCHEMES[verify.scheme].label },
+    { title: 'Sender', isExtra: true, cell: senderLabel },
     { title: 'State', cell: (trigger) => <TriggerState {...trigger} /> },
     {
       title: 'Last delivery',

@@ -33,6 +33,16 @@ export async function findApproval(db: Database, request_id: string, call_id: st
   return row && fromRow(row)
 }
 
+export async function findById(db: Database, agent_seq: number, id: string): Promise<Approval | undefined> {
+  const row = await db
+    .selectFrom('approvals')
+    .selectAll()
+    .where('id', '=', id)
+    .where('agent_seq', '=', agent_seq)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
 /** The pending approvals of these runs, in the order of their calls. */
 export async function listPending(db: Database, request_ids: readonly string[]): Promise<Approval[]> {
   if (request_ids.length === 0) return []

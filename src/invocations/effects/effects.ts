@@ -62,7 +62,7 @@ export async function waitingEffects(
   invocation: WaitingInvocation,
   agent: Agent,
   { asked, steps, logs, usage, cost_nano }: WaitingOutcome & { asked: readonly Approval[] },
-  { events, now }: Pick<Parts, 'events' | 'now'>,
+  { events, newId, now }: Pick<Parts, 'events' | 'newId' | 'now'>,
 ): Promise<Write[]> {
   if (asked.length === 0) return []
   const logged = steps.reduce((sum, step) => sum + step.logs.length, 0)
@@ -74,7 +74,13 @@ export async function waitingEffects(
   const { id: agent_id, project_id } = agent
   const told = { type: 'agent.waiting' as const, project_id, agent_id, request_id: invocation.id }
   const event = await events.writes({ ...told, data, time: now() })
-  return [...asked.map(approvalWrite), ...logWrites(source, logs.slice(logged)), ...event]
+  const writes = [...asked.map(approvalWrite), ...logWrites(source, logs.slice(logged)), ...event]
+  if (invocation.door !== 'trigger') return writes
+  // A person in a conversation is asked there. Signing in works elsewhere.
+  const calls = asked.flatMap(({ kind, call_id }) => (kind === 'connection' ? [] : call_id))
+  const { context } = invocation
+  const run = { request_id: invocation.id, context, user_id: context.user_id ?? null, time: now() }
+  return [...writes, ...answerWrites(run, agent, calls, { newId })]
 }
 
 const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const

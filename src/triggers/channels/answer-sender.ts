@@ -2,12 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { findSnapshot } from '../../agents/agent-snapshot.ts'
 import type { ChatAnswer } from '../../answers/conversation-answer.ts'
 import { ANSWERS } from '../../answers/store.ts'
+import { findApproval } from '../../invocations/approvals/approval-store.ts'
 import * as invocations from '../../invocations/store.ts'
 import { laneKey, ownerOf } from '../../lib/work/lane-key.ts'
 import { Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import * as triggers from '../store.ts'
 import * as queue from './answer-queue.ts'
+import { askFor } from './asks.ts'
 import { CHANNELS, callPlatform, settingsOf } from './call-platform.ts'
 
 type SenderParts = Pick<
@@ -128,16 +130,17 @@ export class AnswerSender {
     const settings = trigger && settingsOf(trigger)
     const snapshot = await findSnapshot(answer.agent_id, this.#parts)
     if (!settings || !snapshot) return never('The trigger has been deleted.')
-    const text = await this.#textOf(answer, snapshot.agent.seq)
-    const texts = CHANNELS[settings.kind].split(text ?? '')
-    if (texts.length === 0) return never('The answer is empty.')
+    const said = await this.#contentOf(answer, snapshot.agent.seq)
+    const { split } = CHANNELS[settings.kind]
+    const texts = said?.buttons ? split(said.text).slice(0, 1) : split(said?.text ?? '')
+    if (texts.length === 0) return never('There is nothing to send any more.')
     const { signal } = this.#abort
     const known = await secrets(snapshot.project.id)
     for (let part = answer.parts_sent; part < texts.length; part++) {
       if (part > answer.parts_sent) await delay(PART_PAUSE_MS, undefined, { signal })
       const posting = callPlatform(
         trigger,
-        (channel, access) => channel.post(access, answer.place, texts[part] as string),
+        (channel, access) => [channel.post(access, answer.place, texts[part] as string, said?.buttons)],
         { config, fetch, secrets: known, now, signal },
       )
       const verdict = await posting
@@ -149,11 +152,13 @@ export class AnswerSender {
     return 'sent'
   }
 
-  /** The run's answer. Undefined if it was erased. */
-  async #textOf({ request_id }: ChatAnswer, agent_seq: number): Promise<string | undefined> {
-    const run = await invocations.find(this.#parts.storage.db, agent_seq, request_id)
+  /** The run's answer, or what it asks. Undefined if the run was erased, or if it was decided. */
+  async #contentOf({ call_id, request_id }: ChatAnswer, agent_seq: number) {
+    const { db } = this.#parts.storage
+    if (call_id !== null) return askFor(db, await findApproval(db, request_id, call_id), this.#parts)
+    const run = await invocations.find(db, agent_seq, request_id)
     if (!run || run.erased_at !== null) return undefined
-    return run.status === 'completed' ? (run.response ?? '') : FAILED_TEXT
+    return { text: run.status === 'completed' ? (run.response ?? '') : FAILED_TEXT, buttons: undefined }
   }
 }
 

@@ -22,6 +22,9 @@ export function settingsOf(
   return settings ? { kind, ...settings } : undefined
 }
 
+/** The calls to make, one after the other. */
+export type CallsOf = (channel: Channel, access: BotAccess) => readonly PlatformCall[]
+
 type CallOptions = {
   /** `webhooks.attemptTimeout` is the time limit for the whole reply. */
   config: Pick<Parts['config'], 'webhooks'>
@@ -32,12 +35,12 @@ type CallOptions = {
 }
 
 /**
- * Makes one call to a trigger's platform. Returns whether it was accepted; no text in it contains the token. Throws only
+ * Makes calls to a trigger's platform. Returns whether the last one was accepted; no text in it contains the token. Throws only
  * if the signal aborts.
  */
 export async function callPlatform(
   trigger: Trigger,
-  callOf: (channel: Channel, access: BotAccess) => PlatformCall,
+  callsOf: CallsOf,
   { config, fetch, secrets, now, signal }: CallOptions,
 ): Promise<CallVerdict> {
   const settings = settingsOf(trigger)
@@ -48,20 +51,22 @@ export async function callPlatform(
   if (!secret) return failed(`The secret ${bot_token} doesn't exist.`)
   try {
     requireHost(`secret ${bot_token}`, secret, new URL(api_url))
-    const { url, headers, body } = callOf(CHANNELS[kind], { api_url, token: secret.value })
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-      redirect: 'manual',
-      timeout_ms: config.webhooks.attemptTimeout,
-      max_bytes: MAX_REPLY_BYTES,
-      owner: trigger.agent_id,
-      signal,
-    })
-    const { status } = response
-    const retry_after_ms = retryAfter(Object.fromEntries(response.headers), now) ?? 0
-    const verdict = CHANNELS[kind].judge({ status, body: parsed(await response.text()), retry_after_ms })
+    let verdict: CallVerdict = 'accepted'
+    for (const { url, headers, body } of callsOf(CHANNELS[kind], { api_url, token: secret.value })) {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+        redirect: 'manual',
+        timeout_ms: config.webhooks.attemptTimeout,
+        max_bytes: MAX_REPLY_BYTES,
+        owner: trigger.agent_id,
+        signal,
+      })
+      const { status } = response
+      const retry_after_ms = retryAfter(Object.fromEntries(response.headers), now) ?? 0
+      verdict = CHANNELS[kind].judge({ status, body: parsed(await response.text()), retry_after_ms })
+    }
     if (verdict === 'accepted') return verdict
     return { ...verdict, error: redactor({ [bot_token]: secret.value })(verdict.error) }
   } catch (error) {

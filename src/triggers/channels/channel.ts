@@ -15,6 +15,18 @@ export type ChatMessage = {
   event: string
 }
 
+/** What a person can choose in a message. `value` is sent back when they do. */
+export type ChatButton = { label: string; value: string }
+
+/** That a person has chosen a button. */
+export type ButtonPress = {
+  value: string
+  /** As the platform names the person, without the prefix. */
+  user: string
+  /** The message with the buttons, for the platform. */
+  place: ChatThread['place']
+}
+
 /** A request to a platform. Its URL can contain a token, so it must not reach a log or an error. */
 export type PlatformCall = { url: string; headers: Readonly<Record<string, string>>; body: object }
 
@@ -33,7 +45,11 @@ export type Channel = {
   read(payload: Payload): ChatMessage | undefined
   /** The parts of a text, each short enough for the platform and in its markup. */
   split(text: string): string[]
-  post(access: BotAccess, place: ChatThread['place'], text: string): PlatformCall
+  post(access: BotAccess, place: ChatThread['place'], text: string, buttons?: readonly ChatButton[]): PlatformCall
+  /** A choice, as the platform reports it. */
+  readPress(payload: Payload): ButtonPress | undefined
+  /** Shows what was chosen, instead of the buttons. */
+  settle(access: BotAccess, press: ButtonPress, said: string): PlatformCall[]
   /** Shows in the conversation that an answer is being written. */
   typing(access: BotAccess, place: ChatThread['place']): PlatformCall
   judge(reply: PlatformReply): CallVerdict

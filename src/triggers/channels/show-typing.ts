@@ -1,22 +1,25 @@
 import type { ChatThread } from '../../answers/conversation-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Trigger } from '../trigger.ts'
-import { callPlatform } from './call-platform.ts'
+import { type CallsOf, callPlatform } from './call-platform.ts'
+import type { ButtonPress } from './channel.ts'
+
+type Shown = { trigger: Trigger; project_id: string }
+type ShowParts = Pick<Parts, 'config' | 'errands' | 'fetch' | 'now' | 'secrets'>
 
 /** Shows in the conversation that an answer is being written. It is a courtesy, so nothing depends on its success. */
-export function showTyping(
-  { trigger, project_id }: { trigger: Trigger; project_id: string },
-  { place }: ChatThread,
-  { config, errands, fetch, now, secrets }: Pick<Parts, 'config' | 'errands' | 'fetch' | 'now' | 'secrets'>,
-): void {
-  errands.begin('showing that an answer is being written', async (signal) => {
-    const known = await secrets(project_id)
-    await callPlatform(trigger, (channel, access) => channel.typing(access, place), {
-      config,
-      fetch,
-      secrets: known,
-      now,
-      signal,
-    }).catch(() => {})
+export function showTyping(shown: Shown, { place }: ChatThread, parts: ShowParts): void {
+  call(shown, (channel, access) => [channel.typing(access, place)], parts)
+}
+
+/** Shows in the conversation what was chosen, so that the buttons go away. */
+export function showDecision(shown: Shown, press: ButtonPress, said: string, parts: ShowParts): void {
+  call(shown, (channel, access) => channel.settle(access, press, said), parts)
+}
+
+function call({ trigger, project_id }: Shown, callsOf: CallsOf, { errands, secrets, ...parts }: ShowParts): void {
+  errands.begin('showing in a conversation what happens', async (signal) => {
+    const options = { ...parts, secrets: await secrets(project_id), signal }
+    await callPlatform(trigger, callsOf, options).catch(() => {})
   })
 }

@@ -1,6 +1,15 @@
 import { z } from 'zod'
 import type { Payload } from '../receive/payload.ts'
-import type { BotAccess, CallVerdict, Channel, ChatMessage, PlatformCall, PlatformReply } from './channel.ts'
+import type {
+  BotAccess,
+  ButtonPress,
+  CallVerdict,
+  Channel,
+  ChatButton,
+  ChatMessage,
+  PlatformCall,
+  PlatformReply,
+} from './channel.ts'
 import { splitText } from './split-text.ts'
 
 const Id = z.string().regex(/^[A-Z0-9]{1,64}$/)
@@ -45,8 +54,19 @@ export const slack: Channel = {
   read: readSlack,
   split: (text) => splitText(text, LONGEST).map(toMrkdwn),
   // Without previews, a link in an answer isn't opened by anybody but the reader.
-  post: (access, { channel, thread_ts }, text) =>
-    slackCall(access, 'chat.postMessage', { channel, thread_ts, text, unfurl_links: false, unfurl_media: false }),
+  post: (access, { channel, thread_ts }, text, buttons) =>
+    slackCall(access, 'chat.postMessage', {
+      channel,
+      thread_ts,
+      text,
+      unfurl_links: false,
+      unfurl_media: false,
+      ...(buttons && { blocks: blocksOf(text, buttons) }),
+    }),
+  readPress: readSlackPress,
+  settle: (access, { place: { channel, ts, text } }, said) => [
+    slackCall(access, 'chat.update', { channel, ts, text: `${text}\n\n${toMrkdwn(said)}`, blocks: [] }),
+  ],
   typing: (access, { channel, thread_ts, ts }) =>
     slackCall(access, 'assistant.threads.setStatus', {
       channel_id: channel,
@@ -54,6 +74,45 @@ export const slack: Channel = {
       status: 'is typing…',
     }),
   judge: judgeSlack,
+}
+
+const LONGEST_SECTION = 3_000
+
+function blocksOf(text: string, buttons: readonly ChatButton[]): object[] {
+  const elements = buttons.map(({ label, value }, i) => ({
+    type: 'button',
+    action_id: `choice_${i}`,
+    text: { type: 'plain_text', text: label },
+    value,
+  }))
+  return [
+    { type: 'section', text: { type: 'mrkdwn', text: text.slice(0, LONGEST_SECTION) } },
+    { type: 'actions', elements },
+  ]
+}
+
+/** https://docs.slack.dev/reference/interaction-payloads/block_actions-payload */
+const SlackPress = z.object({
+  payload: z.object({
+    type: z.literal('block_actions'),
+    user: z.object({ id: Id, team_id: Id.optional() }),
+    team: z.object({ id: Id }),
+    channel: z.object({ id: Id }),
+    message: z.object({ ts: Stamp, text: z.string().default('') }),
+    actions: z.array(z.object({ value: z.string() })).length(1),
+  }),
+})
+
+function readSlackPress({ body }: Payload): ButtonPress | undefined {
+  const { payload } = SlackPress.safeParse(body).data ?? {}
+  if (!payload) return undefined
+  const { user, team, channel, message, actions } = payload
+  const { ts, text } = message
+  return {
+    value: actions[0]?.value ?? '',
+    user: `${user.team_id ?? team.id}/${user.id}`,
+    place: { channel: channel.id, ts, text },
+  }
 }
 
 function slackCall({ api_url, token }: BotAccess, method: string, body: object): PlatformCall {

@@ -1,7 +1,16 @@
 import { z } from 'zod'
 import { isObject } from '../../lib/json.ts'
 import type { Payload } from '../receive/payload.ts'
-import type { BotAccess, CallVerdict, Channel, ChatMessage, PlatformCall, PlatformReply } from './channel.ts'
+import type {
+  BotAccess,
+  ButtonPress,
+  CallVerdict,
+  Channel,
+  ChatButton,
+  ChatMessage,
+  PlatformCall,
+  PlatformReply,
+} from './channel.ts'
 import { splitText } from './split-text.ts'
 
 /** A number that JavaScript can't hold arrives as text. */
@@ -29,19 +38,45 @@ const TOKEN = /^[\w:-]{1,200}$/
 export const telegram: Channel = {
   read: readTelegram,
   split: (text) => splitText(text, LONGEST),
-  post: (access, { chat_id, message_thread_id, reply_to }, text) =>
+  post: (access, { chat_id, message_thread_id, reply_to }, text, buttons) =>
     telegramCall(access, 'sendMessage', {
       chat_id,
       message_thread_id,
       text,
       link_preview_options: { is_disabled: true },
+      ...(buttons && { reply_markup: { inline_keyboard: buttons.map(keyOf) } }),
       ...(reply_to !== undefined && {
         reply_parameters: { message_id: reply_to, allow_sending_without_reply: true },
       }),
     }),
+  readPress: readTelegramPress,
+  settle: (access, { place: { query, chat_id, message_id, text } }, said) => [
+    telegramCall(access, 'answerCallbackQuery', { callback_query_id: query }),
+    telegramCall(access, 'editMessageText', { chat_id, message_id, text: `${text}\n\n${said}`.slice(0, LONGEST) }),
+  ],
   typing: (access, { chat_id, message_thread_id }) =>
     telegramCall(access, 'sendChatAction', { chat_id, message_thread_id, action: 'typing' }),
   judge: judgeTelegram,
+}
+
+const keyOf = ({ label, value }: ChatButton) => [{ text: label, callback_data: value }]
+
+/** https://core.telegram.org/bots/api#callbackquery */
+const TelegramPress = z.object({
+  callback_query: z.object({
+    id: z.string().max(100),
+    from: z.object({ id: Id, is_bot: z.boolean() }),
+    data: z.string(),
+    message: z.object({ message_id: Id, chat: z.object({ id: Id }), text: z.string().default('') }),
+  }),
+})
+
+function readTelegramPress({ body }: Payload): ButtonPress | undefined {
+  const { callback_query } = TelegramPress.safeParse(body).data ?? {}
+  if (!callback_query || callback_query.from.is_bot) return undefined
+  const { id: query, from, data, message } = callback_query
+  const { message_id, chat, text } = message
+  return { value: data, user: `${from.id}`, place: { query, chat_id: chat.id, message_id, text } }
 }
 
 export class InvalidToken extends Error {}

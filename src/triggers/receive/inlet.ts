@@ -8,7 +8,9 @@ import { storable } from '../../lib/text/text.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
-import { showTyping } from '../channels/show-typing.ts'
+import { decidePress } from '../channels/asks.ts'
+import { CHANNELS } from '../channels/call-platform.ts'
+import { showDecision, showTyping } from '../channels/show-typing.ts'
 import * as triggers from '../store.ts'
 import type { Trigger } from '../trigger.ts'
 import { type Payload, plainHeaders } from './payload.ts'
@@ -18,6 +20,7 @@ import { type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
 
 type InletParts = Pick<
   Parts,
+  | 'audit'
   | 'config'
   | 'errands'
   | 'fetch'
@@ -120,6 +123,12 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
   const { payload, text } = request
   const challenge = challengeIn(trigger, payload)
   if (challenge !== undefined) return { status: 200, body: { challenge } }
+  const press = trigger.kind === 'webhook' ? undefined : CHANNELS[trigger.kind].readPress(payload)
+  if (press) {
+    const said = await decidePress(open, { press, request_id: request.request_id }, parts)
+    if (said !== undefined) showDecision(open, press, said, parts)
+    return { status: 200, body: { success: true, data: { ignored: said === undefined } } }
+  }
   const headers = plainHeaders(payload.headers)
   const body = Buffer.byteLength(text) > KEPT_BYTES ? null : storable(text)
   const delivery = { ...newDelivery(trigger, parts), headers, body }

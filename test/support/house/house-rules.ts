@@ -81,6 +81,8 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'store.ts',
       'approvals/approval.ts',
       'approvals/approval-store.ts',
+      'approvals/settle-decision.ts',
+      'approvals/who-decides.ts',
       'feedback/feedback.ts',
       'feedback/feedback-store.ts',
       'cases/answer-check.ts',

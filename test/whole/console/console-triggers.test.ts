@@ -75,4 +75,37 @@ inConsole('triggers in the console', (visit, service) => {
     await page.getByText('No triggers yet').waitFor()
     await leave()
   })
+
+  test('a trigger answers in Slack threads: its form has what Slack needs, and its page says what to paste where', async () => {
+    for (const [name, value] of Object.entries({ SIGNING: 'signing-secret', BOT: 'xoxb-1' })) {
+      await service().call('PUT', `/v1/secrets/${name}`, { body: { value, hosts: ['slack.com'] } })
+    }
+    const { page, expect, leave } = await visit('/agents/pilot/triggers')
+    expect(/400/)
+    await page.getByRole('button', { name: 'New trigger' }).click()
+    const form = page.getByRole('dialog', { name: 'New trigger' })
+    await form.getByLabel('Sender').selectOption({ label: 'Slack: answer in threads' })
+    await form.getByLabel('Name').fill('support')
+    assert.equal(await form.getByLabel('User').count(), 0, 'the platform decides the user')
+    await form.getByLabel('Secret').fill('SIGNING')
+    await form.getByLabel('Bot token').fill('GITHUB_SECRET')
+    await form.getByRole('button', { name: 'Create trigger' }).click()
+    await form.getByText("can't be sent to slack.com", { exact: false }).first().waitFor()
+    await form.getByLabel('Bot token').fill('BOT')
+    await form.getByRole('button', { name: 'Create trigger' }).click()
+    await page.getByRole('heading', { name: 'support' }).waitFor()
+    await page.getByText('app_mention and message.im', { exact: false }).waitFor()
+    await page.getByText('sent to the conversation').waitFor()
+
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const edit = page.getByRole('dialog', { name: 'Edit trigger' })
+    await edit.getByLabel('Message').fill('A question: {{text}}')
+    await edit.getByRole('button', { name: 'Save' }).click()
+    await page.getByLabel('message', { exact: true }).getByText('A question: {{text}}').waitFor()
+    const { body } = await service().call('GET', '/v1/agents/pilot/triggers')
+    const [{ kind, slack, message }] = body.data
+    const bot = { bot_token: 'BOT', api_url: 'https://slack.com/api' }
+    assert.deepEqual([kind, slack, message], ['slack', bot, 'A question: {{text}}'])
+    await leave()
+  })
 })
