@@ -20,6 +20,8 @@ export function serving(
   { storage }: Needs<'storage'>,
 ): ServedAgent | Promise<ServedAgent> {
   const known = snapshot.served.get(environment)
+  // Most environments have no candidate.
+  if (known && !known.candidate) return known.stable
   return known ? chooseVersion(known, sender) : loadServed(snapshot, environment, sender, storage.db)
 }
 

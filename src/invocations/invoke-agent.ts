@@ -2,7 +2,6 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import { findEntered, requireRunning, type ServedAgent } from '../agents/agent-snapshot.ts'
 import { checkOutputSchema } from '../agents/check-definition.ts'
 import * as agents from '../agents/store.ts'
-import type { Sender } from '../deployments/rollouts/split.ts'
 import { servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning, sessionBusy } from '../errors.ts'
 import type { Needs } from '../operation/context.ts'
@@ -134,7 +133,9 @@ async function admitted(
     const snapshot = await findEntered(agent_id, context)
     if (!snapshot) throw notFound('Agent', agent_id)
     const { agent, project } = snapshot
-    const served = await serving(snapshot, body.environment, senderOf(body, context), context)
+    const { user_id, session_id } = body.context
+    const sender = { user_id: requireUser(context.actor, user_id), session_id, request_id: context.request_id }
+    const served = await serving(snapshot, body.environment, sender, context)
     const { definition } = served
     requireRunning(agent, project.pause)
     const invocation = await newRun(body, agent, served, context)
@@ -226,11 +227,6 @@ function answerOf(done: EndedInvocation | WaitingInvocation, agent: Agent, waits
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
 
-/** Whose message it is. A token for one user binds the user. */
-function senderOf({ context: { user_id, session_id } }: InvokeBody, { actor, request_id }: NewRunNeeds): Sender {
-  return { user_id: requireUser(actor, user_id), session_id, request_id }
-}
-
 type NewRunNeeds = KeepNeeds & Needs<'door' | 'given' | 'repeatable'>
 
 /** The invocation that the client requested. */
@@ -262,7 +258,9 @@ async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds
   const agent = await agents.get(db, agent_id)
   requireRunning(agent, await context.pauses.find(agent.project_id, db))
   requireRoom(await projects.get(db, agent.project_id))
-  const served = await servedNow(db, agent, body.environment, senderOf(body, context))
+  const { user_id, session_id } = body.context
+  const sender = { user_id: requireUser(context.actor, user_id), session_id, request_id: context.request_id }
+  const served = await servedNow(db, agent, body.environment, sender)
   const invocation = await newRun(body, agent, served, context)
   const { definition } = served
   const { priority = 'normal' } = body
