@@ -13,7 +13,8 @@ export function canUndo(
   if (!history || at === -1) return true
   const bad = new Set([active.version])
   for (const { environment, status, version } of history.data.slice(at + 1)) {
-    if (environment !== active.environment) continue
+    // One that was aborted has never served all messages.
+    if (environment !== active.environment || status === 'aborted') continue
     if (status === 'rolled_back') bad.add(version)
     if (!bad.has(version)) return true
   }

@@ -27,18 +27,21 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
   const isProposing = version === '' && earlier.isLoading
   const taken = made?.find((deployment) => deployment.version === version.trim() && deployment.digest !== agent.digest)
   const [message, setMessage] = useState('')
+  const [steps, setSteps] = useState('')
   const [warnings, setWarnings] = useState<string[]>()
   const served = useResource(current && `deployment ${current.id}`, (signal) =>
     service.deployments.get(agent.id, current?.id ?? '', { signal }),
   )
   const action = useAction(async () => {
-    const body = { environment, version: version.trim(), message: message.trim() || null, digest: agent.digest }
+    const label = { environment, version: version.trim(), message: message.trim() || null }
+    const body = { ...label, digest: agent.digest, ...(steps.trim() && { strategy: { steps: stepsOf(steps) } }) }
     const deployed = await service.deployments.create(agent.id, body).catch((error: MoorageError) => {
       // The next attempt deploys the draft as it is then, after the reader has seen the changes.
       if (error.code === 'conflict') onConflict()
       throw error
     })
-    toast(`${environment} now serves ${body.version}`)
+    const { percent } = deployed.progress ?? {}
+    toast(`${environment} now serves ${body.version}${percent === undefined ? '' : ` for ${percent} %`}`)
     if (deployed.warnings) setWarnings(deployed.warnings)
     else onDone()
   })
@@ -88,6 +91,17 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
         placeholder="What changed?"
         error={reasonOf(action.error, 'message')}
       />
+      {current && (
+        <Field
+          label="Steps"
+          value={steps}
+          onInput={setSteps}
+          placeholder="10:30, 50:60"
+          pattern=" *[\d.]+ *: *[\d.]+ *(, *[\d.]+ *: *[\d.]+ *)*"
+          error={reasonOf(action.error, 'strategy')}
+          hint={`percent:minutes; compared with ${current.version}, and rolled back if it's worse. Leave empty to serve it for all messages.`}
+        />
+      )}
       {before && (
         <>
           <h3>
@@ -122,6 +136,14 @@ function Warnings({ title, warnings, onDone }: { title: string; warnings: string
       </div>
     </Dialog>
   )
+}
+
+/** `10:30, 50:60` means 10 % for 30 minutes, and then 50 % for an hour. */
+function stepsOf(text: string): { percent: number; minutes: number }[] {
+  return text.split(',').map((step) => {
+    const [percent, minutes] = step.split(':')
+    return { percent: Number(percent), minutes: Number(minutes) }
+  })
 }
 
 /** The agent's fields that a deployment contains. */

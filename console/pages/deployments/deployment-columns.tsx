@@ -16,6 +16,7 @@ export function deploymentColumns({ onChanges, onRollback, serving, canUndo }: R
   const canReturnTo = (deployment: Deployment) => {
     const { environment, version, status } = deployment
     if (status === 'active') return canUndo(deployment)
+    if (status !== 'superseded' && status !== 'rolled_back') return false
     return serving.some((active) => active.environment === environment && active.version !== version)
   }
   return [

@@ -12,6 +12,7 @@ import { Who } from '../../ui/data/who.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Changes } from './changes.tsx'
+import { Evidence, Sides } from './rollout.tsx'
 
 /** One deployment, for readers who have its ID: what it serves, and what it changed. */
 export function DeploymentPage({ params: { deployment: id = '' } }: { params: Params }) {
@@ -48,6 +49,8 @@ export function DeploymentPage({ params: { deployment: id = '' } }: { params: Pa
               ),
             }}
           />
+          <Evidence deployment={deployment} />
+          {deployment.progress && <Sides progress={deployment.progress} version={deployment.version} />}
           <Changes agent_id={deployment.agent_id} deployment={deployment} />
         </>
       )}

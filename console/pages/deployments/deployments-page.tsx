@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Agent, Deployment } from '../../../sdk/client.ts'
 import { param } from '../../lib/location.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
@@ -19,9 +19,11 @@ import { DeployDialog } from './deploy-dialog.tsx'
 import { deploymentColumns } from './deployment-columns.tsx'
 import { ReturnDialog } from './return-dialog.tsx'
 import { RollbackDialog } from './rollback-dialog.tsx'
+import { Rollout } from './rollout.tsx'
 import { Serving } from './serving.tsx'
 
 const LIMIT = 25
+const LIVE_MS = 2_000
 
 type OpenDialog = { is: 'rollback' | 'changes'; deployment: Deployment }
 
@@ -66,14 +68,36 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
   const history = useResource(`deployments ${agent.id} ${JSON.stringify(query)}`, (signal) =>
     service.deployments.list(agent.id, query, { signal }),
   )
+  const gradual = useResource(
+    `gradual ${agent.id}`,
+    async (signal) => {
+      const found = (status: 'rolling_out' | 'paused') =>
+        service.deployments.list(agent.id, { status, limit: 100, sort: 'environment' }, { signal })
+      const [rolling, paused] = await Promise.all([found('rolling_out'), found('paused')])
+      return [...rolling.data, ...paused.data]
+    },
+    { everyMs: (found) => (found && found.length > 0 ? LIVE_MS : undefined) },
+  )
+  const inProgress = gradual.data ?? []
+  // When one has ended, what is served has changed.
+  const ids = inProgress.map(({ id }) => id).join()
+  const shownIds = useRef(ids)
+  useEffect(() => {
+    if (shownIds.current !== '' && gradual.data) reloadServed()
+    shownIds.current = ids
+  }, [ids])
   const serving = active.data?.data ?? []
   const close = () => {
     onOpen(undefined)
     if (openedDialog()) closeDialog()
   }
-  const reloadBoth = () => {
+  const reloadServed = () => {
     active.reload()
     history.reload()
+  }
+  const reloadBoth = () => {
+    reloadServed()
+    gradual.reload()
   }
   const done = () => {
     close()
@@ -94,6 +118,9 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
   return (
     <>
       <Serving active={active.data && serving} agent={agent} />
+      {inProgress.map((deployment) => (
+        <Rollout key={deployment.id} agent={agent} deployment={deployment} onDone={reloadBoth} />
+      ))}
       <div class="filters">
         <h2>History</h2>
         <ChoiceFilter

@@ -18,6 +18,7 @@ const LOOKS: Record<string, string> = {
   regression: 'bad',
   regressed: 'bad',
   queued: 'wait',
+  rolling_out: 'wait',
   waiting: 'wait',
   pending: 'wait',
   started: 'wait',

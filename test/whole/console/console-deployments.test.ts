@@ -156,6 +156,48 @@ inConsole('deployments in the console', (visit, service) => {
     assert.equal(await dialog.getByRole('alert').count(), 0)
     await leave()
   })
+
+  test('a gradual deployment is followed, paused, resumed, promoted and aborted', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'steady' } })
+    const path = '/v1/agents/steady/deployments'
+    await service().call('POST', path, { body: { environment: 'production', version: 'v1' } })
+    const { page, leave } = await visit('/agents/steady/deployments')
+    const deploy = async (version: string) => {
+      await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Version').fill(version)
+      await dialog.getByLabel('Steps').fill('10:30, 50:60')
+      await dialog.getByRole('button', { name: `Deploy ${version} to production` }).click()
+      await page.getByText(`production now serves ${version} for 10 %`).waitFor()
+      return page.getByRole('region', { name: `${version} in production` })
+    }
+    const shown = await deploy('v2')
+    await shown.getByText('Step 1 of 2').waitFor()
+    await shown.getByRole('table', { name: 'Compared with v2' }).waitFor()
+    await checkAccess(page)
+    await shown.getByRole('button', { name: 'Pause' }).click()
+    await shown.getByText('until you resume it').waitFor()
+    await shown.getByRole('button', { name: 'Resume' }).click()
+    await shown.getByRole('button', { name: 'Pause' }).waitFor()
+    await shown.getByRole('button', { name: 'Promote' }).click()
+    await page.getByText('production now serves v2', { exact: true }).waitFor()
+    await shown.waitFor({ state: 'detached' })
+
+    const next = await deploy('v3')
+    await next.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort deployment' }).click()
+    await next.waitFor({ state: 'detached' })
+    const { body } = await service().call('GET', `${path}?sort=created_at`)
+    assert.deepEqual(
+      body.data.map(({ version, status }: { version: string; status: string }) => [version, status]),
+      [
+        ['v1', 'superseded'],
+        ['v2', 'active'],
+        ['v3', 'aborted'],
+      ],
+    )
+    await leave()
+  })
 })
 
 /** The clock of the service stands still: how long the reader takes does not matter. */
