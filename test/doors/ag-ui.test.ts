@@ -274,6 +274,37 @@ for (const engine of ANY_ENGINE) {
       )
     })
 
+    test('a run that asks several things waits until all are answered', async () => {
+      const asking = { model: 'local/tiny', tools: [{ type: 'ask_person' }], approvals: { self: true } }
+      await createAgent(service, 'curious', asking)
+      model.reset()
+      const ask = (question: string) => ({ name: 'ask_person', arguments: { question } })
+      model.reply({ calls: [ask('Which berth?'), ask('Which day?')] }, { calls: [ask('Sure?')] }, { text: ['Done'] })
+      const client = agUiClient(service, 'curious')
+      const asked = await client.ask('A berth, please')
+      const [berth, day] = interruptsOf(asked)
+      const resumed = async (entries: (Interrupt | undefined)[], payload: string) => {
+        const resume = entries.map((one) => ({ interruptId: one?.id, status: 'resolved', payload }))
+        const { text } = await post('curious', { threadId: client.threadId, runId: 'r', messages: [], resume })
+        return lastOutcome(eventsIn(text))
+      }
+      const half = await resumed([berth], 'seven')
+      assert.deepEqual(
+        half.interrupts?.map(({ message }) => message),
+        ['Which day?'],
+      )
+      const next = await resumed([berth, day], 'Monday')
+      assert.deepEqual(
+        next.interrupts?.map(({ message }) => message),
+        ['Sure?'],
+      )
+      assert.deepEqual(await resumed(next.interrupts ?? [], 'yes'), { type: 'success' })
+      const told = model.requests
+        .at(-1)
+        ?.body.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
+      assert.deepEqual(told, ['seven', 'Monday', 'yes'])
+    })
+
     test('only those may decide who could with the API, on the thread that was interrupted', async () => {
       const client = agUiClient(service, 'strict')
       const asked = await client.ask('order-3')
