@@ -104,3 +104,7 @@ export type StepKeeper = {
  * didn't fail.
  */
 export class StepNotKept extends Error {}
+
+/** The prefix for the steps that remote agents request of their host. No tool of an agent can have such a name. */
+export const HOST_STEP = 'step.'
+export const ASK_PERSON = `${HOST_STEP}ask_person`

@@ -2,11 +2,9 @@ import { z } from 'zod'
 import { parseTime } from '../../lib/time.ts'
 import type { Round, ToolCall } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
+import { ASK_PERSON, HOST_STEP } from '../steps.ts'
 
-/** The prefix for the host's own steps. No tool of an agent can have such a name. */
-export const HOST_STEP = 'step.'
 export const KEEP = `${HOST_STEP}keep`
-export const ASK_PERSON = `${HOST_STEP}ask_person`
 
 const MAX_STEPS_AT_ONCE = 16
 const MAX_SLEEP_SECONDS = 366 * 24 * 3_600

@@ -8,10 +8,11 @@ import { AgentFailure, type ToolAnswer, type ToolResult } from '../outcome.ts'
 import { addSpent, type RunInProgress, Waits } from '../run-in-progress.ts'
 import type { RunRequest } from '../runner.ts'
 import { sentenceOf } from '../schemas/schema-errors.ts'
+import { ASK_PERSON, HOST_STEP } from '../steps.ts'
 import { askPerson } from '../tools/ask-person.ts'
 import { type CallHeaders, type CallResult, type RunTool, ToolError } from '../tools/tool.ts'
 import { NO_TOOLS } from '../tools/toolbox.ts'
-import { ASK_PERSON, HOST_INPUT, HOST_STEP, type HostStep } from './asked-step.ts'
+import { HOST_INPUT, type HostStep } from './asked-step.ts'
 
 /** The memories that a run can use: those of its agent and its user. `memory/` implements it. */
 export type RunMemory = {
