@@ -5,7 +5,14 @@ import { PersonTab } from '../support/console/person-tab.ts'
 import { rowsOf, wakeJobs } from '../support/inside.ts'
 import { type OidcIssuer, startOidcIssuer } from '../support/outside/oidc-issuer.ts'
 import { until } from '../support/running/until.ts'
-import { inProject, MANY_NODES, type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
+import {
+  betweenNodes,
+  inProject,
+  MANY_NODES,
+  type Service,
+  STORY_ENGINES,
+  startService,
+} from '../support/service/service.ts'
 import {
   askToken,
   authorizeUrl,
@@ -357,31 +364,34 @@ for (const engine of STORY_ENGINES) {
 }
 
 for (const engine of MANY_NODES) {
-  test(`on every node: a code and a token are used once, and a revocation ends the streams: ${engine}`, async () => {
-    const host = await startClientHost()
-    const { settings, outgoing } = await signInSettings()
-    const here = await startService(engine, settings, outgoing)
-    const there = await here.beside({ PORT: '0' })
-    try {
-      const client_id = host.publish()
-      const asked = authorizeUrl(here, client_id)
-      const back = await new ConsentBrowser(() => here).allow(asked.url, here.admin)
-      const first = await exchange(there, asked, back.searchParams.get('code') ?? '')
-      assert.equal(first.status, 200)
-      const stream = await openStream(there, first.access_token)
-      const [application] = (await here.call('GET', PATH)).body.data
-      await here.call('DELETE', `${PATH}/${application.id}`)
-      await until('401 on the other node', async () => (await callMcp(there, first.access_token)).status === 401)
-      await stream.ended
-      const second = await connectApplication(here, client_id)
-      const both = await Promise.all([here, there].map((node) => refresh(node, client_id, second.refresh_token)))
-      assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 400])
-      for (const { access_token = '' } of [second, ...both])
-        assert.equal((await callMcp(there, access_token)).status, 401)
-    } finally {
-      await there.stop()
-      await here.stop()
-      await host.close()
-    }
-  })
+  betweenNodes(engine)(
+    'on every node: a code and a token are used once, and a revocation ends the streams',
+    async () => {
+      const host = await startClientHost()
+      const { settings, outgoing } = await signInSettings()
+      const here = await startService(engine, settings, outgoing)
+      const there = await here.beside({ PORT: '0' })
+      try {
+        const client_id = host.publish()
+        const asked = authorizeUrl(here, client_id)
+        const back = await new ConsentBrowser(() => here).allow(asked.url, here.admin)
+        const first = await exchange(there, asked, back.searchParams.get('code') ?? '')
+        assert.equal(first.status, 200)
+        const stream = await openStream(there, first.access_token)
+        const [application] = (await here.call('GET', PATH)).body.data
+        await here.call('DELETE', `${PATH}/${application.id}`)
+        await until('401 on the other node', async () => (await callMcp(there, first.access_token)).status === 401)
+        await stream.ended
+        const second = await connectApplication(here, client_id)
+        const both = await Promise.all([here, there].map((node) => refresh(node, client_id, second.refresh_token)))
+        assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 400])
+        for (const { access_token = '' } of [second, ...both])
+          assert.equal((await callMcp(there, access_token)).status, 401)
+      } finally {
+        await there.stop()
+        await here.stop()
+        await host.close()
+      }
+    },
+  )
 }
