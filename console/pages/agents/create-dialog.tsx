@@ -82,7 +82,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
         hasFocus
       />
       {choices('Start from', TEMPLATES)}
-      {choices('Or from an example, which needs no model', gallery.filter(isInstallable))}
+      {choices('Or from an example (no model needed)', gallery.filter(isInstallable))}
       {example && server && (
         <Field
           label="Server URL"

@@ -22,7 +22,7 @@ export const TEMPLATES: Template[] = [
   {
     id: 'script',
     title: 'Rules',
-    about: 'Answers with rules that you write. Requires no model.',
+    about: 'Follows rules that you write. Requires no model.',
     definition: {
       description: 'Answers with rules',
       model: 'builtin/script',

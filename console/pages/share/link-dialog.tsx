@@ -36,7 +36,7 @@ export function LinkDialog({ agent, link, onClose, onDeleted }: Props) {
           <p class="soft">Your role doesn't include sending messages, so you can't see the URL.</p>
         ) : (
           <>
-            <p>Everyone who has this URL can chat with the agent:</p>
+            <p>Anyone with this URL can chat with the agent:</p>
             <Snippet label="URL" text={url} />
             {link.origins.length > 0 && (
               <>
@@ -51,8 +51,8 @@ export function LinkDialog({ agent, link, onClose, onDeleted }: Props) {
             Environment: link.environment,
             Visitors: used.visitors,
             Messages: used.messages,
-            'Messages per visitor': limits.messages_per_visitor ?? 'any number',
-            'Cost (US$)': limits.cost_usd === null ? 'any amount' : `${used.cost_usd ?? 0} of ${limits.cost_usd}`,
+            'Messages per visitor': limits.messages_per_visitor ?? 'no limit',
+            'Cost (US$)': limits.cost_usd === null ? 'no limit' : `${used.cost_usd ?? 0} of ${limits.cost_usd}`,
             Expires: link.expires_at === null ? 'never' : exactText(link.expires_at),
             'Created by': <WhoIs id={link.created_by} />,
             ID: <Id id={link.id} />,

@@ -53,17 +53,17 @@ export function LinkForm({ agent, onClose, onCreated }: Props) {
       <div class="columns">
         <NumberField
           label="Messages per visitor"
-          hint="Leave empty for any number."
+          hint="Leave empty for no limit."
           {...field('messages_per_visitor', 'limits.messages_per_visitor')}
         />
         <NumberField
           label="Cost (US$)"
-          hint="For all visitors together. Leave empty for any amount."
+          hint="The total for all visitors. Leave empty for no limit."
           {...field('cost_usd', 'limits.cost_usd')}
         />
       </div>
       <Field
-        label="Sites that embed it"
+        label="Sites that can embed the chat"
         rows={2}
         hint="One origin per line, such as https://www.example.com. Leave empty for none."
         isMono
@@ -71,7 +71,7 @@ export function LinkForm({ agent, onClose, onCreated }: Props) {
       />
       <div class="columns">
         <Field label="Environment" {...field('environment')} />
-        <Field label="Expires" type="datetime-local" hint="Leave empty for never." {...field('expires_at')} />
+        <Field label="Expires" type="datetime-local" hint="Leave empty if the link should never expire." {...field('expires_at')} />
       </div>
     </FormDialog>
   )

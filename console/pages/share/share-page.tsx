@@ -55,8 +55,8 @@ function Links({ agent, query }: { agent: Agent; query: ReturnType<typeof pageQu
         empty={
           <Empty title="No links yet">
             <p>
-              A link is a URL at which people chat with this agent without a key. You limit how much they can send and
-              spend, and you can end it at any time.
+              A link is a URL where people can chat with this agent without a key. You limit how much they can send and
+              spend, and you can delete the link at any time.
             </p>
           </Empty>
         }
