@@ -319,6 +319,8 @@ for (const engine of ANY_ENGINE) {
       assert.deepEqual((await refused(sent({}), caller)).slice(0, 2), [404, 'not_found'])
       const field = 'resume.0.interruptId'
       assert.deepEqual(await refused(sent({ threadId: 'another' })), [400, 'invalid_request', field])
+      const another = { forwardedProps: { user_id: 'bob' } }
+      assert.deepEqual(await refused(sent(another)), [400, 'invalid_request', field])
       const forged = [{ ...resume[0], interruptId: 'int_bm9uc2Vuc2U' }]
       assert.deepEqual(await refused(sent({ resume: forged })), [400, 'invalid_request', field])
       const vague = [{ interruptId: resume[0]?.interruptId, status: 'resolved' }]

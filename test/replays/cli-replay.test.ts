@@ -77,8 +77,10 @@ onAnyEngine('moorage replay', (service) => {
     assert.match(first.stderr, /Saved the set "greetings" from sets\/greetings\.yaml \(cases: 1\)/)
     assert.match(first.stderr, /✔ passed/)
 
-    write('agent.yaml', model('Hi'))
+    write('agent.yaml', `${model('Hi')}security: { hsts: { enabled: true } }\n`)
     const second = await replay()
+    const { body: shown } = await service().call('GET', '/v1/agents/harbour')
+    assert.equal(shown.data.security, null, 'a replay changes nothing that takes effect immediately')
     assert.match(second.stderr, /Updated harbour: script/)
     assert.match(
       second.stdout,

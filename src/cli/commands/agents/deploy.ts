@@ -70,7 +70,7 @@ export async function deployFile(world: World, client: Client, file: AgentFile, 
   const existing = await findAgent(client, file.body.name)
   // Checked first, so a refused deploy leaves the draft as it was.
   if (existing) await requireOwnLabel(client, existing, label)
-  const { agent, isChanged } = await updateDraft(world, client, file, existing)
+  const { agent, isChanged } = await updateDraft(world, client, file, existing, { changesAccess: true })
   try {
     if (digestOf(agent as Parameters<typeof digestOf>[0]) !== label.digest) {
       throw new Failure(
@@ -96,6 +96,11 @@ async function serve(world: World, client: Client, agent: Agent, wanted: ToDeplo
   if (active?.version === version && active.digest === digest) {
     note(world, `No changes: ${environment} already serves ${version} of ${agent.name}.`, 'dim')
     return active
+  }
+  const latest = (await client.deployments.list(agent.id, { environment, version, limit: 1 })).data[0]
+  if (latest?.digest === digest && isInProgress(latest)) {
+    note(world, `No changes: ${version} of ${agent.name} is being deployed to ${environment} (${latest.id}).`, 'dim')
+    return latest
   }
   const gradual = {
     ...(steps && { strategy: { steps } }),
@@ -123,20 +128,30 @@ async function requireOwnLabel(client: Client, agent: Agent, { version, digest }
   )
 }
 
+function isInProgress({ status }: Deployment): boolean {
+  return status === 'rolling_out' || status === 'paused'
+}
+
 type UpdatedDraft = { agent: Agent; isChanged: boolean }
 
-/** Makes the draft equal to the file. */
+/**
+ * Makes the draft equal to the file. `security` and `auth` of an existing agent take effect immediately, so they are
+ * changed only by a deploy.
+ */
 export async function updateDraft(
   world: World,
   client: Client,
   { body, given }: AgentFile,
   existing: Agent | undefined,
+  { changesAccess }: { changesAccess: boolean },
 ): Promise<UpdatedDraft> {
   const { security, auth, ...definition } = body
   // The agent's `security` and `auth` are changed only if the file contains them, because that requires the permission
   // `manage`.
   const access = { ...('security' in given && { security }), ...('auth' in given && { auth }) }
-  const wanted = { ...definition, ...access } as Parameters<Client['agents']['create']>[0]
+  const wanted = { ...definition, ...((changesAccess || !existing) && access) } as Parameters<
+    Client['agents']['create']
+  >[0]
   if (!existing) {
     const created = await client.agents.create(wanted)
     success(world, `Created ${created.name} (${created.id})`)

@@ -68,8 +68,14 @@ export function replay(command: Command, world: World): void {
     .action(async (options: ReplayOptions) => {
       const body = bodyOf(options)
       const { ended, cases } = await withClient(world, options, async (client) => {
-        const agent = options.agent ?? (await agentOfFolder(world, client, options))
-        const { id } = await client.replays.create(agent, body)
+        const folder = options.agent === undefined ? await saveFolder(world, client, options) : undefined
+        const agent = options.agent ?? folder?.agent ?? ''
+        const begun = await client.replays.create(agent, body)
+        const { id } = begun
+        if (folder && !isOfFolder(begun, folder)) {
+          await client.replays.cancel(agent, id)
+          throw new Failure(EXIT.failed, `Another client has changed ${agent} or the set in the meantime. Try again.`)
+        }
         note(world, `Replay ${id}`, 'dim')
         const replayed = await untilEnded(world, client, agent, id)
         return { ended: replayed, cases: await casesOf(client, agent, options, replayed) }
@@ -98,8 +104,11 @@ function bodyOf(options: ReplayOptions): CreateReplay {
   }
 }
 
-/** The agent of this folder. Its draft and the set become what the folder's files say. */
-async function agentOfFolder(world: World, client: Client, { file, set, version }: ReplayOptions): Promise<string> {
+/** What the files of a folder describe. The digests are undefined for what has no file, and for a version. */
+type SavedFolder = { agent: string; digest: string | undefined; set_digest: string | undefined }
+
+/** Makes the draft of the folder's agent, and the set, equal to the folder's files. */
+async function saveFolder(world: World, client: Client, { file, set, version }: ReplayOptions): Promise<SavedFolder> {
   const { readAgentFile } = await import('../agents/agent-file.ts')
   const { findAgent } = await import('../agents/find-agent.ts')
   const described = readAgentFile(world, file)
@@ -107,13 +116,22 @@ async function agentOfFolder(world: World, client: Client, { file, set, version 
   // A version is tested as it is, so the draft stays as it is.
   if (version === undefined || !existing) {
     const { updateDraft } = await import('../agents/deploy.ts')
-    await updateDraft(world, client, described, existing)
+    await updateDraft(world, client, described, existing, { changesAccess: false })
   }
-  if (set !== undefined) {
-    const { saveSetOfFolder } = await import('./set-file.ts')
-    await saveSetOfFolder(world, client, described.body.name, set)
+  const { name: agent } = described.body
+  const { digestOf } = await import('../../../agents/definition.ts')
+  const { saveSetOfFolder } = await import('./set-file.ts')
+  return {
+    agent,
+    digest: version === undefined ? digestOf(described.body) : undefined,
+    set_digest: set === undefined ? undefined : await saveSetOfFolder(world, client, agent, set),
   }
-  return described.body.name
+}
+
+/** Whether a replay tests the folder's files. Another client could have replaced them on the service. */
+function isOfFolder({ digest, set }: Replay, folder: SavedFolder): boolean {
+  const isSameAgent = folder.digest === undefined || folder.digest === digest
+  return isSameAgent && (folder.set_digest === undefined || folder.set_digest === set?.digest)
 }
 
 async function untilEnded(world: World, client: Client, agent: string, id: string): Promise<Replay> {

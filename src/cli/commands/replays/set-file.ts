@@ -30,10 +30,18 @@ async function readJson(path: string, at: string): Promise<SetBody> {
   }
 }
 
-/** Saves the set that this folder has a file for. Without a file, the service's set is used. */
-export async function saveSetOfFolder(world: World, client: Client, agent: string, set: string): Promise<void> {
+/**
+ * Saves the set that this folder has a file for, and returns its digest. Without a file, the service's set is used.
+ */
+export async function saveSetOfFolder(
+  world: World,
+  client: Client,
+  agent: string,
+  set: string,
+): Promise<string | undefined> {
   const path = ENDINGS.map((ending) => join(FOLDER, set + ending)).find((one) => existsSync(resolve(world.cwd, one)))
-  if (path === undefined) return
-  const { name, case_count } = await client.sets.put(agent, set, await readSetFile(world, path))
+  if (path === undefined) return undefined
+  const { name, case_count, digest } = await client.sets.put(agent, set, await readSetFile(world, path))
   success(world, `Saved the set "${name}" from ${path} (cases: ${case_count})`)
+  return digest
 }

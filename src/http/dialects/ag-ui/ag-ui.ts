@@ -69,7 +69,7 @@ class AgUiRequest {
     return { ...call, ...messageCall(this.#run) }
   }
 
-  /** First reads the run that was interrupted, which has to be one of this thread. */
+  /** First reads the run that was interrupted, which has to be one of this thread and user. */
   #resume(entries: readonly ResumeEntry[]): NamedCall {
     const names = readInterrupts(entries)
     const { request_id } = names[0]
@@ -78,8 +78,8 @@ class AgUiRequest {
       { request_id },
       {
         next: (reply) => {
-          const { context, status } = dataOf<{ context: { session_id?: string }; status: string }>(reply)
-          if (context.session_id !== this.#run.threadId) {
+          const { context, status } = dataOf<InterruptedRun>(reply)
+          if (!isOfSender(context, this.#run)) {
             throw invalid({ field: 'resume.0.interruptId', error: 'is not an interrupt of this thread' })
           }
           const isAbandoned = entries.every((entry) => entry.status === 'cancelled') && endsWithUser(this.#run)
@@ -158,4 +158,14 @@ function decisionsOf(
 
 function dataOf<T>({ body }: RenderedReply): T {
   return (JSON.parse(body) as { data: T }).data
+}
+
+type InterruptedRun = { context: { session_id?: string; user_id?: string }; status: string }
+
+/** Several users can have threads with the same ID. */
+function isOfSender(
+  { session_id, user_id }: InterruptedRun['context'],
+  { threadId, forwardedProps }: SentRun,
+): boolean {
+  return session_id === threadId && user_id === (forwardedProps?.user_id || user_id)
 }
