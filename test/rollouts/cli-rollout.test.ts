@@ -50,7 +50,6 @@ onAnyEngine('moorage deployments', (service) => {
     const { code, stderr } = await watched
     assert.equal(code, 1)
     assert.match(stderr, /v2 waits for its replay/)
-    assert.match(stderr, /Step 1 of 1, 10 %, waits for time/)
     assert.match(
       stderr,
       /error: dep_\w+ was aborted\. The candidate failed (\d+) of \1 times, and the other version 0 of/,
