@@ -78,7 +78,7 @@ export const createDeployment = operation({
     } else {
       await deployments.activate(db, deployment, 'superseded')
     }
-    const made = await withRollout(db, deployment, time)
+    const made = await withRollout(deployment, context)
     await events.emit(db, {
       type: 'deployment.created',
       project_id: agent.project_id,

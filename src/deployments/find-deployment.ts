@@ -22,6 +22,9 @@ export const findDeployment = operation({
   async run({ params: { deployment_id: id } }, { db, actor, now }) {
     const found = requireFound(actor, await deployments.findById(db, id), { kind: 'Deployment', id })
     const { definition } = await deployments.getVersion(db, found.agent_id, found.version)
-    return { ...(await withKeyName(db, actor, await withRollout(db, found, now()), ['created_by'])), definition }
+    return {
+      ...(await withKeyName(db, actor, await withRollout(found, { actor, db, now }), ['created_by'])),
+      definition,
+    }
   },
 })

@@ -17,6 +17,9 @@ export const getDeployment = operation({
   async run({ params: { agent_id, deployment_id } }, { db, actor, now }) {
     const found = await deployments.get(db, agent_id, deployment_id)
     const { definition } = await deployments.getVersion(db, agent_id, found.version)
-    return { ...(await withKeyName(db, actor, await withRollout(db, found, now()), ['created_by'])), definition }
+    return {
+      ...(await withKeyName(db, actor, await withRollout(found, { actor, db, now }), ['created_by'])),
+      definition,
+    }
   },
 })

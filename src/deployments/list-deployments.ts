@@ -27,7 +27,7 @@ export const listDeployments = operation({
   async run({ params, query }, { db, actor, now }) {
     const { environment, version, status, ...page } = query
     const { items, total } = await deployments.list(db, params.agent_id, page, { environment, version, status })
-    const shown = await withRollouts(db, items, now())
+    const shown = await withRollouts(items, { actor, db, now })
     return { items: await withKeyNames(db, actor, shown, ['created_by']), total }
   },
 })

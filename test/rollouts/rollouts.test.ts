@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { storeOf, wakeJobs } from '../support/inside.ts'
+import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
@@ -20,7 +21,7 @@ for (const engine of STORY_ENGINES) {
   describe(`gradual deployments on ${engine}`, () => {
     let service: Service
     before(async () => {
-      service = await startService(engine)
+      service = await startService(engine, JWT_SETTINGS)
     })
     after(() => service.stop())
 
@@ -116,6 +117,13 @@ for (const engine of STORY_ENGINES) {
       assert.equal(bad.progress.waits_for, null)
       const { body } = await service.call('GET', `/v1/agents/${agent}/invocations/${examples[0]}`)
       assert.deepEqual([body.data.version, body.data.status], ['v2', 'failed'])
+      const key = await signJwt({ user_id: 'ann' })
+      const { body: own } = await service.call('GET', `/v1/agents/${agent}/deployments/${candidate.id}`, { key })
+      assert.deepEqual(
+        [own.data.status, own.data.evidence, own.data.progress.candidate, own.data.progress.serving],
+        ['aborted', null, null, null],
+        'a user sees nothing of what others were answered',
+      )
       assert.deepEqual(new Set(await send(agent, 10, 'candidate again')), new Set(['v1']))
       assert.equal((await read(agent, stable.id)).status, 'active')
       const audit = await service.call('GET', '/v1/audit-log?action=abortDeployment')

@@ -40,6 +40,6 @@ export const abortDeployment = operation({
       await enqueue(db, { id: newId('job', time), kind: 'purge', run_at: time })
     }
     const aborted = await deployments.get(db, agent.id, deployment.id)
-    return withKeyName(db, actor, await withRollout(db, aborted, time), ['created_by'])
+    return withKeyName(db, actor, await withRollout(aborted, { actor, db, now }), ['created_by'])
   },
 })

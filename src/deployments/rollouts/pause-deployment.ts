@@ -31,6 +31,6 @@ export const pauseDeployment = operation({
     if (!(await rollouts.change(db, rollout, stopped))) throw changedMeanwhile()
     await deployments.setStatus(db, deployment, 'paused')
     const paused = await deployments.get(db, agent.id, deployment.id)
-    return withKeyName(db, actor, await withRollout(db, paused, time), ['created_by'])
+    return withKeyName(db, actor, await withRollout(paused, { actor, db, now }), ['created_by'])
   },
 })

@@ -29,6 +29,6 @@ export const promoteDeployment = operation({
     const time = now()
     if (!(await promoteCandidate(db, rollout, time))) throw changedMeanwhile()
     const promoted = await deployments.get(db, agent.id, deployment.id)
-    return withKeyName(db, actor, await withRollout(db, promoted, time), ['created_by'])
+    return withKeyName(db, actor, await withRollout(promoted, { actor, db, now }), ['created_by'])
   },
 })

@@ -30,6 +30,6 @@ export const resumeDeployment = operation({
     if (!(await rollouts.change(db, rollout, { ...rollout, ...anew, clock_at: time }))) throw changedMeanwhile()
     await deployments.setStatus(db, deployment, 'rolling_out')
     const resumed = await deployments.get(db, agent.id, deployment.id)
-    return withKeyName(db, actor, await withRollout(db, resumed, time), ['created_by'])
+    return withKeyName(db, actor, await withRollout(resumed, { actor, db, now }), ['created_by'])
   },
 })

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Database } from '../../storage/database.ts'
+import type { Needs } from '../../operation/context.ts'
 import type { StoredDeployment } from '../deployment.ts'
 import { presentProgress, type Rollout, type RolloutEvidence, type RolloutProgress } from './rollout.ts'
 import * as rollouts from './rollout-store.ts'
@@ -13,16 +13,25 @@ export function presentRollout(rollout: Rollout | undefined, now: number) {
   return { strategy, require_replay, progress, evidence: evidence as RolloutEvidence | null }
 }
 
-/** Adds to gradual deployments how they proceed. */
-export async function withRollouts<Row extends StoredDeployment>(db: Database, rows: readonly Row[], now: number) {
+/** Adds to gradual deployments how they proceed. A token for one user doesn't see what all users were answered. */
+export async function withRollouts<Row extends StoredDeployment>(
+  rows: readonly Row[],
+  { actor, db, now }: Needs<'actor' | 'db' | 'now'>,
+) {
   const found = await rollouts.listOfDeployments(
     db,
     rows.map(({ id }) => id),
   )
   const byId = new Map(found.map((rollout) => [rollout.deployment_id, rollout]))
-  return rows.map((row) => ({ ...row, ...presentRollout(byId.get(row.id), now) }))
+  const isBound = actor.scope.user_id !== null
+  return rows.map((row) => {
+    const rollout = byId.get(row.id)
+    const shown = rollout && isBound ? { ...rollout, statistics: null, evidence: null } : rollout
+    return { ...row, ...presentRollout(shown, now()) }
+  })
 }
 
-export async function withRollout<Row extends StoredDeployment>(db: Database, row: Row, now: number) {
-  return { ...row, ...presentRollout(await rollouts.find(db, row.id), now) }
+export async function withRollout<Row extends StoredDeployment>(row: Row, context: Needs<'actor' | 'db' | 'now'>) {
+  const [shown] = await withRollouts([row], context)
+  return shown as NonNullable<typeof shown>
 }

@@ -173,7 +173,7 @@ inConsole('deployments in the console', (visit, service) => {
     }
     const shown = await deploy('v2')
     await shown.getByText('Step 1 of 2').waitFor()
-    await shown.getByRole('table', { name: 'Compared with v2' }).waitFor()
+    await shown.getByRole('region', { name: 'Compared with v2' }).waitFor()
     await checkAccess(page)
     await shown.getByRole('button', { name: 'Pause' }).click()
     await shown.getByText('until you resume it').waitFor()
