@@ -153,16 +153,16 @@ for (const engine of STORY_ENGINES) {
         .where('id', '=', agent)
         .executeTakeFirstOrThrow()
       const within = { agent_seq, deployment_ids: [candidate.id], from: 0, to: service.now() + MINUTE }
-      const [before] = await sumAnswers(store, within)
-      assert.ok(before && before.failures > 0 && before.failures < before.answers)
+      const [real] = await sumAnswers(store, within)
+      assert.ok(real && real.failures > 0 && real.failures < real.answers)
       const failed = store.updateTable('invocations').where('agent_seq', '=', agent_seq).where('status', '=', 'failed')
       const { numUpdatedRows } = await failed
         .set({ error: JSON.stringify({ code: 'budget_exceeded', message: 'Used up' }) })
         .where('error', 'like', '{"code":"server_error"%')
         .executeTakeFirst()
-      assert.equal(Number(numUpdatedRows), before.failures)
+      assert.equal(Number(numUpdatedRows), real.failures)
       const [counted] = await sumAnswers(store, within)
-      assert.deepEqual([counted?.failures, counted?.answers], [0, before.completed])
+      assert.deepEqual([counted?.failures, counted?.answers], [0, real.completed])
     })
 
     test('an outage of both versions is no reason; the last step makes it active', async () => {
