@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { sumAnswers } from '../../src/invocations/rows/compared-answers.ts'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { storeOf, wakeJobs } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
@@ -139,6 +140,29 @@ for (const engine of STORY_ENGINES) {
         ]),
         [[candidate.id, 'guard', 'aborted', 'failures']],
       )
+    })
+
+    test("failures that callers caused aren't the version's", async () => {
+      const { agent, candidate } = await rollingOut()
+      await send(agent, 20, 'candidate')
+      await send(agent, 20, 'Hello')
+      const store = storeOf(service)
+      const { seq: agent_seq } = await store
+        .selectFrom('agents')
+        .select('seq')
+        .where('id', '=', agent)
+        .executeTakeFirstOrThrow()
+      const within = { agent_seq, deployment_ids: [candidate.id], from: 0, to: service.now() + MINUTE }
+      const [real] = await sumAnswers(store, within)
+      assert.ok(real && real.failures > 0 && real.failures < real.answers)
+      const failed = store.updateTable('invocations').where('agent_seq', '=', agent_seq).where('status', '=', 'failed')
+      const { numUpdatedRows } = await failed
+        .set({ error: JSON.stringify({ code: 'budget_exceeded', message: 'Used up' }) })
+        .where('error', 'like', '{"code":"server_error"%')
+        .executeTakeFirst()
+      assert.equal(Number(numUpdatedRows), real.failures)
+      const [counted] = await sumAnswers(store, within)
+      assert.deepEqual([counted?.failures, counted?.answers], [0, real.completed])
     })
 
     test('an outage of both versions is no reason; the last step makes it active', async () => {

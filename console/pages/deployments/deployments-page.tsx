@@ -65,25 +65,17 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
   const active = useResource(`active ${agent.id}`, (signal) =>
     service.deployments.list(agent.id, { status: 'active', limit: 100, sort: 'environment' }, { signal }),
   )
-  const history = useResource(`deployments ${agent.id} ${JSON.stringify(query)}`, (signal) =>
-    service.deployments.list(agent.id, query, { signal }),
+  const history = useResource(
+    `deployments ${agent.id} ${JSON.stringify(query)}`,
+    (signal) => service.deployments.list(agent.id, query, { signal }),
+    { everyMs: (listed) => (gradualOnes(listed).length > 0 ? LIVE_MS : undefined) },
   )
-  const gradual = useResource(
-    `gradual ${agent.id}`,
-    async (signal) => {
-      const found = (status: 'rolling_out' | 'paused') =>
-        service.deployments.list(agent.id, { status, limit: 100, sort: 'environment' }, { signal })
-      const [rolling, paused] = await Promise.all([found('rolling_out'), found('paused')])
-      return [...rolling.data, ...paused.data]
-    },
-    { everyMs: (found) => (found && found.length > 0 ? LIVE_MS : undefined) },
-  )
-  const inProgress = gradual.data ?? []
+  const inProgress = gradualOnes(history.data)
   // When one has ended, what is served has changed.
   const ids = inProgress.map(({ id }) => id).join()
   const shownIds = useRef(ids)
   useEffect(() => {
-    if (shownIds.current !== '' && gradual.data) reloadServed()
+    if (shownIds.current !== '' && history.data) active.reload()
     shownIds.current = ids
   }, [ids])
   const serving = active.data?.data ?? []
@@ -91,13 +83,9 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
     onOpen(undefined)
     if (openedDialog()) closeDialog()
   }
-  const reloadServed = () => {
+  const reloadBoth = () => {
     active.reload()
     history.reload()
-  }
-  const reloadBoth = () => {
-    reloadServed()
-    gradual.reload()
   }
   const done = () => {
     close()
@@ -161,4 +149,9 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
       {open?.is === 'changes' && <ChangesDialog agent={agent} deployment={open.deployment} onClose={close} />}
     </>
   )
+}
+
+/** The gradual deployments in progress. They are among the latest. */
+function gradualOnes(listed: { data: Deployment[] } | undefined): Deployment[] {
+  return (listed?.data ?? []).filter(({ status }) => status === 'rolling_out' || status === 'paused')
 }
