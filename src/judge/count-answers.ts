@@ -24,7 +24,7 @@ const LONGEST_MS = 15 * 60_000
 export async function countAnswers(
   db: Database,
   agent_seq: number,
-  { deployment_id, serving_id, step_at, statistics }: Rollout,
+  { deployment_id, serving_id, step_at, statistics, guard }: Rollout,
   now: number,
 ): Promise<{ sums: ComparedSums; step: BothSides<SideSums> }> {
   const from = step_at ?? now
@@ -38,7 +38,7 @@ export async function countAnswers(
   const within = { agent_seq, deployment_ids: Object.values(sides) }
   const ended = next > settled_at ? await sumAnswers(db, { ...within, from: settled_at, to: next }) : []
   const open = await sumAnswers(db, { ...within, from: next, to: now + STORED_AFTER_MS })
-  const scores = await sumScores(db, { ...within, from })
+  const scores = guard.min_feedback === undefined ? new Map() : await sumScores(db, { ...within, from })
   const sumsOf = (side: keyof typeof sides) => {
     const settled = addSums(sums.settled[side], sideOf(ended, sides[side]))
     const score = scores.get(sides[side]) ?? NO_SUMS.score

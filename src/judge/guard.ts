@@ -12,10 +12,11 @@ import {
   exceedsRatio,
   isWholeBlock,
   mean,
+  scoresBelow,
   type Trials,
 } from '../lib/statistics/sequential-test.ts'
 
-/** An average score of fewer ratings says little. */
+/** An average score of fewer senders says little. */
 const MIN_SCORES = 10
 
 /** What the guard finds. `wait`: there's not enough time or not enough answers yet. */
@@ -89,9 +90,9 @@ function averagesFound({ guard }: Compared, { candidate, serving }: BothSides<Si
   }
   const isRated = candidate.score.count >= MIN_SCORES && serving.score.count >= MIN_SCORES
   if (min_feedback === undefined || !isRated) return undefined
-  const score = mean(candidate.score)
-  if (score >= min_feedback || score >= mean(serving.score)) return undefined
-  const reason = `The average score is ${score.toFixed(2)}; the other version's is ${mean(serving.score).toFixed(2)}.`
+  if (!scoresBelow(candidate.score, serving.score, min_feedback, confidence)) return undefined
+  const [score, other] = [mean(candidate.score), mean(serving.score)]
+  const reason = `The average score is ${score.toFixed(2)}; the other version's is ${other.toFixed(2)}.`
   return { kind: 'bad', verdict: 'feedback', reason }
 }
 

@@ -122,6 +122,41 @@ describe('the guard, over 6,000 simulated releases', () => {
     assert.ok(found(1.2).filter((verdict) => verdict !== undefined).length <= 5)
     assert.ok(found(1.8).filter((verdict) => verdict === 'latency').length >= 95)
   })
+
+  const ratedBadAfter = (good: { candidate: number; serving: number }, min_feedback: number, seed: number) => {
+    const strategy = { steps: [{ percent: 50, minutes: 1 }], guard: { min_feedback } }
+    const rollout = newRollout(OF, RolloutStrategy.parse(strategy), undefined, 0)
+    const random = randomFrom(seed)
+    const step = { candidate: NO_SUMS, serving: NO_SUMS }
+    for (let i = 1; i <= 300; i++) {
+      for (const side of ['candidate', 'serving'] as const) {
+        const { count, sum, squares } = step[side].score
+        const score = random() < good[side] ? 1 : -1
+        step[side] = { ...NO_SUMS, score: { count: count + 1, sum: sum + score, squares: squares + 1 } }
+      }
+      if (judgeAnswers(rollout, beginSums(0), step, 0).finding.kind === 'bad') return i
+    }
+    return undefined
+  }
+
+  for (const good of [0.5, 0.8, 0.97]) {
+    test(`versions whose answers are equally liked are rolled back at most in 5 %: ${good * 100} % are good`, () => {
+      for (const min_feedback of [2 * good - 1, 1]) {
+        const found = Array.from({ length: 200 }, (_, seed) =>
+          ratedBadAfter({ candidate: good, serving: good }, min_feedback, seed),
+        )
+        const wrong = found.filter((after) => after !== undefined).length / found.length
+        assert.ok(wrong <= 0.05, `${wrong}`)
+      }
+    })
+  }
+
+  test('a candidate whose answers are liked much less is found', () => {
+    const found = Array.from({ length: 100 }, (_, seed) =>
+      ratedBadAfter({ candidate: 0.4, serving: 0.9 }, 0.5, seed),
+    )
+    assert.ok(found.filter((after) => after !== undefined && after <= 100).length >= 95)
+  })
 })
 
 describe('a step of a gradual deployment', () => {
@@ -159,14 +194,14 @@ describe('a step of a gradual deployment', () => {
 
   test('low feedback alone is no reason if the other version is not rated higher', () => {
     const guard = { ...strategy.guard, min_feedback: 0.5 }
-    const rated = (candidate: number, serving: number, count = 20) => ({
-      candidate: { ...NO_SUMS, score: { count, sum: candidate * count, squares: 0 } },
-      serving: { ...NO_SUMS, score: { count, sum: serving * count, squares: 0 } },
+    const rated = (candidate: number, serving: number, count = 60) => ({
+      candidate: { ...NO_SUMS, score: { count, sum: candidate * count, squares: count } },
+      serving: { ...NO_SUMS, score: { count, sum: serving * count, squares: count } },
     })
-    assert.equal(findingOf(rated(0.1, 0.9), 1, { guard }), 'bad')
+    assert.equal(findingOf(rated(-0.3, 0.9), 1, { guard }), 'bad')
     assert.equal(findingOf(rated(0.1, 0.1), 1, { guard }), 'wait')
     assert.equal(findingOf(rated(0.6, 0.9), 1, { guard }), 'wait')
-    assert.equal(findingOf(rated(0.1, 0.9, 9), 1, { guard }), 'wait')
+    assert.equal(findingOf(rated(-1, 1, 9), 1, { guard }), 'wait')
   })
 })
 

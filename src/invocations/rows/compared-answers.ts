@@ -14,6 +14,11 @@ const HAS_FAILED = sql<SqlBool>`status = 'failed' and not (${sql.join(
 
 const IS_ANSWERED = sql<SqlBool>`status = 'completed'`
 
+/** The request itself if it names neither a session nor a user. With these two, it's whose version was drawn. */
+export function unknownSender(request_id: string): RawBuilder<string | null> {
+  return sql`case when user_id is null and session_id is null then ${sql.ref(request_id)} end`
+}
+
 /** The answers to requests from `from` until before `to`. */
 export type AskedWithin = { agent_seq: number; deployment_ids: readonly string[]; from: number; to: number }
 
