@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { DefinitionFields } from '../../src/agents/definition.ts'
 import { type BothSides, beginSums, NO_SUMS, type SideSums } from '../../src/deployments/rollouts/compared-sums.ts'
-import { newRollout, RolloutStrategy } from '../../src/deployments/rollouts/rollout.ts'
+import { atStep, newRollout, RolloutStrategy } from '../../src/deployments/rollouts/rollout.ts'
 import { chooseVersion, type Sender } from '../../src/deployments/rollouts/split.ts'
 import { judgeAnswers } from '../../src/judge/guard.ts'
 import { addBlock, NO_EVIDENCE } from '../../src/lib/statistics/sequential-test.ts'
@@ -90,6 +90,40 @@ describe('the guard, over 6,000 simulated releases', () => {
     })
   }
 
+  for (const failing of [1, 3]) {
+    test(`${failing} of 100 senders whose messages always fail are no reason, in three steps`, () => {
+      const strategy = RolloutStrategy.parse({ steps: [5, 20, 50].map((percent) => ({ percent, minutes: 1 })) })
+      const random = randomFrom(failing)
+      let wrong = 0
+      for (let release = 0; release < 400; release++) {
+        if (isRolledBack(strategy, failing, random)) wrong++
+      }
+      assert.ok(wrong / 400 <= 0.05, `${wrong / 400}`)
+    })
+  }
+
+  /** In each step, each sender counts once. Those who had the candidate keep it. */
+  function isRolledBack(strategy: RolloutStrategy, failing: number, random: () => number): boolean {
+    const places = Array.from({ length: 100 }, () => random() * 10_000)
+    let rollout = newRollout(OF, strategy, undefined, 0)
+    let sums = beginSums(0)
+    for (const number of strategy.steps.keys()) {
+      rollout = atStep(rollout, number + 1, 0)
+      sums = beginSums(0, sums)
+      const step = { candidate: { ...NO_SUMS }, serving: { ...NO_SUMS } }
+      const order = [...places.keys()].sort(() => random() - 0.5)
+      for (const sender of order) {
+        const side = (places[sender] as number) < rollout.share ? 'candidate' : 'serving'
+        step[side].answers++
+        if (sender < failing) step[side].failures++
+        const judged = judgeAnswers(rollout, sums, step, 0)
+        if (judged.finding.kind === 'bad') return true
+        sums = judged.sums
+      }
+    }
+    return false
+  }
+
   test('a ratio that is tolerated is not found, and a higher one is', () => {
     const guard = { max_failure_ratio: 3 }
     const tolerated = {
@@ -152,9 +186,7 @@ describe('the guard, over 6,000 simulated releases', () => {
   }
 
   test('a candidate whose answers are liked much less is found', () => {
-    const found = Array.from({ length: 100 }, (_, seed) =>
-      ratedBadAfter({ candidate: 0.4, serving: 0.9 }, 0.5, seed),
-    )
+    const found = Array.from({ length: 100 }, (_, seed) => ratedBadAfter({ candidate: 0.4, serving: 0.9 }, 0.5, seed))
     assert.ok(found.filter((after) => after !== undefined && after <= 100).length >= 95)
   })
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sumScores } from '../../src/invocations/feedback/feedback-store.ts'
 import { sumAnswers } from '../../src/invocations/rows/compared-answers.ts'
+import { timeOf } from '../../src/lib/id.ts'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { storeOf, wakeJobs } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
@@ -147,13 +148,50 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
+    test('a sender counts once in a step, with the first answer', async () => {
+      const agent = await newAgent(service, scriptOf('v1', ['bad']))
+      const { id } = await deploy(agent, 'v1')
+      const [ann, ben] = [{ user_id: 'ann' }, { user_id: 'ben' }]
+      const asked: [string, object][] = [
+        ...Array.from({ length: 30 }, (): [string, object] => ['bad', { ...ann, session_id: 's1' }]),
+        ['good', { ...ann, session_id: 's2' }],
+        ['bad', { ...ann, session_id: 's2' }],
+        ['good', { ...ben, session_id: 's2' }],
+        ['bad', ann],
+        ['good', ann],
+        ['good', ben],
+        ['bad', ben],
+        ['bad', {}],
+        ['bad', {}],
+      ]
+      for (const [message, context] of asked) await say(agent, message, context)
+      const agent_seq = await seqOf(agent)
+      const to = service.now() + MINUTE
+      const within = { agent_seq, deployment_ids: [id], step_at: 0, from: 0, to }
+      const [counted] = await sumAnswers(storeOf(service), within)
+      assert.deepEqual([counted?.answers, counted?.failures, counted?.completed], [7, 4, 3])
+      // What was counted before isn't counted again, even if it's read in another slice.
+      const { id: ninth } = await storeOf(service)
+        .selectFrom('invocations')
+        .select('id')
+        .where('agent_seq', '=', agent_seq)
+        .orderBy('id')
+        .offset(9)
+        .limit(1)
+        .executeTakeFirstOrThrow()
+      const [later] = await sumAnswers(storeOf(service), { ...within, from: timeOf(ninth) })
+      assert.deepEqual([later?.answers, later?.failures], [6, 3])
+      const [step] = await sumAnswers(storeOf(service), { ...within, step_at: timeOf(ninth), from: timeOf(ninth) })
+      assert.deepEqual([step?.answers, step?.failures], [7, 4])
+    })
+
     test("failures that callers caused aren't the version's", async () => {
       const { agent, candidate } = await rollingOut()
       await send(agent, 20, 'candidate')
       await send(agent, 20, 'Hello')
       const store = storeOf(service)
       const agent_seq = await seqOf(agent)
-      const within = { agent_seq, deployment_ids: [candidate.id], from: 0, to: service.now() + MINUTE }
+      const within = { agent_seq, deployment_ids: [candidate.id], step_at: 0, from: 0, to: service.now() + MINUTE }
       const [real] = await sumAnswers(store, within)
       assert.ok(real && real.failures > 0 && real.failures < real.answers)
       const failed = store.updateTable('invocations').where('agent_seq', '=', agent_seq).where('status', '=', 'failed')
