@@ -357,6 +357,7 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual([row.status, row.person_id], ['running', person.person_id])
       await act(agent, made.id, 'abort')
       assert.equal((await call('GET', `/v1/agents/${agent}/replays/${replay_id}`)).status, 'cancelled')
+      await start()
       const next = await deploy(agent, 'v2', { require_replay: { set: 'all' } })
       await call('DELETE', `/v1/agents/${agent}/sets/all`, undefined, 200)
       await look()
