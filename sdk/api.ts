@@ -1690,6 +1690,7 @@ export type RolloutProgress = {
   waits_for: 'replay' | 'time' | 'answers' | 'person' | null
   replay_id: string | null
   candidate: {
+    /** The first answers that senders got in a step */
     answers: number
     /** Failures that the caller didn't cause */
     failures: number
@@ -1703,6 +1704,7 @@ export type RolloutProgress = {
   } | null
   /** The version that serves the other messages, since the deployment began */
   serving: {
+    /** The first answers that senders got in a step */
     answers: number
     /** Failures that the caller didn't cause */
     failures: number
@@ -1719,11 +1721,12 @@ export type RolloutProgress = {
 }
 
 export type RolloutEvidence = {
-  /** What was worse, or `replay` if the required replay did not pass */
-  verdict: 'failures' | 'latency' | 'tokens' | 'cost' | 'feedback' | 'replay'
+  /** What was worse; `replay` if the required replay did not pass; `tools` if the version can no longer call the agents that its tools name */
+  verdict: 'failures' | 'latency' | 'tokens' | 'cost' | 'feedback' | 'replay' | 'tools'
   /** The verdict in words */
   reason: string
   candidate: {
+    /** The first answers that senders got in a step */
     answers: number
     /** Failures that the caller didn't cause */
     failures: number
@@ -1736,6 +1739,7 @@ export type RolloutEvidence = {
     avg_score: number | null
   } | null
   serving: {
+    /** The first answers that senders got in a step */
     answers: number
     /** Failures that the caller didn't cause */
     failures: number
@@ -1767,7 +1771,7 @@ export type CreateDeployment = {
     })[]
     /** When the candidate is worse than the version that serves the other messages */
     guard?: {
-      /** A step ends only when both versions have given this number of answers in it */
+      /** A step ends only when both versions have answered this number of senders in it. A sender is a session, or else a user, or else a request */
       min_answers?: number | undefined
       /** How sure the guard must be that the candidate is worse */
       confidence?: number | undefined

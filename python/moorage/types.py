@@ -513,7 +513,7 @@ class RolloutProgress(TypedDict):
 
 
 class RolloutEvidence(TypedDict):
-    verdict: Literal["failures", "latency", "tokens", "cost", "feedback", "replay"]
+    verdict: Literal["failures", "latency", "tokens", "cost", "feedback", "replay", "tools"]
     reason: str
     candidate: Union[Dict[str, Any], None]
     serving: Union[Dict[str, Any], None]

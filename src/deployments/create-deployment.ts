@@ -133,6 +133,12 @@ async function checkGradual(
   if (!hasModel(label.definition)) {
     throw invalid({ field: 'require_replay', error: "isn't possible for an agent that runs on another server" })
   }
+  if (active && !hasModel((await deployments.getVersion(db, agent.id, active.version)).definition)) {
+    throw invalid({
+      field: 'require_replay',
+      error: `can't compare with version "${active.version}", which runs on another server`,
+    })
+  }
   if (!(await rollouts.hasSet(db, agent.seq, require_replay.set))) {
     throw invalid({ field: 'require_replay.set', error: 'is not the name of a set of this agent' })
   }

@@ -1,10 +1,12 @@
 import type { Agent } from '../agents/agent.ts'
 import { findSnapshot } from '../agents/agent-snapshot.ts'
+import * as agents from '../agents/store.ts'
 import { beginSums } from '../deployments/rollouts/compared-sums.ts'
-import { abortCandidate, promoteCandidate } from '../deployments/rollouts/end-rollout.ts'
+import { abortCandidate, checkCandidateTools, promoteCandidate } from '../deployments/rollouts/end-rollout.ts'
 import { atStep, presentSide, type Rollout, type RolloutEvidence, ranFor } from '../deployments/rollouts/rollout.ts'
 import * as rollouts from '../deployments/rollouts/rollout-store.ts'
 import * as deployments from '../deployments/store.ts'
+import { ApiError } from '../errors.ts'
 import { listExamples } from '../invocations/rows/compared-answers.ts'
 import type { Parts } from '../operation/parts.ts'
 import * as replays from '../replays/store.ts'
@@ -62,6 +64,7 @@ async function look(rollout: Rollout, parts: JudgeParts): Promise<void> {
 /** The next step, or all messages after the last one. */
 async function nextStep(rollout: Rollout, agent: Agent, parts: JudgeParts): Promise<void> {
   const { now, storage } = parts
+  if (rollout.step >= rollout.steps.length && (await hasWrongTools(rollout, agent, parts))) return
   const time = now()
   await storage.transaction(async (db) => {
     if (rollout.step >= rollout.steps.length) {
@@ -126,7 +129,7 @@ async function examplesOf(
   { seq }: Agent,
   db: Database,
 ): Promise<string[]> {
-  if (!statistics || verdict === 'feedback' || verdict === 'replay') return []
+  if (!statistics || verdict === 'feedback' || verdict === 'replay' || verdict === 'tools') return []
   const by = verdict === 'failures' ? verdict : EXAMPLES_BY[verdict]
   return listExamples(db, { agent_seq: seq, deployment_id, from: step_at ?? 0 }, by)
 }
@@ -137,22 +140,27 @@ async function lookAtReplay(rollout: Rollout, agent: Agent, parts: JudgeParts): 
   const { replay_id, require_replay: required, agent_id, deployment_id } = rollout
   if (!required) return
   if (replay_id === null) {
-    const isMissing = await storage.transaction(async (db) => {
-      const deployment = await deployments.get(db, agent_id, deployment_id)
-      const started = await startRequiredReplay(db, { agent, deployment, required }, parts)
-      if (started === undefined) return true
-      const isChanged = await rollouts.change(db, rollout, { ...rollout, replay_id: started })
-      // Another node has started it, or the deployment was aborted: this replay must not be stored as well.
-      if (!isChanged) throw new Error(`deployment ${deployment_id} has changed`)
-      return false
-    })
-    if (isMissing) await rollBack(rollout, failedReplay(`The set ${required.set} was deleted.`), agent, parts)
+    try {
+      await storage.transaction(async (db) => {
+        await agents.lock(db, agent_id)
+        const deployment = await deployments.get(db, agent_id, deployment_id)
+        const started = await startRequiredReplay(db, { agent, deployment, required }, parts)
+        if (started === undefined) return
+        const isChanged = await rollouts.change(db, rollout, { ...rollout, replay_id: started })
+        // Another node has started it, or the deployment was aborted: this replay must not be stored as well.
+        if (!isChanged) throw new Error(`deployment ${deployment_id} has changed`)
+      })
+    } catch (err) {
+      if (!(err instanceof ApiError)) throw err
+      await rollBack(rollout, endWithout('replay', `The replay can't start. ${saidBy(err)}`), agent, parts)
+    }
     return
   }
   const replay = await replays.get(storage.db, agent.seq, replay_id)
   if (replay.status === 'running') return
   const reason = whyNotPassed(replay, rollout)
-  if (reason !== undefined) return rollBack(rollout, failedReplay(reason), agent, parts)
+  if (reason !== undefined) return rollBack(rollout, endWithout('replay', reason), agent, parts)
+  if (rollout.steps.length === 0 && (await hasWrongTools(rollout, agent, parts))) return
   const time = now()
   await storage.transaction(async (db) => {
     if (rollout.steps.length > 0) return void (await rollouts.change(db, rollout, atStep(rollout, 1, time)))
@@ -160,8 +168,26 @@ async function lookAtReplay(rollout: Rollout, agent: Agent, parts: JudgeParts): 
   })
 }
 
-function failedReplay(reason: string): RolloutEvidence {
-  return { verdict: 'replay', reason, candidate: null, serving: null, examples: [] }
+/** Other agents may have changed since the deployment began. Rolls it back if it can't be served any more. */
+async function hasWrongTools(rollout: Rollout, agent: Agent, parts: JudgeParts): Promise<boolean> {
+  const { db } = parts.storage
+  try {
+    await checkCandidateTools(db, rollout, agent)
+    return false
+  } catch (err) {
+    if (!(err instanceof ApiError)) throw err
+    await rollBack(rollout, endWithout('tools', saidBy(err)), agent, parts)
+    return true
+  }
+}
+
+function saidBy({ message, details = [] }: ApiError): string {
+  return details.length === 0 ? message : `${details.map(({ field, error }) => `${field} ${error}`).join('; ')}.`
+}
+
+/** The evidence of an end that no comparison led to. */
+function endWithout(verdict: 'replay' | 'tools', reason: string): RolloutEvidence {
+  return { verdict, reason, candidate: null, serving: null, examples: [] }
 }
 
 /** The service itself acts like the host. */

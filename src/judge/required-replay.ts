@@ -1,11 +1,14 @@
 import type { Agent } from '../agents/agent.ts'
 import type { StoredDeployment } from '../deployments/deployment.ts'
 import type { RequiredReplay, Rollout } from '../deployments/rollouts/rollout.ts'
+import { notFound } from '../errors.ts'
 import { listCases } from '../invocations/cases/case-store.ts'
 import { MOST_CASES } from '../invocations/cases/choose-runs.ts'
+import * as keys from '../keys/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Replay } from '../replays/replay-record.ts'
-import { startReplay, testedDefinitions } from '../replays/start-replay.ts'
+import { MOST_RUNNING, startReplay, testedDefinitions } from '../replays/start-replay.ts'
+import * as replays from '../replays/store.ts'
 import * as sets from '../sets/store.ts'
 import type { Database } from '../storage/database.ts'
 
@@ -13,7 +16,7 @@ const UNLIMITED = { cost_usd: null, tokens: null }
 
 /**
  * Starts the replay that a deployment waits for, and returns its ID. It's compared with what the environment serves, or
- * with the recorded answers. Undefined if the set was deleted.
+ * with the recorded answers. Undefined while too many replays are running. Throws an `ApiError` if it can't ever start.
  */
 export async function startRequiredReplay(
   db: Database,
@@ -21,11 +24,13 @@ export async function startRequiredReplay(
   { newId, now }: Pick<Parts, 'newId' | 'now'>,
 ): Promise<string | undefined> {
   const set = await sets.find(db, agent.seq, required.set)
-  if (!set) return undefined
+  if (!set) throw notFound('Set', required.set)
+  if ((await replays.countRunning(db, agent.seq)) >= MOST_RUNNING) return undefined
   const { version, environment, created_by } = deployment
   const tested = await testedDefinitions(agent, { version, environment, baseline: 'deployed' }, { db })
   const cases = await listCases(db, set.id, { limit: MOST_CASES, offset: 0 })
-  const actor = { id: created_by }
+  const person_id = (await keys.find(db, created_by))?.person_id
+  const actor = { id: created_by, ...(person_id && { person_id }) }
   const started = { tested, cases, set, body: { checks: [], limits: UNLIMITED } }
   return (await startReplay(agent, started, { actor, db, newId, now })).id
 }

@@ -10,10 +10,8 @@ import { operation } from '../operation.ts'
 import { DEFAULT_ENVIRONMENT } from '../runtime/tools/called-agent.ts'
 import * as sets from '../sets/store.ts'
 import { CreateReplayBody, presentReplay, ReplayReply } from './replay-record.ts'
-import { startReplay, testedDefinitions } from './start-replay.ts'
+import { MOST_RUNNING, startReplay, testedDefinitions } from './start-replay.ts'
 import * as replays from './store.ts'
-
-const MOST_RUNNING = 10
 
 type CreateReplayNeeds = Needs<'actor' | 'db' | 'earlier' | 'newId' | 'now'>
 

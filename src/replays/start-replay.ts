@@ -12,6 +12,9 @@ import type { CaseSet } from '../sets/set.ts'
 import type { CreateReplayBody, Replay } from './replay-record.ts'
 import * as replays from './store.ts'
 
+/** Of an agent. */
+export const MOST_RUNNING = 10
+
 type Body = z.output<typeof CreateReplayBody>
 
 type Tested = {

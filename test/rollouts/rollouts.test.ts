@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sumScores } from '../../src/invocations/feedback/feedback-store.ts'
 import { sumAnswers } from '../../src/invocations/rows/compared-answers.ts'
+import { judgeRollouts } from '../../src/judge/judge-rollouts.ts'
 import { timeOf } from '../../src/lib/id.ts'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
-import { storeOf, wakeJobs } from '../support/inside.ts'
+import { partsOf, storeOf, wakeJobs } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
+import { newRemoteAgent } from '../support/slices/remote-agents.ts'
 
 const MINUTE = 60_000
 /** Longer than all looks of a test together. */
@@ -332,6 +334,54 @@ for (const engine of STORY_ENGINES) {
       assert.deepEqual(await send(agent, 1, 'Hello'), ['v3'])
     })
 
+    test('a replay ends with its deployment, waits for others, and belongs to a person', async () => {
+      const agent = await newAgent(service, scriptOf('v1', []))
+      await deploy(agent, 'v1')
+      await call('PUT', `/v1/agents/${agent}/sets/all`, { cases: [{ message: 'one' }] })
+      await call('PATCH', `/v1/agents/${agent}`, scriptOf('v2', []))
+      await call('PATCH', `/v1/agents/${agent}`, { status: 'paused' })
+      const start = () => call('POST', `/v1/agents/${agent}/replays`, { set: 'all', version: 'v1' }, 201)
+      const others = await Promise.all(Array.from({ length: 10 }, start))
+      const made = await deploy(agent, 'v2', { require_replay: { set: 'all' } })
+      const store = storeOf(service)
+      const person = { id: 'psn_ann', person_id: 'psn_ann' }
+      await store.updateTable('keys').set({ person_id: person.person_id }).where('id', '=', made.created_by).execute()
+      const look = () => judgeRollouts(partsOf(service)).run(new AbortController().signal)
+      await look()
+      assert.equal((await read(agent, made.id)).progress.replay_id, null, 'it waits')
+      await call('POST', `/v1/agents/${agent}/replays/${others[0].id}/cancel`)
+      await look()
+      const { replay_id } = (await read(agent, made.id)).progress
+      const row = await store.selectFrom('replays').selectAll().where('id', '=', replay_id).executeTakeFirstOrThrow()
+      await store.updateTable('keys').set({ person_id: null }).where('id', '=', made.created_by).execute()
+      assert.deepEqual([row.status, row.person_id], ['running', person.person_id])
+      await act(agent, made.id, 'abort')
+      assert.equal((await call('GET', `/v1/agents/${agent}/replays/${replay_id}`)).status, 'cancelled')
+      await start()
+      const next = await deploy(agent, 'v2', { require_replay: { set: 'all' } })
+      await call('DELETE', `/v1/agents/${agent}/sets/all`, undefined, 200)
+      await look()
+      const ended = await read(agent, next.id)
+      assert.deepEqual([ended.status, ended.evidence?.verdict], ['aborted', 'replay'])
+    })
+
+    test('agents cannot come to call each other in a loop through a candidate', async () => {
+      const caller = (name: string) => ({ tools: [{ type: 'agent', name: 'ask', description: 'Asks', agent: name }] })
+      const [one, two] = [await newAgent(service, scriptOf('v1', [])), await newAgent(service, scriptOf('v1', []))]
+      await deploy(one, 'v1')
+      await call('PATCH', `/v1/agents/${one}`, caller(two))
+      const candidate = await deploy(one, 'v2', { strategy: QUICK })
+      await call('PATCH', `/v1/agents/${one}`, { tools: [] })
+      const refused = await service.call('PATCH', `/v1/agents/${two}`, { body: caller(one) })
+      assert.deepEqual([refused.status, fieldsOf(refused.body)], [400, ['tools.0.agent']])
+      // As if both had been changed at the same moment.
+      const calls = JSON.stringify([[one, 'production']])
+      await storeOf(service).updateTable('agents').set({ calls }).where('id', '=', two).execute()
+      const promoted = await service.call('POST', `/v1/agents/${one}/deployments/${candidate.id}/promote`)
+      assert.deepEqual([promoted.status, fieldsOf(promoted.body)], [400, ['tools.0.agent']])
+      assert.equal((await read(one, candidate.id)).status, 'rolling_out')
+    })
+
     test('what cannot be compared is refused', async () => {
       const agent = await newAgent(service)
       const path = `/v1/agents/${agent}/deployments`
@@ -345,6 +395,13 @@ for (const engine of STORY_ENGINES) {
       ]
       const same = await service.call('POST', path, { body: { ...body, version: 'v2', strategy: { steps } } })
       assert.deepEqual([same.status, fieldsOf(same.body)], [400, ['strategy.steps']])
+      const remote = await newRemoteAgent(service, 'https://agent.example')
+      await call('PUT', `/v1/agents/${remote}/sets/all`, { cases: [{ message: 'one' }] })
+      await deploy(remote, 'v1')
+      await call('PATCH', `/v1/agents/${remote}`, { kind: 'model', remote: null, ...scriptOf('v2', []) })
+      const replayed = { environment: 'production', version: 'v2', require_replay: { set: 'all' } }
+      const reply = await service.call('POST', `/v1/agents/${remote}/deployments`, { body: replayed })
+      assert.deepEqual([reply.status, fieldsOf(reply.body)], [400, ['require_replay']])
       const left = await storeOf(service)
         .selectFrom('rollouts')
         .select('deployment_id')

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { invalid } from '../../errors.ts'
 import type { Tool } from '../../runtime/spec.ts'
 import { jsonOf } from '../../storage/damaged-rows.ts'
@@ -77,7 +77,10 @@ function placeOf(ref: string, environment: string): string {
 
 type CallNode = { id: string; name: string; calls: [ref: string, environment: string][] }
 
-/** The called agents, each with the calls of what the environment serves: a version, or else the draft. */
+/**
+ * The called agents, each with the calls of what the environment serves: a version, or else the draft, and the version
+ * of a gradual deployment in progress.
+ */
 async function listCalled(
   db: Database,
   project_id: string,
@@ -85,13 +88,20 @@ async function listCalled(
 ): Promise<Map<string, CallNode>> {
   const called = JSON.stringify(level.map(({ ref, environment }) => [ref, environment]))
   const each = engineOf(db) === 'postgres' ? sql`jsonb_array_elements(${called}::jsonb)` : sql`json_each(${called})`
-  const { rows } = await sql<{ ref: string; environment: string; id: string; name: string; calls: string }>`
-    select called.ref, called.environment, agents.id, agents.name, coalesce(
-      (select versions.calls from deployments
-        join versions on versions.agent_id = deployments.agent_id and versions.version = deployments.version
-        where deployments.agent_id = agents.id and deployments.environment = called.environment
-          and deployments.status = 'active'),
-      agents.calls) as calls
+  const callsOf = (status: RawBuilder<SqlBool>) => sql`(select versions.calls from deployments
+    join versions on versions.agent_id = deployments.agent_id and versions.version = deployments.version
+    where deployments.agent_id = agents.id and deployments.environment = called.environment and ${status})`
+  const { rows } = await sql<{
+    ref: string
+    environment: string
+    id: string
+    name: string
+    calls: string
+    candidate_calls: string
+  }>`
+    select called.ref, called.environment, agents.id, agents.name,
+      coalesce(${callsOf(sql`deployments.status = 'active'`)}, agents.calls) as calls,
+      coalesce(${callsOf(sql`deployments.status in ('rolling_out', 'paused')`)}, '[]') as candidate_calls
     from (select distinct value ->> 0 as ref, value ->> 1 as environment from ${each}) as called
     join agents on agents.project_id = ${project_id} and (agents.id = called.ref or agents.name = called.ref)`.execute(
     db,
@@ -99,7 +109,9 @@ async function listCalled(
   return new Map(
     rows.map((row) => {
       const { id, name, ref, environment } = row
-      return [placeOf(ref, environment), { id, name, calls: jsonOf('agent', row)<CallNode['calls']>('calls') }]
+      const json = jsonOf('agent', row)
+      const calls = [...json<CallNode['calls']>('calls'), ...json<CallNode['calls']>('candidate_calls')]
+      return [placeOf(ref, environment), { id, name, calls }]
     }),
   )
 }

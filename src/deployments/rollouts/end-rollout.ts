@@ -1,3 +1,5 @@
+import type { Agent } from '../../agents/agent.ts'
+import { checkAgentTools } from '../../agents/tools/check-agent-tools.ts'
 import type { Events } from '../../events.ts'
 import type { Database } from '../../storage/database.ts'
 import { DeploymentReply, type StoredDeployment } from '../deployment.ts'
@@ -5,6 +7,12 @@ import * as deployments from '../store.ts'
 import type { Rollout } from './rollout.ts'
 import * as rollouts from './rollout-store.ts'
 import { presentRollout } from './with-rollout.ts'
+
+/** Refuses a candidate whose agents have begun to call it, or are gone, since the deployment began. */
+export async function checkCandidateTools(db: Database, { agent_id, version }: Rollout, agent: Agent): Promise<void> {
+  const { definition } = await deployments.getVersion(db, agent_id, version)
+  await checkAgentTools(definition.tools, agent, db, { only: null, except: [] })
+}
 
 /** Makes the candidate the active deployment. Returns false if the rollout has changed in the meantime. */
 export async function promoteCandidate(db: Database, rollout: Rollout, now: number): Promise<boolean> {
@@ -31,6 +39,7 @@ export async function abortCandidate(
   if (!(await rollouts.change(db, rollout, ended))) return undefined
   const { deployment_id, agent_id } = rollout
   await deployments.setStatus(db, { id: deployment_id, agent_id }, 'aborted')
+  if (rollout.replay_id !== null) await rollouts.cancelReplay(db, rollout.replay_id, now)
   const deployment = await deployments.get(db, agent_id, deployment_id)
   await events.emit(db, {
     type: 'deployment.rolled_back',

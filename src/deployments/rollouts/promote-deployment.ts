@@ -1,3 +1,4 @@
+import { checkAgentTools } from '../../agents/tools/check-agent-tools.ts'
 import { conflict } from '../../errors.ts'
 import { withKeyName } from '../../keys/key-names.ts'
 import { operation } from '../../operation.ts'
@@ -21,11 +22,13 @@ export const promoteDeployment = operation({
   input: { params: DeploymentParams },
   answer: { data: DeploymentReply, errors: ['conflict'] },
 
-  async run({ params }, { db, actor, now }) {
+  async run({ params }, { db, actor, now, shownAgents }) {
     const { agent, deployment, rollout } = await getInProgress(db, params)
     if (rollout.step === 0) {
       throw conflict(`Deployment ${deployment.id} waits for its replay. To skip it, abort it and deploy without it.`)
     }
+    const { definition } = await deployments.getVersion(db, agent.id, deployment.version)
+    await checkAgentTools(definition.tools, agent, db, { ...(await shownAgents()), only: null })
     const time = now()
     if (!(await promoteCandidate(db, rollout, time))) throw changedMeanwhile()
     const promoted = await deployments.get(db, agent.id, deployment.id)

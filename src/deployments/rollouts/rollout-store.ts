@@ -98,6 +98,20 @@ export async function hasSet(db: Database, agent_seq: number, name: string): Pro
   return set !== undefined
 }
 
+/** Replays are above this slice too. Nothing waits for this one any more, so it must not go on calling models. */
+export async function cancelReplay(db: Database, id: string, finished_at: number): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable('replays')
+    .set({ status: 'cancelled', finished_at })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return
+  // Its cases in progress lose their leases.
+  await db.updateTable('cases').set({ due_at: null, owner: null }).where('kept_by', '=', id).execute()
+  await announce(db, 'replays', id)
+}
+
 function isUnchanged({ deployment_id, revision }: Rollout) {
   return sql<SqlBool>`deployment_id = ${deployment_id} and revision = ${revision} and ended_at is null`
 }

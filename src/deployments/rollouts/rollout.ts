@@ -114,12 +114,14 @@ export const RolloutProgress = z
   })
   .meta({ id: 'RolloutProgress' })
 
-export const RolloutVerdict = z.enum(['failures', 'latency', 'tokens', 'cost', 'feedback', 'replay'])
+export const RolloutVerdict = z.enum(['failures', 'latency', 'tokens', 'cost', 'feedback', 'replay', 'tools'])
 export type RolloutVerdict = z.output<typeof RolloutVerdict>
 
 export const RolloutEvidence = z
   .object({
-    verdict: RolloutVerdict.describe('What was worse, or `replay` if the required replay did not pass'),
+    verdict: RolloutVerdict.describe(
+      'What was worse; `replay` if the required replay did not pass; `tools` if the version can no longer call the agents that its tools name',
+    ),
     reason: z.string().describe('The verdict in words'),
     candidate: Side.nullable(),
     serving: Side.nullable(),
