@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { fieldsOf } from '../support/clients/refusal.ts'
-import { rowsOf, storeOf } from '../support/inside.ts'
+import { partsOf, rowsOf, storeOf } from '../support/inside.ts'
 import { type ChatPlatform, type Mood, refuse, startChatPlatform } from '../support/outside/chat-platform.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
@@ -275,6 +275,54 @@ onBothEngines(
       assert.ok(Date.parse(answers.at(-1).next_attempt_at) > service().now() + 1_700_000, 'it waits as asked')
       const posted = platform.asked.slice(known).filter(({ method }) => method === 'chat.postMessage')
       assert.equal(posted.length, moods.length + 1)
+    })
+
+    test('parts of an answer are posted once, although storing that they have arrived fails', async () => {
+      const { address, id, path } = await made(slackFields(), says(`${'north '.repeat(600)}\n\n${'south '.repeat(600)}`))
+      const { storage } = partsOf(service())
+      const { db, transaction } = storage
+      const updateTable = db.updateTable
+      const failed = new Set<string>()
+      const fail = (what: string) => {
+        failed.add(what)
+        throw new Error(`the store is away: ${what}`)
+      }
+      db.updateTable = ((table: 'chat_answers') => {
+        if (table === 'chat_answers' && !failed.has('a part')) fail('a part')
+        return updateTable.call(db, table)
+      }) as typeof updateTable
+      storage.transaction = (work) =>
+        transaction(async (held) => {
+          const done = await work(held)
+          const one = await held
+            .selectFrom('chat_answers')
+            .select(['parts_sent', 'status'])
+            .where('trigger_id', '=', id)
+            .executeTakeFirst()
+          const state = `${one?.parts_sent} ${one?.status}`
+          if (['1 pending', '2 sent'].includes(state) && !failed.has(state)) fail(state)
+          return done
+        })
+      try {
+        const known = platform.shown().length
+        await slack(address, slackEvent('one', { channel: 'DK' }))
+        await until('the first result is not stored', () => failed.has('1 pending'))
+        service().advance(60_000)
+        await until('the last result is not stored', () => failed.has('2 sent'))
+        service().advance(60_000)
+        const [{ answer }] = await until('it is stored', async () => {
+          const all = await deliveries(path)
+          return all[0].answer?.status === 'sent' ? all : undefined
+        })
+        assert.deepEqual([answer.tries, answer.error], [1, null])
+        assert.deepEqual(
+          platform.shown().slice(known).map((text) => text.slice(0, 5)),
+          ['north', 'south'],
+        )
+      } finally {
+        db.updateTable = updateTable
+        storage.transaction = transaction
+      }
     })
 
     test('an answer that the platform will never accept fails at once, and the next one is sent', async () => {
