@@ -156,7 +156,12 @@ describe('a worker', () => {
     assert.deepEqual([turns[3]?.key, turns[3]?.places], ['a', 0])
     await take([])
     await elapse(10_000)
-    assert.ok(handed().slice(4).every((results) => results.length === 0), 'they are stored')
+    assert.ok(
+      handed()
+        .slice(4)
+        .every((results) => results.length === 0),
+      'they are stored',
+    )
   })
 
   test('gives up results that could not be stored for five minutes, and for three seconds when it closes', async () => {

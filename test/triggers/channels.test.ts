@@ -278,7 +278,10 @@ onBothEngines(
     })
 
     test('parts of an answer are posted once, although storing that they have arrived fails', async () => {
-      const { address, id, path } = await made(slackFields(), says(`${'north '.repeat(600)}\n\n${'south '.repeat(600)}`))
+      const { address, id, path } = await made(
+        slackFields(),
+        says(`${'north '.repeat(600)}\n\n${'south '.repeat(600)}`),
+      )
       const { storage } = partsOf(service())
       const { db, transaction } = storage
       const updateTable = db.updateTable
@@ -316,7 +319,10 @@ onBothEngines(
         })
         assert.deepEqual([answer.tries, answer.error], [1, null])
         assert.deepEqual(
-          platform.shown().slice(known).map((text) => text.slice(0, 5)),
+          platform
+            .shown()
+            .slice(known)
+            .map((text) => text.slice(0, 5)),
           ['north', 'south'],
         )
       } finally {
@@ -471,6 +477,35 @@ onBothEngines(
       await ok('DELETE', '/v1/users/slack:T1%2FU8')
       assert.deepEqual(await pending(), [])
       platform.mood()
+    })
+
+    test('the answer of a run that ends while its user is erased goes with the run', async () => {
+      const { address, agent_id } = await made(slackFields(), says('too late'))
+      platform.mood(refuse(503, 'down'))
+      const { storage } = partsOf(service())
+      const { transaction } = storage
+      const send = () => slack(address, slackEvent('x', { user: 'U9', channel: 'DU9' }))
+      const rows = (table: 'chat_answers' | 'incoming_deliveries') =>
+        storeOf(service()).selectFrom(table).selectAll().where('user_id', '=', 'slack:T1/U9').execute()
+      await send()
+      await until('it waits', async () => (await rows('chat_answers')).length === 1)
+      let isBetween = false
+      storage.transaction = async (work) => {
+        if (!isBetween && (await rows('incoming_deliveries')).length === 0 && !isBetween) {
+          isBetween = true
+          const { body } = await send()
+          const path = `/v1/agents/${agent_id}/invocations/${body.data.request_id}`
+          await until('the run has ended', async () => (await ok('GET', path)).status === 'completed')
+        }
+        return transaction(work)
+      }
+      try {
+        const erased = await ok('DELETE', '/v1/users/slack:T1%2FU9')
+        assert.deepEqual([erased.invocations, erased.unfinished], [2, 0])
+        assert.deepEqual(await rows('chat_answers'), [])
+      } finally {
+        storage.transaction = transaction
+      }
     })
 
     describe('what a run asks', () => {

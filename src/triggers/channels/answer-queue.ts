@@ -85,11 +85,7 @@ export async function keepPart(db: Database, { lease, parts_sent }: TakenAnswer,
 export type AfterAnswer = Pick<ChatAnswer, 'status' | 'error' | 'next_attempt_at' | 'sent_at'> & { tries: number }
 
 /** Stores the result of an attempt and how many parts have arrived, unless another node has the answer now. */
-export async function endAttempt(
-  db: Database,
-  { lease, parts_sent }: TakenAnswer,
-  after: AfterAnswer,
-): Promise<void> {
+export async function endAttempt(db: Database, { lease, parts_sent }: TakenAnswer, after: AfterAnswer): Promise<void> {
   await db
     .updateTable('chat_answers')
     .set({ ...after, parts_sent, owner: null })
