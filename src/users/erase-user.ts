@@ -77,11 +77,12 @@ export const eraseUser = operation({
     const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
-      await answers.removeOfUser(db, { agent_id, user_id })
       erased.deliveries += await incoming.eraseOfUser(db, { agent_id, user_id })
       await storage.transaction((held) => eraseCopiesOfUser(held, { agent_seq, user_id }, now()))
       await storage.transaction((held) => links.removeVisitor(held, user_id, agent_id))
       const left = await eraseInvocations(storage, agent_seq, whose, now)
+      // A run that ends before its receipt is erased writes an answer.
+      await answers.removeOfUser(db, { agent_id, user_id })
       // A run that ends before this is one of those whose receipt was erased, or it's counted as unfinished.
       erased.memories += await memories.clear(storage, { agent_seq, user_id })
       erased.invocations += left.invocations

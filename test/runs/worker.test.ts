@@ -141,6 +141,55 @@ describe('a worker', () => {
     assert.equal(turns.length, 2)
   })
 
+  test('keeps results that could not be stored, and passes them to the next turns, also without a free place', async () => {
+    const { turns, wake, take, end, elapse, rest } = openWorker({ total: 1 })
+    const handed = () => turns.map(({ results }) => results)
+    await wake()
+    await take(['one'])
+    await end('one', 'result of one')
+    turns[1]?.reject(new Error('no database'))
+    await rest()
+    await wake('b')
+    await take(['other'])
+    await elapse(1_000)
+    assert.deepEqual(handed(), [[], ['result of one'], [], ['result of one']])
+    assert.deepEqual([turns[3]?.key, turns[3]?.places], ['a', 0])
+    await take([])
+    await elapse(10_000)
+    assert.ok(
+      handed()
+        .slice(4)
+        .every((results) => results.length === 0),
+      'they are stored',
+    )
+  })
+
+  test('gives up results that could not be stored for five minutes, and for three seconds when it closes', async () => {
+    const { worker, turns, wake, take, end, elapse, rest } = openWorker()
+    const fail = async () => {
+      turns.at(-1)?.reject(new Error('no database'))
+      await rest()
+      await elapse(1_000)
+    }
+    await wake()
+    await take(['one'])
+    await end('one', 'result of one')
+    for (let n = 0; n < 301; n++) await fail()
+    assert.deepEqual([turns.at(-2)?.results, turns.at(-1)?.results], [['result of one'], []])
+    await take(['two'])
+    await end('two', 'result of two')
+    await fail()
+    const before = turns.length
+    const closing = worker.close()
+    await rest()
+    for (let n = 0; n < 3; n++) await fail()
+    await closing
+    assert.deepEqual(
+      turns.slice(before - 1).map(({ results }) => results),
+      Array.from({ length: 3 }, () => ['result of two']),
+    )
+  })
+
   test('asks the store which lanes have work when it is notified, and every ten seconds', async () => {
     const { worker, turns, surveys, errors, clock, take, elapse, rest } = openWorker()
     worker.survey()

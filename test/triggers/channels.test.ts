@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { fieldsOf } from '../support/clients/refusal.ts'
-import { rowsOf, storeOf } from '../support/inside.ts'
+import { partsOf, rowsOf, storeOf } from '../support/inside.ts'
 import { type ChatPlatform, type Mood, refuse, startChatPlatform } from '../support/outside/chat-platform.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
@@ -277,6 +277,60 @@ onBothEngines(
       assert.equal(posted.length, moods.length + 1)
     })
 
+    test('parts of an answer are posted once, although storing that they have arrived fails', async () => {
+      const { address, id, path } = await made(
+        slackFields(),
+        says(`${'north '.repeat(600)}\n\n${'south '.repeat(600)}`),
+      )
+      const { storage } = partsOf(service())
+      const { db, transaction } = storage
+      const updateTable = db.updateTable
+      const failed = new Set<string>()
+      const fail = (what: string) => {
+        failed.add(what)
+        throw new Error(`the store is away: ${what}`)
+      }
+      db.updateTable = ((table: 'chat_answers') => {
+        if (table === 'chat_answers' && !failed.has('a part')) fail('a part')
+        return updateTable.call(db, table)
+      }) as typeof updateTable
+      storage.transaction = (work) =>
+        transaction(async (held) => {
+          const done = await work(held)
+          const one = await held
+            .selectFrom('chat_answers')
+            .select(['parts_sent', 'status'])
+            .where('trigger_id', '=', id)
+            .executeTakeFirst()
+          const state = `${one?.parts_sent} ${one?.status}`
+          if (['1 pending', '2 sent'].includes(state) && !failed.has(state)) fail(state)
+          return done
+        })
+      try {
+        const known = platform.shown().length
+        await slack(address, slackEvent('one', { channel: 'DK' }))
+        await until('the first result is not stored', () => failed.has('1 pending'))
+        service().advance(60_000)
+        await until('the last result is not stored', () => failed.has('2 sent'))
+        service().advance(60_000)
+        const [{ answer }] = await until('it is stored', async () => {
+          const all = await deliveries(path)
+          return all[0].answer?.status === 'sent' ? all : undefined
+        })
+        assert.deepEqual([answer.tries, answer.error], [1, null])
+        assert.deepEqual(
+          platform
+            .shown()
+            .slice(known)
+            .map((text) => text.slice(0, 5)),
+          ['north', 'south'],
+        )
+      } finally {
+        db.updateTable = updateTable
+        storage.transaction = transaction
+      }
+    })
+
     test('an answer that the platform will never accept fails at once, and the next one is sent', async () => {
       const { address, path } = await made(slackFields(), says('gone'))
       platform.mood((request, response) =>
@@ -423,6 +477,35 @@ onBothEngines(
       await ok('DELETE', '/v1/users/slack:T1%2FU8')
       assert.deepEqual(await pending(), [])
       platform.mood()
+    })
+
+    test('the answer of a run that ends while its user is erased goes with the run', async () => {
+      const { address, agent_id } = await made(slackFields(), says('too late'))
+      platform.mood(refuse(503, 'down'))
+      const { storage } = partsOf(service())
+      const { transaction } = storage
+      const send = () => slack(address, slackEvent('x', { user: 'U9', channel: 'DU9' }))
+      const rows = (table: 'chat_answers' | 'incoming_deliveries') =>
+        storeOf(service()).selectFrom(table).selectAll().where('user_id', '=', 'slack:T1/U9').execute()
+      await send()
+      await until('it waits', async () => (await rows('chat_answers')).length === 1)
+      let isBetween = false
+      storage.transaction = async (work) => {
+        if (!isBetween && (await rows('incoming_deliveries')).length === 0 && !isBetween) {
+          isBetween = true
+          const { body } = await send()
+          const path = `/v1/agents/${agent_id}/invocations/${body.data.request_id}`
+          await until('the run has ended', async () => (await ok('GET', path)).status === 'completed')
+        }
+        return transaction(work)
+      }
+      try {
+        const erased = await ok('DELETE', '/v1/users/slack:T1%2FU9')
+        assert.deepEqual([erased.invocations, erased.unfinished], [2, 0])
+        assert.deepEqual(await rows('chat_answers'), [])
+      } finally {
+        storage.transaction = transaction
+      }
     })
 
     describe('what a run asks', () => {

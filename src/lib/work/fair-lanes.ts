@@ -23,6 +23,8 @@ export type Outlook = {
    * Undefined if nothing is left.
    */
   next: number | Full | undefined
+  /** When the turn's results are to be stored, if that failed. */
+  store_at?: number | undefined
 }
 
 export type Full = 'full' | 'group full'
@@ -38,8 +40,8 @@ type Lane = {
   wasGroupFreed: boolean
   /** How much work has begun, plus the places that are reserved during a turn. */
   under_way: number
-  /** Whether results of ended work wait to be stored. */
-  hasResults: boolean
+  /** When results of ended work are to be stored. Infinity if there are none. */
+  store_at: number
   /** How many successes in a row a lane needs before it is trusted again. */
   distrust: number
 }
@@ -96,13 +98,13 @@ export class FairLanes {
   /** The lanes whose turn it is. Their places are reserved until `served` is called. */
   turns(now: number): LaneTurn[] {
     const waiting = [...this.#lanes].filter(
-      ([, { mode, hasResults, due_at }]) => mode === 'resting' && (hasResults || due_at <= now),
+      ([, { mode, store_at, due_at }]) => mode === 'resting' && (store_at <= now || due_at <= now),
     )
     const places = this.#allot(waiting, now)
     const turns: LaneTurn[] = []
     for (const [key, lane] of waiting) {
       const turn = { key, places: places.get(key) ?? 0 }
-      if (turn.places === 0 && !lane.hasResults) continue
+      if (turn.places === 0 && lane.store_at > now) continue
       this.#free -= turn.places
       lane.under_way += turn.places
       if (turn.places > 0) {
@@ -110,7 +112,7 @@ export class FairLanes {
         lane.full = undefined
       }
       lane.mode = 'served'
-      lane.hasResults = false
+      lane.store_at = NEVER
       lane.wasGroupFreed = false
       // The lane goes to the end of the line.
       this.#lanes.delete(key)
@@ -121,11 +123,12 @@ export class FairLanes {
   }
 
   /** Ends a turn. A full lane gets another turn at `full_until`, unless something of it ends before. */
-  served({ key, places }: LaneTurn, { begun, next }: Outlook, full_until: number): void {
+  served({ key, places }: LaneTurn, { begun, next, store_at = NEVER }: Outlook, full_until: number): void {
     const lane = this.#laneOf(key)
     this.#free += places - begun
     lane.mode = 'resting'
     lane.under_way += begun - places
+    lane.store_at = Math.min(lane.store_at, store_at)
     const isFull = next === 'full' || next === 'group full'
     this.wake(key, isFull ? full_until : (next ?? NEVER))
     if (isFull) lane.full = next
@@ -139,7 +142,7 @@ export class FairLanes {
     const lane = this.#laneOf(key)
     this.#free++
     lane.under_way--
-    lane.hasResults ||= hasResult
+    if (hasResult) lane.store_at = Number.NEGATIVE_INFINITY
     this.freed(key)
     this.#forgetIdle(key, lane)
   }
@@ -153,15 +156,17 @@ export class FairLanes {
   /** The time of the next turn after `now`. Infinity if only a call can cause one. */
   nextTurn(now: number): number {
     let next = NEVER
-    for (const { mode, due_at } of this.#lanes.values()) {
-      if (mode === 'resting' && due_at > now && due_at < next) next = due_at
+    for (const { mode, due_at, store_at } of this.#lanes.values()) {
+      if (mode !== 'resting') continue
+      for (const time of [due_at, store_at]) if (time > now && time < next) next = time
     }
     return next
   }
 
-  /** From now on, nothing starts. Lanes get turns only to store results. */
+  /** From now on, nothing starts. Lanes get turns only to store results, at once. */
   close(): void {
     this.#free = Number.NEGATIVE_INFINITY
+    for (const lane of this.#lanes.values()) if (lane.store_at < NEVER) lane.store_at = Number.NEGATIVE_INFINITY
   }
 
   /**
@@ -229,7 +234,7 @@ export class FairLanes {
       full: undefined,
       wasGroupFreed: false,
       under_way: 0,
-      hasResults: false,
+      store_at: NEVER,
       distrust: 0,
     }
     this.#lanes.set(key, lane)
@@ -250,6 +255,6 @@ function leastLoaded(groups: readonly Group[]): Group | undefined {
   return least
 }
 
-function isIdle({ mode, under_way, hasResults }: Lane): boolean {
-  return mode === 'resting' && under_way === 0 && !hasResults
+function isIdle({ mode, under_way, store_at }: Lane): boolean {
+  return mode === 'resting' && under_way === 0 && store_at === NEVER
 }

@@ -4,6 +4,9 @@ import { FairLanes, type Full, type Share } from './fair-lanes.ts'
 const CLOCK_MS = 1_000
 /** How long a lane rests after its turn failed, or after it was full and nothing of it has ended here. */
 const REST_MS = 1_000
+/** How long results that can't be stored are kept, because work without a result is done again. */
+const KEPT_MS = 5 * 60_000
+const KEPT_AT_CLOSE_MS = 3_000
 /** Other nodes announce work, perhaps many times a second. The store is asked at most this often. */
 const SURVEY_PAUSE_MS = 100
 /** How often the store is asked without an announcement, because announcements may be lost and nodes may die. */
@@ -11,6 +14,9 @@ const SURVEY_EVERY_MS = 10_000
 
 /** What a lane's turn has taken, and when there is more: full if the lane has reached its limit of active work. */
 export type WorkBatch<Item> = { items: readonly Item[]; next: number | Full | undefined }
+
+/** Results of a lane's ended work, and since when storing them has failed. */
+type Unstored<Result> = { items: readonly Result[]; failing_since?: number }
 
 type Options<Item, Result> = {
   share: Share
@@ -20,7 +26,7 @@ type Options<Item, Result> = {
   run?(item: Item, key: string): Promise<Result | undefined>
   /** Which lanes have work in the store, and when it is due. */
   survey?(): Promise<readonly { key: string; due_at: number }[]>
-  /** Called when a turn or a survey has failed. The results of that turn are lost. */
+  /** Called when a turn or a survey has failed. The results of that turn are passed to the next ones for a while. */
   failed(err: unknown): void
   now(): number
   /** Calls back after this many milliseconds, unless it is cancelled earlier. */
@@ -43,7 +49,7 @@ export class Worker<Item, Result = undefined> {
   readonly #options: Options<Item, Result>
   readonly #callLater: CallLater
   readonly #lanes: FairLanes
-  readonly #results = new Map<string, Result[]>()
+  readonly #results = new Map<string, Unstored<Result>>()
   readonly #working = new Set<Promise<void>>()
   #mode: 'open' | 'draining' | 'closed' = 'open'
   #cancelTurns: (() => void) | undefined
@@ -136,26 +142,39 @@ export class Worker<Item, Result = undefined> {
   async #serve(turn: { key: string; places: number }): Promise<void> {
     const { key, places } = turn
     const { serve, failed, now } = this.#options
-    const results = this.#results.get(key) ?? []
+    const results = this.#results.get(key) ?? { items: [] }
     this.#results.delete(key)
     let taken: WorkBatch<Item>
+    let store_at: number | undefined
     try {
-      taken = await serve(key, places, results)
+      taken = await serve(key, places, results.items)
     } catch (err) {
       failed(err)
       taken = { items: [], next: now() + REST_MS }
+      store_at = await this.#keep(key, results)
     }
-    this.#lanes.served(turn, { begun: taken.items.length, next: taken.next }, now() + REST_MS)
+    this.#lanes.served(turn, { begun: taken.items.length, next: taken.next, store_at }, now() + REST_MS)
     for (const item of taken.items) this.#track(this.#run(item, key))
     this.#lookSoon()
+  }
+
+  /** Keeps results that couldn't be stored. Returns when to try it again, or undefined if they are given up. */
+  async #keep(key: string, { items, failing_since }: Unstored<Result>): Promise<number | undefined> {
+    const time = this.#options.now()
+    const since = failing_since ?? time
+    const isOpen = this.#mode === 'open'
+    if (items.length === 0 || time - since >= (isOpen ? KEPT_MS : KEPT_AT_CLOSE_MS)) return undefined
+    this.#results.set(key, { items: [...items, ...(this.#results.get(key)?.items ?? [])], failing_since: since })
+    if (isOpen) return time + REST_MS
+    await new Promise<void>((resolve) => this.#callLater(resolve, REST_MS))
+    return time
   }
 
   async #run(item: Item, key: string): Promise<void> {
     const result = await this.#options.run?.(item, key)
     if (result !== undefined) {
-      const results = this.#results.get(key) ?? []
-      this.#results.set(key, results)
-      results.push(result)
+      const { items, ...known } = this.#results.get(key) ?? { items: [] }
+      this.#results.set(key, { ...known, items: [...items, result] })
     }
     this.#lanes.ended(key, result !== undefined)
     this.#lookSoon()

@@ -71,8 +71,8 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<WorkB
   return { items, next: next ?? undefined }
 }
 
-/** Notes that another part has arrived, and extends the lease. False if another node has the answer now. */
-export async function keepPart(db: Database, { lease }: TakenAnswer, parts_sent: number, until: number) {
+/** Notes how many parts have arrived, and extends the lease. False if another node has the answer now. */
+export async function keepPart(db: Database, { lease, parts_sent }: TakenAnswer, until: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('chat_answers')
     .set({ parts_sent, next_attempt_at: until })
@@ -84,11 +84,11 @@ export async function keepPart(db: Database, { lease }: TakenAnswer, parts_sent:
 /** What becomes of an answer after an attempt. */
 export type AfterAnswer = Pick<ChatAnswer, 'status' | 'error' | 'next_attempt_at' | 'sent_at'> & { tries: number }
 
-/** Stores the result of an attempt, unless another node has the answer now. */
-export async function endAttempt(db: Database, { lease }: TakenAnswer, after: AfterAnswer): Promise<void> {
+/** Stores the result of an attempt and how many parts have arrived, unless another node has the answer now. */
+export async function endAttempt(db: Database, { lease, parts_sent }: TakenAnswer, after: AfterAnswer): Promise<void> {
   await db
     .updateTable('chat_answers')
-    .set({ ...after, owner: null })
+    .set({ ...after, parts_sent, owner: null })
     .where(isHeld(LEASED_ANSWERS, lease))
     .execute()
 }

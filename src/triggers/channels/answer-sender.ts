@@ -43,14 +43,14 @@ const JITTER = 0.2
 /** An answer this old is given up. */
 const GIVEN_UP_MS = 24 * 3_600_000
 
-/** `interrupted`: the service stops, and another node sends the rest. */
+/** `interrupted`: the service stops, or the store is away. The rest is sent in another attempt. */
 type Attempt = 'sent' | 'interrupted' | { error: string; retry_after_ms: number; isFinal: boolean }
 type SentAnswer = { answer: queue.TakenAnswer; attempt: Attempt }
 
 /**
  * Sends answers to the conversations of chat platforms until it is stopped. A row is written in the commit in which its
  * run ends, taken with a lease, and sent part by part. If the node dies while the platform accepts a part, that part is
- * sent again, because platforms have no way to recognize it.
+ * sent again, because platforms have no way to recognize it. A node that lives keeps what it can't store.
  */
 export class AnswerSender {
   readonly #parts: SenderParts
@@ -68,7 +68,7 @@ export class AnswerSender {
         const due = await queue.survey(storage.db)
         return due.map(({ project_id, trigger_id, due_at }) => ({ key: laneKey(project_id, trigger_id), due_at }))
       },
-      // If a result couldn't be stored, the answer is sent again when its lease ends.
+      // Results that couldn't be stored are kept and stored later, before anything else of the trigger is sent.
       failed: (err) => log.warn({ err }, 'could not store or fetch answers to conversations'),
       now,
     })
@@ -136,8 +136,9 @@ export class AnswerSender {
     if (texts.length === 0) return never('There is nothing to send any more.')
     const { signal } = this.#abort
     const known = await secrets(snapshot.project.id)
-    for (let part = answer.parts_sent; part < texts.length; part++) {
-      if (part > answer.parts_sent) await delay(PART_PAUSE_MS, undefined, { signal })
+    const first = answer.parts_sent
+    for (let part = first; part < texts.length; part++) {
+      if (part > first) await delay(PART_PAUSE_MS, undefined, { signal })
       const posting = callPlatform(
         trigger,
         (channel, access) => [channel.post(access, answer.place, texts[part] as string, said?.buttons)],
@@ -145,11 +146,23 @@ export class AnswerSender {
       )
       const verdict = await posting
       if (verdict !== 'accepted') return verdict
-      if (part + 1 < texts.length && !(await queue.keepPart(storage.db, answer, part + 1, this.#leaseUntil(now())))) {
-        return undefined
-      }
+      answer.parts_sent = part + 1
+      if (answer.parts_sent === texts.length) break
+      const kept = await this.#keepPart(answer)
+      if (kept !== 'kept') return kept
     }
     return 'sent'
+  }
+
+  /** Undefined if another node has the answer now. A part that can't be noted is stored with the attempt's result. */
+  async #keepPart(answer: queue.TakenAnswer): Promise<'kept' | 'interrupted' | undefined> {
+    const { log, now, storage } = this.#parts
+    try {
+      return (await queue.keepPart(storage.db, answer, this.#leaseUntil(now()))) ? 'kept' : undefined
+    } catch (err) {
+      log.warn({ err, answer: answer.id }, 'could not note that a part of an answer has arrived')
+      return 'interrupted'
+    }
   }
 
   /** The run's answer, or what it asks. Undefined if the run was erased, or if it was decided. */

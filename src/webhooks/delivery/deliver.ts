@@ -57,7 +57,7 @@ export class Dispatcher {
         const due = await queue.survey(storage.db)
         return due.map(({ project_id, webhook_id, due_at }) => ({ key: laneKey(project_id, webhook_id), due_at }))
       },
-      // If a delivery's result couldn't be stored, it is sent again when its lease ends.
+      // Results that couldn't be stored are kept and stored later, before anything else is sent to the webhook.
       failed: (err) => log.warn({ err }, 'could not store or fetch webhook deliveries'),
       now,
     })
