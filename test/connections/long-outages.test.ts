@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { keyringOf, rowsOf, stopApp, storeOf } from '../support/inside.ts'
+import { keyringOf, stopApp, storeOf } from '../support/inside.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
@@ -39,7 +39,13 @@ onBothEngines(
       await connect(service, 'desk', user_id)
     }
 
-    test('a provider that is away for an hour: the sign-in stays, each call asks it once, and the next call works', async () => {
+    /** Whether there is a sign-in is looked up before the call, and its token for the call. */
+    const assertFew = (earlier: number, calls: number) => {
+      const asked = server.asked.slice(earlier)
+      assert.ok(asked.length >= 1 && asked.length <= calls * 2, asked.join())
+    }
+
+    test('a provider that is away for an hour: the sign-in stays, each call asks it twice at most, and the next one works', async () => {
       await signIn('ann')
       service().advance(HOUR_MS + 1_000)
       for (let minutes = 0; minutes < 60; minutes += 15) {
@@ -47,14 +53,14 @@ onBothEngines(
         server.isCut = !server.isDown
         const earlier = server.asked.length
         assert.match(await answerTo('ann'), /The sign-in to desk could not be renewed/)
-        assert.equal(server.asked.length - earlier, 1, server.asked.slice(earlier).join())
+        assertFew(earlier, 1)
         assert.equal((await grantOf('ann')).status, 'active')
         service().advance(15 * 60_000)
       }
       const earlier = server.asked.length
       const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => answerTo('ann')))
       for (const answer of answers) assert.match(answer, /could not be renewed/)
-      assert.ok(server.asked.length - earlier <= AT_ONCE, server.asked.slice(earlier).join())
+      assertFew(earlier, AT_ONCE)
       server.isDown = false
       server.isCut = false
       assert.match(await answerTo('ann'), /you are ann,/)
@@ -72,9 +78,8 @@ onBothEngines(
 
     test("tokens that can't be decrypted: the model is told why, and the sign-in stays and works again once they can", async () => {
       const { id } = await grantOf('ann')
-      const [{ tokens } = { tokens: null }] = (await rowsOf(service(), 'connection_grants')).filter(
-        (row) => row.id === id,
-      )
+      const read = storeOf(service()).selectFrom('connection_grants').select('tokens').where('id', '=', id)
+      const { tokens } = await read.executeTakeFirstOrThrow()
       const put = (sealed: string | null) =>
         storeOf(service()).updateTable('connection_grants').set({ tokens: sealed }).where('id', '=', id).execute()
       await put(keyringOf(service()).encrypt('{}', 'another purpose'))
