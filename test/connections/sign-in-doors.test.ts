@@ -5,6 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
+import { checkEvents, gathered, openaiClient } from '../support/clients/openai.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
 import { signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
@@ -106,6 +107,53 @@ onAnyEngine(
       const reply = await service().call('POST', '/v1/chat/completions', { body })
       assert.equal(reply.body.error.code, 'run_waits', reply.text)
       assert.match(reply.body.error.message, /is waiting for a sign-in \(Sign in to desk: https:\/\/agents\.test\S+\)/)
+    })
+
+    test('OpenAI: a response comments where to sign in, also when it is read or repeated, until it has the answer', async () => {
+      const client = openaiClient(service())
+      const input = { model: agent, input: 'Who am I?', user: 'dan' }
+      const waiting = await client.responses.create(input)
+      assert.deepEqual([waiting.status, waiting.output.length], ['in_progress', 1])
+      assert.match(waiting.output_text, LINK)
+      const background = await client.responses.create({ ...input, background: true })
+      const words = await until('it waits', async () => (await client.responses.retrieve(background.id)).output_text)
+      assert.equal(words, waiting.output_text)
+      const headers = { 'Idempotency-Key': 'a-response-that-waits' }
+      for (let i = 0; i < 2; i++) {
+        const events = await gathered(await client.responses.create({ ...input, stream: true }, { headers }))
+        checkEvents(events)
+        assert.deepEqual(
+          events.map(({ type }) => type),
+          ['response.created', 'response.in_progress', 'response.in_progress'],
+        )
+        const last = events.at(-1)
+        assert.ok(last?.type === 'response.in_progress')
+        assert.equal(last.response.output_text, words)
+      }
+      server.next = 'dan'
+      assert.equal((await new Browser(service).signIn(words.replace('Sign in to desk: ', ''))).status, 200)
+      const path = `/v1/connections/desk/links/${LINK.exec(words)?.[1]}/confirm`
+      assert.equal((await service().call('POST', path, { body: { user_id: 'dan' } })).status, 200)
+      for (const { id } of [waiting, background]) {
+        await until('it completes', async () => (await client.responses.retrieve(id)).status === 'completed')
+        assert.match((await client.responses.retrieve(id)).output_text, /^Upstream: you are dan,/)
+      }
+    })
+
+    test('AG-UI: the interrupt names the connection and has the link, also in its message', async () => {
+      const body = { threadId: 'quay', runId: '1', forwardedProps: { user_id: 'eva' } }
+      const sent = { ...body, protocolVersion: '1.0', messages: [{ id: '1', role: 'user', content: 'Who am I?' }] }
+      const reply = await service().call('POST', `/v1/agents/${agent}/ag-ui`, {
+        body: sent,
+        key: await keyOf('eva'),
+      })
+      const events = [...reply.text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data))
+      const { type, interrupts } = events.at(-1).outcome
+      const [{ reason, message, metadata }] = interrupts
+      assert.deepEqual([type, interrupts.length, reason], ['interrupt', 1, 'sign_in'])
+      assert.match(message, LINK)
+      const { name, url, link_id } = metadata.connection
+      assert.deepEqual([name, `Sign in to desk: ${url}`, link_id], ['desk', message, LINK.exec(message)?.[1]])
     })
   },
   { ...CONNECTED, ...LOCAL_RECEIVERS },

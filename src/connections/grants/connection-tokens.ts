@@ -155,8 +155,11 @@ export class ConnectionTokens implements ConnectionSource {
     const { keyring, log, now } = this.#parts
     const tokens = openTokens(grant, keyring)
     if (!tokens) {
-      log.error({ grant: grant.id }, "the tokens of a grant can't be decrypted; the user must sign in again")
-      return { state: 'refused', why: `The sign-in to ${connection.name} can't be read` }
+      log.error(
+        { grant: grant.id },
+        "the tokens of a grant can't be decrypted; restore them, or have the user sign in again",
+      )
+      return { state: 'refused', why: `The sign-in to ${connection.name} is stored, but can't be decrypted` }
     }
     const ready = { state: 'ready' as const, token: tokens.access_token, hosts: connection.hosts, grant_id: grant.id }
     const isExpired = grant.expires_at !== null && grant.expires_at <= now()

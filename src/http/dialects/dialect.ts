@@ -101,8 +101,8 @@ export type CallRequest = {
 export type NamedCall = CallRequest & {
   operation: Operation
   params: Readonly<Record<string, string>>
-  /** The call that is answered instead of this one, made once this one has its reply. */
-  next?(reply: RenderedReply): NamedCall
+  /** The call that is answered instead of this one, if there is one once this one has its reply. */
+  next?(reply: RenderedReply): NamedCall | undefined
 }
 
 /** What a protocol tells its clients about an agent. */

@@ -22,6 +22,8 @@ export type AuthorizationServer = LocalServer & {
   expires_in: number | undefined
   /** Every request is answered with 503. */
   isDown: boolean
+  /** Every connection is cut instead of an answer. */
+  isCut: boolean
   /** Changes what the metadata say. */
   twist: (metadata: Record<string, unknown>) => object
   /** What was asked of it, as `POST /token refresh_token`. */
@@ -60,6 +62,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     next: 'ann',
     expires_in: 3_600,
     isDown: false,
+    isCut: false,
     twist: (metadata) => metadata,
     asked: [],
     given: new Set(),
@@ -102,6 +105,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     )
     const say = (status: number, body: object) =>
       void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (server.isCut) return void response.destroy()
     if (server.isDown) return say(503, {})
     if (url.pathname === '/.well-known/oauth-authorization-server') return say(200, server.twist(metadataOf(local.url)))
     if (url.pathname === '/authorize') return authorize(url, response)

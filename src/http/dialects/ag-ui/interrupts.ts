@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../../errors.ts'
+import { type AskedSignIn, signInWords } from '../../../runtime/approvals/sign-in-words.ts'
 import type { TranscriptLength } from '../../../runtime/following/transcript.ts'
 import type { ResumeEntry } from './sent-run.ts'
 
@@ -10,7 +11,7 @@ export type Asked = {
   tool: string
   arguments?: Record<string, unknown>
   expires_at: string
-  connection?: { name: string; url: string | null }
+  connection?: NonNullable<AskedSignIn['connection']>
   child?: { request_id: string; agent: string }
 }
 
@@ -97,7 +98,7 @@ const REASONS = { tool: 'tool_call', retry: 'tool_call', question: 'input_requir
 
 function messageOf({ kind, tool, arguments: args, connection }: Asked): string {
   if (kind === 'question') return String(args?.['question'] ?? 'The agent has a question.')
-  if (kind === 'connection') return `Sign in to ${connection?.name ?? tool} to continue.`
+  if (kind === 'connection') return signInWords([{ kind, connection }]) || `Sign in to ${tool}`
   return kind === 'tool' ? `Approve the call of ${tool}?` : `The call of ${tool} was interrupted. Make it again?`
 }
 

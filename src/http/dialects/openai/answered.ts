@@ -20,6 +20,8 @@ export type AnsweredRun = {
   created_at: number
   finished_at: number | null
   erased_at: number | null
+  /** Set while it waits: whether people have to do something. */
+  asks_people?: boolean
 }
 
 /** A call that the caller has to make, and its position among the answer's calls. */

@@ -1,8 +1,11 @@
+import { z } from 'zod'
 import { invalid, notFound } from '../../../errors.ts'
 import type { Mode } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
+import type { AskedSignIn } from '../../../runtime/approvals/sign-in-words.ts'
 import { parseJson, readBody } from '../../input/body.ts'
 import { readIdempotencyKey } from '../../input/request-headers.ts'
+import { validate } from '../../input/validate.ts'
 import type { CallRunner, Dialect, NamedCall, ReceivedRequest, RenderedReply, Route, Writer } from '../dialect.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { answeredOf, keptOf } from './answered.ts'
@@ -13,7 +16,7 @@ import { inputItems } from './input-items.ts'
 import { getModel, listModels } from './models.ts'
 import { openaiError, waitingRun } from './openai-error.ts'
 import { readModel } from './parameters.ts'
-import { type ResponseObject, responseOf, unansweredResponse } from './response-object.ts'
+import { type ResponseObject, responseOf, unansweredResponse, waitingResponse } from './response-object.ts'
 import { readResponses } from './responses-request.ts'
 import { ResponsesWriter } from './responses-writer.ts'
 
@@ -44,6 +47,7 @@ function routesTo(operations: readonly Operation[]): Route[] {
   const of = (id: string) => operations.find((operation) => operation.id === id) as Operation
   const [invoke, read, follow] = [of('invokeAgent'), of('getInvocation'), of('streamInvocation')]
   const [cancel, erase, list] = [of('cancelInvocation'), of('eraseInvocation'), of('listInvocable')]
+  const whole = (received: ReceivedRequest) => wholeCall(read, of('listApprovals'), received)
   const response = '/v1/responses/{response_id}'
   const at = (method: string, path: string, operation: Operation) => ({
     dialect: openai,
@@ -64,7 +68,7 @@ function routesTo(operations: readonly Operation[]): Route[] {
       agentIn: modelIn,
       name: (received) => responsesCall(invoke, follow, received),
     },
-    { ...at('GET', response, read), name: (received) => readCall(read, follow, received) },
+    { ...at('GET', response, read), name: (received) => readCall(whole(received), follow, received) },
     { ...at('DELETE', response, erase), name: (received) => deleteCall(erase, received) },
     { ...at('POST', `${response}/cancel`, cancel), name: (received) => cancelCall(cancel, received) },
     {
@@ -130,13 +134,40 @@ function responsesCall(invokeAgent: Operation, streamInvocation: Operation, rece
 }
 
 /** Reads a response as it is now, or its events after a certain number. */
-function readCall(getInvocation: Operation, streamInvocation: Operation, received: ReceivedRequest): NamedCall {
+function readCall(call: NamedCall, streamInvocation: Operation, received: ReceivedRequest): NamedCall {
   const query = new URLSearchParams(received.query)
-  const call = stored(getInvocation, received, wholeResponse)
   if (query.get('stream') !== 'true') return call
   const after = query.get('starting_after') ?? '-1'
   if (!/^(?:-1|\d{1,15})$/.test(after)) throw invalid({ field: 'starting_after', error: 'must be a whole number' })
   return { ...call, next: (reply) => followCall(streamInvocation, received, reply, Number(after)) }
+}
+
+/** Reads a response as it is now. If its run asks people, what it asks is read too. */
+function wholeCall(getInvocation: Operation, listApprovals: Operation, received: ReceivedRequest): NamedCall {
+  let waiting: ResponseObject | undefined
+  const call = stored(getInvocation, received, {
+    ...wholeResponse,
+    reply(_operation, result) {
+      const answered = keptOf(result)
+      const response = responseOf(answered)
+      if (answered.asks_people) waiting = response
+      return { status: 200, headers: {}, body: JSON.stringify(response) }
+    },
+  })
+  return { ...call, next: () => waiting && waitingCall(listApprovals, received, waiting) }
+}
+
+function waitingCall(listApprovals: Operation, received: ReceivedRequest, response: ResponseObject): NamedCall {
+  const asked = { ...idsOf(response.id), status: 'pending', limit: 100 }
+  const writer: Writer = {
+    ...wholeResponse,
+    reply(_operation, result) {
+      const { items } = result as { items: AskedSignIn[] }
+      return { status: 200, headers: {}, body: JSON.stringify(waitingResponse(response, items)) }
+    },
+  }
+  const query = validate(listApprovals.input?.query ?? z.strictObject({}), asked)
+  return { ...stored(listApprovals, received, writer), params: {}, query }
 }
 
 /** `reply` is the response before its events. The stream starts with it. */

@@ -1,6 +1,7 @@
+import { type AskedSignIn, signInWords } from '../../../runtime/approvals/sign-in-words.ts'
 import type { Given } from '../../../runtime/given.ts'
 import { type AnsweredRun, argumentsText, type CallerCall, earlyFinish, seconds } from './answered.ts'
-import { callId, itemIdOfCall, messageId, responseId } from './ids.ts'
+import { bareId, callId, itemIdOfCall, messageId, responseId } from './ids.ts'
 
 /** A response as the client sees it. */
 export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: unknown[] }
@@ -75,6 +76,16 @@ export function begunResponse({ request_id, agent_id, background, given, created
     metadata: {},
     ...noted,
   }
+}
+
+/** The response while its run waits: if it is for a sign-in, a comment says where. The answer later replaces it. */
+export function waitingResponse(response: ResponseObject, asked: readonly AskedSignIn[] = []): ResponseObject {
+  const words = signInWords(asked)
+  if (words === undefined) return response
+  const id = `msg_wait_${bareId(response.id)}`
+  const content = [textPart(words)]
+  const comment = { id, type: 'message', role: 'assistant', status: 'completed', phase: 'commentary', content }
+  return { ...response, output: [comment], output_text: words }
 }
 
 /** The same response as it was when it started. */

@@ -1,5 +1,6 @@
 import { AcceptedReply } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
+import type { AskedSignIn } from '../../../runtime/approvals/sign-in-words.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Given } from '../../../runtime/given.ts'
 import type { RenderedReply, Writer } from '../dialect.ts'
@@ -13,6 +14,7 @@ import {
   responseOf,
   textPart,
   unansweredResponse,
+  waitingResponse,
 } from './response-object.ts'
 import { TextPieces } from './text-pieces.ts'
 
@@ -64,9 +66,10 @@ export class ResponsesWriter implements Writer {
   }
 
   #accepted({ data }: AcceptedReply): ResponseObject {
-    const { request_id, status } = data as { request_id: string; status: 'queued' | 'waiting' }
+    const { request_id, status, approvals } = data as Accepted
     this.#request_id = request_id
-    return { ...this.#beginning(), status: status === 'queued' ? 'queued' : 'in_progress' }
+    const response = { ...this.#beginning(), status: status === 'queued' ? 'queued' : 'in_progress' }
+    return waitingResponse(response, approvals)
   }
 
   #beginning(): ResponseObject {
@@ -92,6 +95,7 @@ export class ResponsesWriter implements Writer {
     this.#response = unansweredResponse(response)
     this.#request_id = readResponseId(response.id)?.request_id ?? this.#request_id
     const events = [stored('start', {})]
+    if (response.status === 'in_progress') return events
     for (const item of response.output as OutputItem[]) {
       if (item.type === 'message') {
         events.push(stored('delta', { text: item.content.map((part) => part.text).join('') }))
@@ -185,7 +189,8 @@ export class ResponsesWriter implements Writer {
   }
 
   #end(response: ResponseObject): string {
-    const opening = response.output.length > 0 && this.#items === 0 ? this.#openMessage() : ''
+    const isAnswer = response.status !== 'in_progress' && response.output.length > 0
+    const opening = isAnswer && this.#items === 0 ? this.#openMessage() : ''
     const closing = this.#closeMessage(response.status === 'completed' ? 'completed' : 'incomplete')
     return opening + closing + this.#finish(`response.${response.status}`, response)
   }
@@ -212,6 +217,8 @@ export class ResponsesWriter implements Writer {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`
   }
 }
+
+type Accepted = { request_id: string; status: 'queued' | 'waiting'; approvals?: readonly AskedSignIn[] }
 
 /** The content of the event that opens a stream. */
 type OpeningEvent = { request_id?: string }

@@ -42,7 +42,9 @@ async function answerNamed(
   if (authorised.agent) call.writer.begin?.(authorised.agent.id)
   if (!call.next) return answerCall(front, authorised, call, response)
   const channel = { ...replyChannel(front, authorised, response), mode: call.mode, onHangUp: undefined }
-  const next = call.next(await runAuthorised(front.edge, authorised, call, channel))
+  const reply = await runAuthorised(front.edge, authorised, call, channel)
+  const next = call.next(reply)
+  if (!next) return answerRendered(front, authorised, reply, response)
   return answerNamed(front, await authoriseNamed(front.edge, authorised, next), next, response)
 }
 
@@ -55,17 +57,25 @@ async function answerCall(
 ): Promise<void> {
   const { mode, present } = wanted
   if (mode === 'stream') return answerAsStream(front, authorised, wanted, response)
-  const { edge, requests } = front
-  const { arrived, operation } = authorised
+  const { edge } = front
+  const { operation } = authorised
   const channel = { ...replyChannel(front, authorised, response), mode }
   if (!operation.answer.streams || mode !== 'reply') channel.onHangUp = undefined
   const done = await runAuthorised(edge, authorised, wanted, channel)
-  const rendered = present ? await atPresent(front, authorised, done, present) : done
+  return answerRendered(front, authorised, present ? await atPresent(front, authorised, done, present) : done, response)
+}
+
+async function answerRendered(
+  front: Front,
+  authorised: AuthorizedCall,
+  rendered: RenderedReply,
+  response: ServerResponse,
+): Promise<void> {
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   if (rendered.content) return answerContent(front, authorised, rendered.content, response)
   if (rendered.lines) return answerLines(front, authorised, rendered, response)
-  requests.count(arrived, rendered.status)
-  send(response, arrived.headers, rendered)
+  front.requests.count(authorised.arrived, rendered.status)
+  send(response, authorised.arrived.headers, rendered)
 }
 
 /** Stores the body first, while it arrives. If the operation doesn't keep it, it is removed again. */
