@@ -1,5 +1,6 @@
 import * as answers from './answers/store.ts'
 import { removeEndedApplications } from './applications/end-application.ts'
+import { removeAllExpiredTokens } from './applications/store.ts'
 import { removeOldEntries } from './audit/chain.ts'
 import * as counters from './budgets/desk/counter-store.ts'
 import { tendCounters } from './budgets/desk/tend-counters.ts'
@@ -214,6 +215,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
       remove: (_db, before, limit) => removeOldEntries(parts, before, limit),
     },
     { name: 'unconfirmed sign-ins', keep_ms: 0, remove: grants.removeUnconfirmed },
+    { name: 'tokens of connected applications', keep_ms: 0, remove: removeAllExpiredTokens },
     { name: 'connected applications', keep_ms: 0, remove: inTransaction(parts, removeEndedApplications) },
     { name: 'sign-in links', keep_ms: 0, remove: links.removeExpired },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },

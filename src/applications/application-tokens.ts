@@ -98,6 +98,7 @@ async function issue(db: Database, { id, resource }: Application, now: number): 
   const expires_at = Math.min(now + ACCESS_MS, until)
   await keys.removeEarlierSecrets(db, id, now)
   await keys.insertEarlierSecret(db, { hash: hashOf('access', access_token) ?? '', key_id: id, expires_at })
+  await applications.removeExpiredTokens(db, id, now)
   const refresh = { hash: hashOf('refresh', refresh_token) ?? '', expires_at: now + REFRESH_MS }
   await applications.insertRefreshToken(db, { ...refresh, application_id: id, used_at: null })
   return { access_token, refresh_token, expires_in: Math.floor((expires_at - now) / 1000), resource }

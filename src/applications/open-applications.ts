@@ -34,6 +34,15 @@ export class OpenApplications {
     return { key: { hash, verified }, actor, resource }
   }
 
+  /** The application of a code or a refresh token, whether or not it can still be exchanged. */
+  async findBySecret(kind: 'code' | 'refresh', secret: string): Promise<string | undefined> {
+    const { db } = this.#parts.storage
+    const hash = hashOf(kind, secret)
+    if (hash === undefined) return undefined
+    if (kind === 'code') return (await applications.findByCode(db, hash))?.id
+    return (await applications.findRefreshToken(db, hash))?.application.id
+  }
+
   /** Connects an application. Returns its code. */
   connect(asked: ApplicationRequest, actor: Actor, origin: SignInOrigin): Promise<string> {
     return connectApplication(asked, actor, origin, this.#parts)

@@ -3,6 +3,7 @@ import type { Permission } from '../security/permissions.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import { removeRows } from '../storage/queries/remove-rows.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { Application } from './application.ts'
@@ -112,6 +113,19 @@ export async function insert(db: Database, application: Application): Promise<vo
 
 export async function insertRefreshToken(db: Database, token: Tables['refresh_tokens']): Promise<void> {
   await db.insertInto('refresh_tokens').values(token).execute()
+}
+
+/** Removes tokens that have expired. Used ones stay until then, because a second use shows a theft. */
+export async function removeExpiredTokens(db: Database, application_id: string, until: number): Promise<void> {
+  const tokens = db.deleteFrom('refresh_tokens').where('application_id', '=', application_id)
+  await tokens.where('expires_at', '<=', until).execute()
+}
+
+/** The same for all applications, at most `limit` tokens. */
+export function removeAllExpiredTokens(db: Database, until: number, limit: number): Promise<number> {
+  // The index begins with the application.
+  const which = sql<SqlBool>`application_id in (select id from applications) and expires_at <= ${until}`
+  return removeRows(db, 'refresh_tokens', { which, limit })
 }
 
 /** Spends the code. Returns false if another request was faster. */

@@ -348,6 +348,38 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
+    test('refresh tokens are stored until they expire, and no longer; too many exchanges are refused and spend nothing', async () => {
+      const day = 86_400_000
+      const { secret } = await signerOf()
+      const mine = async () => {
+        const [{ id }] = await listed(secret)
+        const rows = (await rowsOf(service, 'refresh_tokens')) as { application_id: string; used_at: number | null }[]
+        return rows.filter((row) => row.application_id === id).map(({ used_at }) => used_at !== null)
+      }
+      const first = await connectApplication(service, client_id, { key: secret })
+      service.advance(20 * day)
+      const second = await refresh(service, client_id, first.refresh_token)
+      assert.deepEqual((await mine()).toSorted(), [false, true], 'a second use would be noticed')
+      service.advance(11 * day)
+      const third = await refresh(service, client_id, second.refresh_token)
+      assert.deepEqual((await mine()).toSorted(), [false, true])
+      service.advance(25 * day)
+      wakeJobs(service)
+      await until('the sweep', async () => (await mine()).length === 1)
+
+      let last = third
+      for (let sent = 0; sent < 30; sent++) {
+        const next = await refresh(service, client_id, last.refresh_token)
+        if (next.status === 429) break
+        last = next
+      }
+      const refused = await refresh(service, client_id, last.refresh_token)
+      assert.equal(refused.status, 429)
+      assert.equal(await status(last.access_token), 200)
+      service.advance(60_000)
+      assert.equal((await refresh(service, client_id, last.refresh_token)).status, 200)
+    })
+
     test('what was never used to its end is removed', async () => {
       const { secret } = await signerOf()
       const kept = await connectApplication(service, client_id, { key: secret })

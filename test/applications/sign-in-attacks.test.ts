@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { enrol } from '../support/clients/mfa.ts'
 import { assertRefusal } from '../support/clients/refusal.ts'
 import { until } from '../support/running/until.ts'
 import { ANY_ENGINE, type Service, startService } from '../support/service/service.ts'
@@ -361,6 +362,40 @@ for (const engine of ANY_ENGINE) {
         body: {},
       })
       assert.equal(header.status, 403)
+    })
+
+    test("an agent's own security applies when an application is connected to it", async () => {
+      const signer = await newKey()
+      const factor = await enrol(service, signer.id)
+      const mfa = { enabled: true, requiredFor: ['keys'] }
+      const ipWhitelist = { enabled: true, addresses: ['203.0.113.7'] }
+      const vault = await createAgent(service, 'vault')
+      const narrow = await newKey({ agent_id: vault, name: 'narrow' })
+      const guarded = await service.call('PATCH', `/v1/agents/${vault}`, { body: { security: { mfa } } })
+      assert.equal(guarded.status, 200, guarded.text)
+      await createAgent(service, 'closed', { security: { ipWhitelist } })
+      const shown = async (key: string, resource: string) => {
+        const browser = newBrowser()
+        await browser.open(authorizeUrl(service, client_id, { resource: service.url + resource }).url)
+        return { browser, page: await browser.submit({ key }) }
+      }
+      const { browser, page } = await shown(signer.secret, '/v1/agents/vault/mcp')
+      assert.match(page.text, /One-time code/)
+      for (const code of ['', '000000']) {
+        const { status, left } = await browser.submit({ decision: 'allow', code })
+        assert.ok(status >= 400 && left === undefined)
+      }
+      assert.match(browser.page.text, /One-time code/)
+      assert.ok((await browser.submit({ decision: 'allow', code: factor.code() })).left)
+      const other = await shown(signer.secret, '/v1/agents/harbour/mcp')
+      assert.doesNotMatch(other.page.text, /One-time code/)
+      // A key of the agent needs it at every URL.
+      const ofAgent = await shown(narrow.secret, '/v1/mcp')
+      assert.match(ofAgent.page.text, /One-time code/)
+      assert.equal((await ofAgent.browser.submit({ decision: 'allow' })).left, undefined)
+      const closed = await shown(signer.secret, '/v1/agents/closed/mcp')
+      const refused = await closed.browser.submit({ decision: 'allow' })
+      assert.deepEqual([refused.status, refused.left], [403, undefined])
     })
 
     test('whoever guesses tokens is stopped', async () => {

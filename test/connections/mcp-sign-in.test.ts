@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
 import { type McpServer, startMcpServer } from '../support/outside/mcp-server.ts'
+import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { startWaiting, untilStatus } from '../support/slices/approvals.ts'
@@ -140,6 +141,40 @@ onAnyEngine(
       await connect(service, 'wide', 'gus')
       needed = 'notes.write'
       assert.match(await startRun(agent, 'write', 'gus'), /not among those of the connection wide/)
+    })
+
+    test('ask for more while the user is at the provider: what the user was not asked for is asked next time', async () => {
+      await put('late', { kind: 'mcp', url: notes.url })
+      const agent = await mcpAgent('late')
+      const links = '/v1/connections/late/links'
+      const body = { user_id: 'hal' }
+      const newLink = async () => (await service().call('POST', links, { body })).body.data
+      const open = async ({ link_id, url }: { link_id: string; url: string }) => {
+        const browser = new Browser(service)
+        return { browser, link_id, at: new URL((await browser.open(url)).headers.get('location') ?? '') }
+      }
+      const finish = async ({ browser, link_id, at }: Awaited<ReturnType<typeof open>>) => {
+        assert.equal((await browser.signIn(at.href)).status, 200)
+        return (await service().call('POST', `${links}/${link_id}/confirm`, { body })).body.data.scopes
+      }
+      const scopeOf = (at: URL) => at.searchParams.get('scope')
+      server.next = 'hal'
+      await connect(service, 'late', 'hal')
+      server.isSilent = true
+      const first = await open(await newLink())
+      const { path, approval } = await startWaiting(service(), agent, 'write', body)
+      const asked = (await service().call('GET', approval)).body.data
+      assert.deepEqual([scopeOf(first.at), await finish(first)], ['notes.read', ['notes.read']])
+      assert.equal(scopeOf((await open(await newLink())).at), 'notes.read notes.write')
+      const again = await until('the run to wait again', async () => {
+        const { data } = (await service().call('GET', approval)).body
+        return data.status === 'pending' && data.created_at !== asked.created_at && data
+      })
+      const second = await open(again.connection)
+      assert.equal(scopeOf(second.at), 'notes.read notes.write')
+      assert.deepEqual(await finish(second), ['notes.read', 'notes.write'])
+      assert.equal((await untilStatus(service(), path, 'completed')).response, 'written by hal')
+      server.isSilent = false
     })
 
     describe('that mean harm', () => {

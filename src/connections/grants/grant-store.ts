@@ -97,7 +97,7 @@ export async function insert(db: Database, grant: ConnectionGrant): Promise<void
 export async function activate(
   db: Database,
   { id, connection_id, holder }: ConnectionGrant,
-  how: { confirmed_by: string; updated_at: number },
+  { wanted_scopes, ...how }: { confirmed_by: string; updated_at: number; wanted_scopes: readonly string[] },
 ): Promise<ConnectionGrant> {
   await db
     .deleteFrom('connection_grants')
@@ -107,7 +107,7 @@ export async function activate(
     .execute()
   const row = await db
     .updateTable('connection_grants')
-    .set({ status: 'active', ...how })
+    .set({ status: 'active', ...how, wanted_scopes: JSON.stringify(wanted_scopes) })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()

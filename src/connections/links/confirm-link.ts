@@ -69,7 +69,11 @@ async function confirm(
   }
   if (grant.status === 'active') return grant
   const time = now()
-  const active = await grants.activate(db, grant, { confirmed_by: actor.id, updated_at: time })
+  // What a run has wanted since the user was sent to the provider is asked for next time.
+  const known = new Set([...grant.scopes, ...grant.asked_scopes])
+  const used = inUse.find(({ status }) => status === 'active')
+  const wanted_scopes = (used?.wanted_scopes ?? []).filter((scope) => !known.has(scope))
+  const active = await grants.activate(db, grant, { confirmed_by: actor.id, updated_at: time, wanted_scopes })
   await events.emit(db, grantedEvent(active, connection, time))
   // Runs that wait for it continue.
   await announce(db, 'queue')

@@ -1,6 +1,6 @@
 import { ApiError, conflict, notFound, unavailable } from '../../errors.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { constantTimeEqual } from '../../security/digest.ts'
+import { constantTimeEqual, sha256 } from '../../security/digest.ts'
 import type { SignInChecks } from '../../security/oauth/oauth-client.ts'
 import { OAuthFailure } from '../../security/oauth/provider-errors.ts'
 import type { Connection } from '../connection.ts'
@@ -15,7 +15,13 @@ import * as links from './link-store.ts'
 type SignInParts = Pick<Parts, 'config' | 'connectionProviders' | 'keyring' | 'log' | 'newId' | 'now' | 'storage'>
 
 /** What the browser keeps, encrypted, while its user is at the provider. */
-export type SignInAttempt = { connection_id: string; link_id: string; checks: SignInChecks }
+export type SignInAttempt = {
+  connection_id: string
+  link_id: string
+  checks: SignInChecks
+  /** What the user was asked for, as `scopeDigest`: runs may want more meanwhile, and a cookie has little room. */
+  asked: string[]
+}
 
 export type SignInEnd = { connection: string; status: 'ok' | 'denied'; return_to: string | undefined }
 
@@ -38,7 +44,7 @@ export class SignIns {
       const { client, scopes } = await connectionProviders.open(connection)
       const asked = scopesToAsk(scopes, await grants.findActive(this.#parts.storage.db, link))
       const { url, checks } = await client.begin(redirectUri(publicUrl, connection), asked)
-      return { url, attempt: { connection_id: connection.id, link_id, checks } }
+      return { url, attempt: { connection_id: connection.id, link_id, checks, asked: asked.map(scopeDigest) } }
     } catch (error) {
       throw this.#failed(error, connection)
     }
@@ -60,7 +66,8 @@ export class SignIns {
     }
     try {
       const { client, client_id, issuer, scopes } = await connectionProviders.open(connection)
-      const asked = scopesToAsk(scopes, await grants.findActive(storage.db, link))
+      const wanted = scopesToAsk(scopes, await grants.findActive(storage.db, link))
+      const asked = wanted.filter((scope) => attempt.asked.includes(scopeDigest(scope)))
       const given = await client.finish(callback, attempt.checks)
       const time = now()
       const id = newId('grt', time)
@@ -123,6 +130,10 @@ export class SignIns {
     if (kind === 'unavailable') return unavailable(`The provider of ${name} doesn't respond. Try again shortly.`, 5_000)
     return new ApiError('conflict', `Signing in to ${name} failed: ${message}.`)
   }
+}
+
+function scopeDigest(scope: string): string {
+  return sha256(scope).slice(0, 12)
 }
 
 function spent(): ApiError {

@@ -18,7 +18,12 @@ import type { AgentAccess, GuardedAgent } from './request.ts'
 export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor }
 
 /** What a browser keeps of a user's sign-in while it is at the provider. */
-export type ConnectAttempt = { connection_id: string; link_id: string; checks: { state: string; verifier: string } }
+export type ConnectAttempt = {
+  connection_id: string
+  link_id: string
+  checks: { state: string; verifier: string }
+  asked: string[]
+}
 
 /** Where users sign in with the providers of connections. */
 export type ConnectDoor = {
@@ -52,6 +57,8 @@ type RequestOrigin = { request_id: string; address: string }
 /** Applications that people connect by signing in. */
 export type ConnectedApplications = {
   find: FindApplication
+  /** The application of a code or a refresh token, whether or not it can still be exchanged. */
+  findBySecret(kind: 'code' | 'refresh', secret: string): Promise<string | undefined>
   /** Returns the code for the client. */
   connect(asked: AllowedRequest, actor: Actor, origin: RequestOrigin): Promise<string>
   exchange(

@@ -20,6 +20,8 @@ export type AuthorizationServer = LocalServer & {
   next: string | undefined
   /** How long access tokens are valid, in seconds. */
   expires_in: number | undefined
+  /** Answers with tokens don't say for which scopes they are. */
+  isSilent: boolean
   /** Every request is answered with 503. */
   isDown: boolean
   /** Every connection is cut instead of an answer. */
@@ -61,6 +63,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     ...local,
     next: 'ann',
     expires_in: 3_600,
+    isSilent: false,
     isDown: false,
     isCut: false,
     twist: (metadata) => metadata,
@@ -174,7 +177,8 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
         code.client_id === id &&
         code.resource === asked.get('resource')
       if (!code || !isRight) return say(400, { error: 'invalid_grant' })
-      return say(200, { ...give(code.user, randomUUID(), code.scope), ...(code.scope && { scope: code.scope }) })
+      const { user, scope } = code
+      return say(200, { ...give(user, randomUUID(), scope), ...(scope && !server.isSilent && { scope }) })
     }
     const known = refresh.get(asked.get('refresh_token') ?? '')
     // Used twice: somebody else may have it.

@@ -17,6 +17,7 @@ const ATTEMPT = new StateCookie(
     connection_id: z.string(),
     link_id: z.string(),
     checks: z.object({ state: z.string(), verifier: z.string() }),
+    asked: z.array(z.string()),
   }),
 )
 

@@ -7,11 +7,12 @@ import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
 import { ClientDocuments } from '../../../security/oauth/client-document.ts'
 import type { ConnectedApplications, SignedIn } from '../../pipeline/edge.ts'
+import { enterGate } from '../../pipeline/guards/authorise.ts'
 import { readCookie, sessionCookie } from '../../pipeline/guards/console-cookie.ts'
 import { requireRight } from '../../pipeline/guards/require-code.ts'
 import { countRequest } from '../../pipeline/pipeline.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
-import type { ArrivedRequest } from '../../pipeline/request.ts'
+import type { AgentAccess, ArrivedRequest } from '../../pipeline/request.ts'
 import { IssuerPages } from '../console/issuer-pages.ts'
 import type { Front } from '../front.ts'
 import { type ServedPage, sendPage } from '../replies/send-page.ts'
@@ -96,20 +97,18 @@ export class ConsentPages {
     const consent = { ...found, actor }
     // The form was made for another session: its person hasn't seen what this one would allow.
     if (!isConsentForm(form.get('form') ?? '', { request, actor }, this.#front.edge.parts))
-      return this.#showConsent(
-        arrived,
-        response,
-        consent,
-        'You signed in with another account meanwhile. Decide again.',
-        409,
-      )
+      return this.#showConsent(arrived, response, consent, {
+        error: 'You signed in with another account meanwhile. Decide again.',
+        status: 409,
+      })
     try {
       const code = await this.#connect(arrived, consent, form)
       this.#lead(arrived, response, this.#backTo(asked, { code }), [REQUESTS.forget(arrived, request)])
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500) throw error
       this.#report(arrived, error)
-      await this.#showConsent(arrived, response, consent, error.message, error.status)
+      const { message, status } = error
+      await this.#showConsent(arrived, response, consent, { error: message, status, project: form.get('project') })
     }
   }
 
@@ -167,18 +166,33 @@ export class ConsentPages {
   async #connect(arrived: ArrivedRequest, { asked, actor: signedIn }: Consent, form: URLSearchParams): Promise<string> {
     const { request_id, address } = arrived
     const actor = await this.#inChosenProject(signedIn, form.get('project'))
-    await this.#checkCode(actor, form.get('code') ?? '')
+    const agent = await this.#enterAgent(arrived, asked, actor)
+    await this.#checkCode(actor, agent, form.get('code') ?? '')
     const { client_id, client_name, redirect_uri, resource, code_challenge } = asked
-    const agent_id = asked.agent === undefined ? null : await this.#agentOf(asked.agent, actor)
-    const allowed = { client_id, client_name, redirect_uri, resource, code_challenge, agent_id }
+    const allowed = { client_id, client_name, redirect_uri, resource, code_challenge, agent_id: agent?.id ?? null }
     return this.#applications.connect(allowed, actor, { request_id, address })
   }
 
-  async #agentOf(ref: string, { scope }: Actor): Promise<string> {
-    const agent = await this.#front.edge.findAgent(scope.project_id, ref)
-    const isInScope = scope.agent_id === null || scope.agent_id === agent?.id
-    if (!agent || !isInScope) throw forbidden(`You don't have access to an agent ${ref} in this project.`)
-    return agent.id
+  /** The agent's own security applies, as for a key of the agent. */
+  async #enterAgent(
+    arrived: ArrivedRequest,
+    asked: AuthorizationRequest,
+    actor: Actor,
+  ): Promise<AgentAccess | undefined> {
+    const ref = asked.agent ?? actor.scope.agent_id
+    if (ref === null) return undefined
+    const agent = await this.#findAgent(asked, actor)
+    if (!agent) throw forbidden(`You don't have access to an agent ${ref} in this project.`)
+    arrived.trace.agent_id = agent.id
+    if (agent.gate) await enterGate(arrived, agent.gate, agent.id, this.#front.edge)
+    return agent
+  }
+
+  /** The only agent that the application could use: the one that it asks for, or that of whoever is signed in. */
+  async #findAgent({ agent: named }: AuthorizationRequest, { scope }: Pick<Actor, 'scope'>) {
+    const ref = named ?? scope.agent_id
+    const agent = ref === null ? undefined : await this.#front.edge.findAgent(scope.project_id, ref)
+    return scope.agent_id === null || scope.agent_id === agent?.id ? agent : undefined
   }
 
   /** Only someone whose session can choose between projects can name one. */
@@ -191,14 +205,15 @@ export class ConsentPages {
   }
 
   /** Whoever needs a second factor to create a key needs it here too. */
-  async #checkCode(actor: Actor, code: string): Promise<void> {
-    if (!this.#needsCode(actor)) return
+  async #checkCode(actor: Actor, agent: AgentAccess | undefined, code: string): Promise<void> {
+    if (!this.#needsCode(actor, agent)) return
     if (!/^\d{6}$/.test(code)) throw badRequest('Enter the six digits of your one-time code.')
     requireRight(await this.#front.edge.spendCode(actor.id, code))
   }
 
-  #needsCode({ is_strong }: Actor): boolean {
-    return !is_strong && (this.#front.edge.service.gate.mfa?.has('keys') ?? false)
+  #needsCode({ is_strong }: Actor, agent: AgentAccess | undefined): boolean {
+    const gates = [this.#front.edge.service.gate, agent?.gate]
+    return !is_strong && gates.some((gate) => gate?.mfa?.has('keys'))
   }
 
   #read(arrived: ArrivedRequest, request: string | null): PendingRequest {
@@ -226,15 +241,15 @@ export class ConsentPages {
     arrived: ArrivedRequest,
     response: ServerResponse,
     consent: Consent,
-    error?: string,
-    status = 200,
+    { error, status = 200, project }: { error?: string; status?: number; project?: string | null } = {},
   ): Promise<void> {
     const { request, asked, actor } = consent
     const { key, person, projects } = await this.#console.sessions.describe(actor)
     const who = person ? (person.email ?? person.name) : `the key ${key?.name ?? ''}`
     const form = makeConsentForm(consent, this.#front.edge.parts)
-    const needsCode = this.#needsCode(actor)
-    const { project_id } = actor.scope
+    const project_id = projects.find(({ id }) => id === project)?.id ?? actor.scope.project_id
+    const agent = await this.#findAgent(asked, { scope: { ...actor.scope, project_id } })
+    const needsCode = this.#needsCode(actor, agent)
     const page = consentPage({ request, form, asked, who, projects, project_id, needsCode, error, status })
     this.#show(arrived, response, page)
   }

@@ -11,6 +11,8 @@ import { send } from '../replies/send.ts'
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 const MAX_FORM_BYTES = 16 * 1024
 const OF_ANY_TYPE = { operation: { input: { upload: true } } } as const
+/** How often an application can get tokens. Each exchange leaves a used refresh token in the store until it expires. */
+const EXCHANGES = { perMinute: 2, burst: 20 }
 /** RFC 7636. */
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/
 
@@ -57,19 +59,34 @@ export class TokenEndpoint {
     })
   }
 
-  #grant(grant: string, form: URLSearchParams, { request_id, address }: ArrivedRequest) {
+  async #grant(grant: string, form: URLSearchParams, { request_id, address }: ArrivedRequest) {
     const origin = { request_id, address }
     const client_id = required(form, 'client_id')
     const resource = form.get('resource') ?? undefined
     if (grant === 'refresh_token') {
-      return this.#applications.refresh({ refresh_token: required(form, 'refresh_token'), client_id, resource }, origin)
+      const refresh_token = required(form, 'refresh_token')
+      await this.#countExchange('refresh', refresh_token)
+      return this.#applications.refresh({ refresh_token, client_id, resource }, origin)
     }
     if (grant !== 'authorization_code')
       throw new OAuthRefusal('unsupported_grant_type', 'Use authorization_code or refresh_token.')
     const code_verifier = required(form, 'code_verifier')
     if (!VERIFIER.test(code_verifier)) throw new OAuthRefusal('invalid_request', 'The code_verifier is not valid.')
     const [code, redirect_uri] = [required(form, 'code'), required(form, 'redirect_uri')]
+    await this.#countExchange('code', code)
     return this.#applications.exchange({ code, client_id, redirect_uri, code_verifier, resource }, origin)
+  }
+
+  /** Refuses an exchange too many before the code or token is spent. */
+  async #countExchange(kind: 'code' | 'refresh', secret: string): Promise<void> {
+    const application = await this.#applications.findBySecret(kind, secret)
+    if (application === undefined) return
+    const { allowed, retry_after_ms } = await this.#front.edge.parts.limiter.take(`oauth:${application}`, EXCHANGES)
+    if (allowed) return
+    const retry_after = Math.max(1, Math.ceil(retry_after_ms / 1000))
+    throw new ApiError('rate_limited', `This application asks for tokens too often. Try again in ${retry_after} s.`, {
+      retry_after,
+    })
   }
 
   async #answer(
