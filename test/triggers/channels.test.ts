@@ -275,6 +275,7 @@ onBothEngines(
       assert.ok(Date.parse(answers.at(-1).next_attempt_at) > service().now() + 1_700_000, 'it waits as asked')
       const posted = platform.asked.slice(known).filter(({ method }) => method === 'chat.postMessage')
       assert.equal(posted.length, moods.length + 1)
+      await ok('DELETE', path)
     })
 
     test('parts of an answer are posted once, although storing that they have arrived fails', async () => {
