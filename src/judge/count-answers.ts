@@ -18,13 +18,13 @@ const STORED_AFTER_MS = 30_000
 const LONGEST_MS = 15 * 60_000
 
 /**
- * Counts what both versions have answered in the current step. Only requests since its beginning count, because the
+ * Counts the first answer that each sender got in the current step. Only requests since its beginning count, because the
  * answers that come first are the fast ones. Requests are settled, and not read again, once none before them can end.
  */
 export async function countAnswers(
   db: Database,
   agent_seq: number,
-  { deployment_id, serving_id, step_at, statistics }: Rollout,
+  { deployment_id, serving_id, step_at, statistics, guard }: Rollout,
   now: number,
 ): Promise<{ sums: ComparedSums; step: BothSides<SideSums> }> {
   const from = step_at ?? now
@@ -35,10 +35,10 @@ export async function countAnswers(
   const stored = Math.min(now - STORED_AFTER_MS, unfinished === undefined ? now : timeOf(unfinished))
   const next = Math.max(settled_at, stored, now - LONGEST_MS)
   const sides = { candidate: deployment_id, serving: serving_id ?? '' }
-  const within = { agent_seq, deployment_ids: Object.values(sides) }
+  const within = { agent_seq, deployment_ids: Object.values(sides), step_at: from }
   const ended = next > settled_at ? await sumAnswers(db, { ...within, from: settled_at, to: next }) : []
   const open = await sumAnswers(db, { ...within, from: next, to: now + STORED_AFTER_MS })
-  const scores = await sumScores(db, { ...within, from })
+  const scores = guard.min_feedback === undefined ? new Map() : await sumScores(db, { ...within, from })
   const sumsOf = (side: keyof typeof sides) => {
     const settled = addSums(sums.settled[side], sideOf(ended, sides[side]))
     const score = scores.get(sides[side]) ?? NO_SUMS.score

@@ -12,10 +12,11 @@ import {
   exceedsRatio,
   isWholeBlock,
   mean,
+  scoresBelow,
   type Trials,
 } from '../lib/statistics/sequential-test.ts'
 
-/** An average score of fewer ratings says little. */
+/** An average score of fewer senders says little. */
 const MIN_SCORES = 10
 
 /** What the guard finds. `wait`: there's not enough time or not enough answers yet. */
@@ -37,11 +38,18 @@ export function judgeAnswers(
   now: number,
 ): { sums: ComparedSums; finding: GuardFinding } {
   const counted = addToTest(sums, step, rollout.guard.max_failure_ratio)
+  const confidence = confidenceOfStep(rollout)
   const after = { ...counted, shown: addBoth(sums.before, step) }
   return {
     sums: after,
-    finding: failuresFound(rollout, after) ?? averagesFound(rollout, step) ?? passed(rollout, step, now),
+    finding: failuresFound(confidence, after) ?? averagesFound(rollout, step, confidence) ?? passed(rollout, step, now),
   }
+}
+
+/** Each step that compares has its part of the mistakes that are allowed. */
+function confidenceOfStep({ guard, steps }: Compared): number {
+  const compared = steps.filter(({ percent }) => percent < 100).length
+  return 1 - (1 - guard.confidence) / Math.max(1, compared)
 }
 
 /** Adds the answers since the last block, once there are enough of both sides. */
@@ -64,8 +72,8 @@ function since(now: Trials, before: Trials): Trials {
   return { answers, failures: Math.min(answers, Math.max(0, now.failures - before.failures)) }
 }
 
-function failuresFound({ guard }: Compared, { test, shown }: ComparedSums): GuardFinding | undefined {
-  if (evidenceOf(test) < 1 / (1 - guard.confidence)) return undefined
+function failuresFound(confidence: number, { test, shown }: ComparedSums): GuardFinding | undefined {
+  if (evidenceOf(test) < 1 / (1 - confidence)) return undefined
   const share = ({ failures, answers }: Trials) => `${failures} of ${answers}`
   const reason = `The candidate failed ${share(shown.candidate)} times, and the other version ${share(shown.serving)}.`
   return { kind: 'bad', verdict: 'failures', reason }
@@ -77,8 +85,12 @@ const RATIOS = [
   { measure: 'cost', verdict: 'cost', limit: 'max_cost_ratio', what: 'The cost is' },
 ] as const satisfies { measure: Measure; verdict: RolloutVerdict; limit: keyof Rollout['guard']; what: string }[]
 
-function averagesFound({ guard }: Compared, { candidate, serving }: BothSides<SideSums>): GuardFinding | undefined {
-  const { min_answers, confidence, min_feedback } = guard
+function averagesFound(
+  { guard }: Compared,
+  { candidate, serving }: BothSides<SideSums>,
+  confidence: number,
+): GuardFinding | undefined {
+  const { min_answers, min_feedback } = guard
   for (const { measure, verdict, limit, what } of RATIOS) {
     const ratio = guard[limit]
     const isEnough = candidate[measure].count >= min_answers && serving[measure].count >= min_answers
@@ -89,9 +101,9 @@ function averagesFound({ guard }: Compared, { candidate, serving }: BothSides<Si
   }
   const isRated = candidate.score.count >= MIN_SCORES && serving.score.count >= MIN_SCORES
   if (min_feedback === undefined || !isRated) return undefined
-  const score = mean(candidate.score)
-  if (score >= min_feedback || score >= mean(serving.score)) return undefined
-  const reason = `The average score is ${score.toFixed(2)}; the other version's is ${mean(serving.score).toFixed(2)}.`
+  if (!scoresBelow(candidate.score, serving.score, min_feedback, confidence)) return undefined
+  const [score, other] = [mean(candidate.score), mean(serving.score)]
+  const reason = `The average score is ${score.toFixed(2)}; the other version's is ${other.toFixed(2)}.`
   return { kind: 'bad', verdict: 'feedback', reason }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { DefinitionFields } from '../../src/agents/definition.ts'
 import { type BothSides, beginSums, NO_SUMS, type SideSums } from '../../src/deployments/rollouts/compared-sums.ts'
-import { newRollout, RolloutStrategy } from '../../src/deployments/rollouts/rollout.ts'
+import { atStep, newRollout, RolloutStrategy } from '../../src/deployments/rollouts/rollout.ts'
 import { chooseVersion, type Sender } from '../../src/deployments/rollouts/split.ts'
 import { judgeAnswers } from '../../src/judge/guard.ts'
 import { addBlock, NO_EVIDENCE } from '../../src/lib/statistics/sequential-test.ts'
@@ -90,6 +90,40 @@ describe('the guard, over 6,000 simulated releases', () => {
     })
   }
 
+  for (const failing of [1, 3]) {
+    test(`${failing} of 100 senders whose messages always fail are no reason, in three steps`, () => {
+      const strategy = RolloutStrategy.parse({ steps: [5, 20, 50].map((percent) => ({ percent, minutes: 1 })) })
+      const random = randomFrom(failing)
+      let wrong = 0
+      for (let release = 0; release < 400; release++) {
+        if (isRolledBack(strategy, failing, random)) wrong++
+      }
+      assert.ok(wrong / 400 <= 0.05, `${wrong / 400}`)
+    })
+  }
+
+  /** In each step, each sender counts once. Those who had the candidate keep it. */
+  function isRolledBack(strategy: RolloutStrategy, failing: number, random: () => number): boolean {
+    const places = Array.from({ length: 100 }, () => random() * 10_000)
+    let rollout = newRollout(OF, strategy, undefined, 0)
+    let sums = beginSums(0)
+    for (const number of strategy.steps.keys()) {
+      rollout = atStep(rollout, number + 1, 0)
+      sums = beginSums(0, sums)
+      const step = { candidate: { ...NO_SUMS }, serving: { ...NO_SUMS } }
+      const order = [...places.keys()].sort(() => random() - 0.5)
+      for (const sender of order) {
+        const side = (places[sender] as number) < rollout.share ? 'candidate' : 'serving'
+        step[side].answers++
+        if (sender < failing) step[side].failures++
+        const judged = judgeAnswers(rollout, sums, step, 0)
+        if (judged.finding.kind === 'bad') return true
+        sums = judged.sums
+      }
+    }
+    return false
+  }
+
   test('a ratio that is tolerated is not found, and a higher one is', () => {
     const guard = { max_failure_ratio: 3 }
     const tolerated = {
@@ -121,6 +155,39 @@ describe('the guard, over 6,000 simulated releases', () => {
     const found = (ratio: number) => Array.from({ length: 100 }, (_, seed) => slowerBy(ratio, seed))
     assert.ok(found(1.2).filter((verdict) => verdict !== undefined).length <= 5)
     assert.ok(found(1.8).filter((verdict) => verdict === 'latency').length >= 95)
+  })
+
+  const ratedBadAfter = (good: { candidate: number; serving: number }, min_feedback: number, seed: number) => {
+    const strategy = { steps: [{ percent: 50, minutes: 1 }], guard: { min_feedback } }
+    const rollout = newRollout(OF, RolloutStrategy.parse(strategy), undefined, 0)
+    const random = randomFrom(seed)
+    const step = { candidate: NO_SUMS, serving: NO_SUMS }
+    for (let i = 1; i <= 300; i++) {
+      for (const side of ['candidate', 'serving'] as const) {
+        const { count, sum, squares } = step[side].score
+        const score = random() < good[side] ? 1 : -1
+        step[side] = { ...NO_SUMS, score: { count: count + 1, sum: sum + score, squares: squares + 1 } }
+      }
+      if (judgeAnswers(rollout, beginSums(0), step, 0).finding.kind === 'bad') return i
+    }
+    return undefined
+  }
+
+  for (const good of [0.5, 0.8, 0.97]) {
+    test(`versions whose answers are equally liked are rolled back at most in 5 %: ${good * 100} % are good`, () => {
+      for (const min_feedback of [2 * good - 1, 1]) {
+        const found = Array.from({ length: 200 }, (_, seed) =>
+          ratedBadAfter({ candidate: good, serving: good }, min_feedback, seed),
+        )
+        const wrong = found.filter((after) => after !== undefined).length / found.length
+        assert.ok(wrong <= 0.05, `${wrong}`)
+      }
+    })
+  }
+
+  test('a candidate whose answers are liked much less is found', () => {
+    const found = Array.from({ length: 100 }, (_, seed) => ratedBadAfter({ candidate: 0.4, serving: 0.9 }, 0.5, seed))
+    assert.ok(found.filter((after) => after !== undefined && after <= 100).length >= 95)
   })
 })
 
@@ -159,14 +226,14 @@ describe('a step of a gradual deployment', () => {
 
   test('low feedback alone is no reason if the other version is not rated higher', () => {
     const guard = { ...strategy.guard, min_feedback: 0.5 }
-    const rated = (candidate: number, serving: number, count = 20) => ({
-      candidate: { ...NO_SUMS, score: { count, sum: candidate * count, squares: 0 } },
-      serving: { ...NO_SUMS, score: { count, sum: serving * count, squares: 0 } },
+    const rated = (candidate: number, serving: number, count = 60) => ({
+      candidate: { ...NO_SUMS, score: { count, sum: candidate * count, squares: count } },
+      serving: { ...NO_SUMS, score: { count, sum: serving * count, squares: count } },
     })
-    assert.equal(findingOf(rated(0.1, 0.9), 1, { guard }), 'bad')
+    assert.equal(findingOf(rated(-0.3, 0.9), 1, { guard }), 'bad')
     assert.equal(findingOf(rated(0.1, 0.1), 1, { guard }), 'wait')
     assert.equal(findingOf(rated(0.6, 0.9), 1, { guard }), 'wait')
-    assert.equal(findingOf(rated(0.1, 0.9, 9), 1, { guard }), 'wait')
+    assert.equal(findingOf(rated(-1, 1, 9), 1, { guard }), 'wait')
   })
 })
 

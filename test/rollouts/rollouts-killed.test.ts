@@ -54,10 +54,10 @@ test('a gradual deployment outlives kill -9 of the node that judges it, and is r
   assert.deepEqual(await answersOf(say.mortal, sessions), expected)
 
   const judge = await blockedJudge(survivor, candidate.id)
-  const load = (node: keyof typeof say) =>
-    Promise.all(sessions.map((session) => say[node]('fail', { user_id: 'ann', session_id: session })))
-  const failing = [load('survivor'), load('survivor').then(() => load('survivor'))]
-  const lost = load('mortal')
+  const load = (node: keyof typeof say, round: string) =>
+    Promise.all(sessions.map((id) => say[node]('fail', { user_id: 'ann', session_id: `${id} ${round}` })))
+  const failing = [load('survivor', 'a'), load('survivor', 'b').then(() => load('survivor', 'c'))]
+  const lost = load('mortal', 'd')
   await mortal.kill()
   judge.release()
   await judge.done

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { sumScores } from '../../src/invocations/feedback/feedback-store.ts'
 import { sumAnswers } from '../../src/invocations/rows/compared-answers.ts'
+import { timeOf } from '../../src/lib/id.ts'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
 import { storeOf, wakeJobs } from '../support/inside.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
@@ -42,6 +44,10 @@ for (const engine of STORY_ENGINES) {
     }
     const send = (agent: string, count: number, message: string) =>
       Promise.all(Array.from({ length: count }, (_, i) => say(agent, message, { user_id: `${message}-${i}` })))
+    const seqOf = async (agent: string) => {
+      const select = storeOf(service).selectFrom('agents').select('seq').where('id', '=', agent)
+      return (await select.executeTakeFirstOrThrow()).seq
+    }
     /** An agent whose v1 is deployed and whose v2 is rolling out. v2 fails when it's told to. */
     const rollingOut = async (strategy: object = QUICK) => {
       const agent = await newAgent(service, scriptOf('v1', ['both']))
@@ -142,17 +148,50 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
+    test('a sender counts once in a step, with the first answer', async () => {
+      const agent = await newAgent(service, scriptOf('v1', ['bad']))
+      const { id } = await deploy(agent, 'v1')
+      const [ann, ben] = [{ user_id: 'ann' }, { user_id: 'ben' }]
+      const asked: [string, object][] = [
+        ...Array.from({ length: 30 }, (): [string, object] => ['bad', { ...ann, session_id: 's1' }]),
+        ['good', { ...ann, session_id: 's2' }],
+        ['bad', { ...ann, session_id: 's2' }],
+        ['good', { ...ben, session_id: 's2' }],
+        ['bad', ann],
+        ['good', ann],
+        ['good', ben],
+        ['bad', ben],
+        ['bad', {}],
+        ['bad', {}],
+      ]
+      for (const [message, context] of asked) await say(agent, message, context)
+      const agent_seq = await seqOf(agent)
+      const to = service.now() + MINUTE
+      const within = { agent_seq, deployment_ids: [id], step_at: 0, from: 0, to }
+      const [counted] = await sumAnswers(storeOf(service), within)
+      assert.deepEqual([counted?.answers, counted?.failures, counted?.completed], [7, 4, 3])
+      // What was counted before isn't counted again, even if it's read in another slice.
+      const { id: ninth } = await storeOf(service)
+        .selectFrom('invocations')
+        .select('id')
+        .where('agent_seq', '=', agent_seq)
+        .orderBy('id')
+        .offset(9)
+        .limit(1)
+        .executeTakeFirstOrThrow()
+      const [later] = await sumAnswers(storeOf(service), { ...within, from: timeOf(ninth) })
+      assert.deepEqual([later?.answers, later?.failures], [6, 3])
+      const [step] = await sumAnswers(storeOf(service), { ...within, step_at: timeOf(ninth), from: timeOf(ninth) })
+      assert.deepEqual([step?.answers, step?.failures], [7, 4])
+    })
+
     test("failures that callers caused aren't the version's", async () => {
       const { agent, candidate } = await rollingOut()
       await send(agent, 20, 'candidate')
       await send(agent, 20, 'Hello')
       const store = storeOf(service)
-      const { seq: agent_seq } = await store
-        .selectFrom('agents')
-        .select('seq')
-        .where('id', '=', agent)
-        .executeTakeFirstOrThrow()
-      const within = { agent_seq, deployment_ids: [candidate.id], from: 0, to: service.now() + MINUTE }
+      const agent_seq = await seqOf(agent)
+      const within = { agent_seq, deployment_ids: [candidate.id], step_at: 0, from: 0, to: service.now() + MINUTE }
       const [real] = await sumAnswers(store, within)
       assert.ok(real && real.failures > 0 && real.failures < real.answers)
       const failed = store.updateTable('invocations').where('agent_seq', '=', agent_seq).where('status', '=', 'failed')
@@ -163,6 +202,28 @@ for (const engine of STORY_ENGINES) {
       assert.equal(Number(numUpdatedRows), real.failures)
       const [counted] = await sumAnswers(store, within)
       assert.deepEqual([counted?.failures, counted?.answers], [0, real.completed])
+    })
+
+    test('each sender has one score, however many keys rate its answers', async () => {
+      const agent = await newAgent(service, scriptOf('v1', []))
+      const { id } = await deploy(agent, 'v1')
+      const rate = async (context: object, scores: number[]) => {
+        const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'Hi', context } })
+        for (const [i, score] of scores.entries()) {
+          const path = `/v1/agents/${agent}/invocations/${body.data.request_id}/feedback`
+          const reply = await service.call('PUT', path, { body: { key: `key ${i}`, score } })
+          assert.ok(reply.status < 300, reply.text)
+        }
+      }
+      await rate({}, [-1, -1, -1, -0.5])
+      await rate({}, [1])
+      await rate({ user_id: 'ann', session_id: 's1' }, [1, -1])
+      await rate({ user_id: 'ann', session_id: 's1' }, [1])
+      await rate({ user_id: 'ann', session_id: 's2' }, [0])
+      const agent_seq = await seqOf(agent)
+      const scores = await sumScores(storeOf(service), { agent_seq, deployment_ids: [id], from: 0 })
+      const squares = 0.875 ** 2 + 1 + 0.5 ** 2
+      assert.deepEqual(scores.get(id), { count: 4, sum: -0.875 + 1 + 0.5, squares })
     })
 
     test('an outage of both versions is no reason; the last step makes it active', async () => {

@@ -250,6 +250,33 @@ onBothEngines(
       assert.ok(one.answer.tries > 8)
     })
 
+    test('a message is posted once, although the reply to it is long or does not arrive completely', async () => {
+      const head = { 'Content-Type': 'application/json' }
+      const replyOf = (bytes: number) => JSON.stringify({ ok: true, message: { blocks: 'x'.repeat(bytes) } })
+      const moods: Mood[] = [
+        (_request, response) => response.writeHead(200, head).end(replyOf(70_000)),
+        (_request, response) => response.writeHead(200, head).end(replyOf(1_100_000)),
+        (_request, response) =>
+          response.writeHead(200, head).write(replyOf(10).slice(0, -5), () => setImmediate(() => response.destroy())),
+      ]
+      const long = refuse(429, { ok: false, error: 'x'.repeat(1_100_000) }, { 'Retry-After': '1800' })
+      const { address, path } = await made(slackFields(), says('posted once'))
+      const known = platform.asked.length
+      platform.mood((request, response) => (moods[Number(request.body.channel.slice(2))] ?? long)(request, response))
+      for (let n = 0; n <= moods.length; n++) await slack(address, slackEvent('x', { channel: `DL${n}` }))
+      const answers = await until('all are tried', async () => {
+        const all = (await deliveries(path)).map(({ answer }: { answer: { tries: number } | null }) => answer)
+        return all.every((one: { tries: number } | null) => one?.tries) ? all : undefined
+      })
+      assert.deepEqual(
+        answers.map(({ status, tries, error }: Record<string, unknown>) => [status, tries, error]),
+        [...moods.map(() => ['sent', 1, null]), ['pending', 1, 'HTTP 429']],
+      )
+      assert.ok(Date.parse(answers.at(-1).next_attempt_at) > service().now() + 1_700_000, 'it waits as asked')
+      const posted = platform.asked.slice(known).filter(({ method }) => method === 'chat.postMessage')
+      assert.equal(posted.length, moods.length + 1)
+    })
+
     test('an answer that the platform will never accept fails at once, and the next one is sent', async () => {
       const { address, path } = await made(slackFields(), says('gone'))
       platform.mood((request, response) =>

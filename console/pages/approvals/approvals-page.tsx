@@ -68,8 +68,8 @@ export function ApprovalsPage() {
       {rows?.length === 0 && (
         <Empty title="No approvals waiting" filters={['status', 'kind', 'agent', 'request']}>
           <p>
-            Calls to a tool with <code>approval: always</code>, or whose arguments meet its approval condition, wait
-            here for a decision. The run resumes after the decision.
+            A tool call waits here for a decision if the tool has <code>approval: always</code>, or if the call's
+            arguments meet the tool's approval condition. The run resumes after the decision.
           </p>
         </Empty>
       )}

@@ -97,7 +97,7 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
         onInput={(base_url) => setValues({ ...values, base_url })}
         error={reasonOf(save.error, 'base_url')}
         placeholder={isVendor ? '' : 'https://llm.example.com/v1'}
-        hint={isVendor ? "Leave empty for the vendor's own URL" : 'Up to /v1'}
+        hint={isVendor ? "Leave empty for the vendor's own URL" : 'The URL up to and including /v1'}
         isRequired={!isVendor}
         isMono
       />

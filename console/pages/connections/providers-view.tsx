@@ -24,7 +24,7 @@ export function ProvidersView() {
   )
   const columns: Column<Provider>[] = [
     { title: 'Name', cell: ({ name }) => <b>{name}</b> },
-    { title: 'URL', isExtra: true, cell: ({ base_url, type }) => base_url ?? `${type}, at the vendor` },
+    { title: 'URL', isExtra: true, cell: ({ base_url, type }) => base_url ?? `${type}: the vendor's own URL` },
     { title: 'Key', isExtra: true, cell: ({ has_key }) => (has_key ? 'set' : 'none') },
     { title: 'State', cell: (provider) => <ProviderState key={provider.updated_at} name={provider.name} /> },
     {

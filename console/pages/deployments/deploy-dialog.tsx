@@ -41,7 +41,9 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
       throw error
     })
     const { percent } = deployed.progress ?? {}
-    toast(`${environment} now serves ${body.version}${percent === undefined ? '' : ` for ${percent} %`}`)
+    toast(
+      `${environment} now serves ${body.version}${percent === undefined ? '' : ` for ${percent} % of the messages`}`,
+    )
     if (deployed.warnings) setWarnings(deployed.warnings)
     else onDone()
   })
@@ -99,7 +101,7 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
           placeholder="10:30, 50:60"
           pattern=" *[\d.]+ *: *[\d.]+ *(, *[\d.]+ *: *[\d.]+ *)*"
           error={reasonOf(action.error, 'strategy')}
-          hint={`percent:minutes; compared with ${current.version}, and rolled back if it's worse. Leave empty to serve it for all messages.`}
+          hint={`percent:minutes. The version is compared with ${current.version}, and rolled back if it's worse. Leave empty to serve all messages immediately.`}
         />
       )}
       {before && (

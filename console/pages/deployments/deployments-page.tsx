@@ -143,7 +143,9 @@ function Deployments({ agent, query, open, onOpen, reloadAgent }: Props) {
         ))}
       {isRollbackAsked && !undone && (
         <Dialog title="Roll back production" onClose={close}>
-          <p>Production has served no other version that was not rolled back, so there is nothing to return to.</p>
+          <p>
+            There is no version to return to: production has served no other version, or all others were rolled back.
+          </p>
         </Dialog>
       )}
       {open?.is === 'changes' && <ChangesDialog agent={agent} deployment={open.deployment} onClose={close} />}

@@ -71,10 +71,8 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
           {shown.memories > 0 && (
             <label class="check">
               <input type="checkbox" checked={forgets} onChange={() => setForgets(!forgets)} />
-              Forget what it remembered
-              <span class="soft">
-                {counted(shown.memories, 'memory', 'memories')} of this deployment. Undo doesn't bring them back
-              </span>
+              Forget this deployment's memories
+              <span class="soft">{counted(shown.memories, 'memory', 'memories')}. Undo doesn't bring them back</span>
             </label>
           )}
           <Field

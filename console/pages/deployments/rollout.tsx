@@ -5,7 +5,7 @@ import { agentPath, requestPath } from '../../lib/paths.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
-import { countText, durationText, usdText } from '../../lib/text/format.ts'
+import { counted, countText, durationText, usdText } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Status } from '../../ui/data/status.tsx'
@@ -68,7 +68,7 @@ export function Rollout({ agent, deployment, onDone }: { agent: Agent; deploymen
             onDone()
           }}
         >
-          <p>The version before serves all messages again. Active runs finish on {version}.</p>
+          <p>The previous version serves all messages again. Active runs finish on {version}.</p>
         </Confirm>
       )}
     </section>
@@ -84,7 +84,7 @@ const WAITS = {
 function stepText({ strategy }: Deployment, { step, waits_for, minutes_left }: Progress): string {
   const place = step === 0 ? '' : `Step ${step} of ${strategy?.steps.length}. `
   if (waits_for === null) return place
-  if (waits_for === 'time') return `${place}The step lasts ${countText(Math.ceil(minutes_left))} more minutes at least.`
+  if (waits_for === 'time') return `${place}The step lasts at least ${counted(Math.ceil(minutes_left), 'more minute')}.`
   return place + WAITS[waits_for]
 }
 
@@ -110,7 +110,7 @@ export function Sides({ progress, version }: { progress: Progress; version: stri
   if (!candidate || !serving) return null
   const rows: Side[] = [
     { label: version, sum: candidate },
-    { label: 'version before', sum: serving },
+    { label: 'previous version', sum: serving },
   ]
   const columns: Column<Side>[] = [
     { title: 'Version', cell: ({ label }) => label },

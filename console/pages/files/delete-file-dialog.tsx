@@ -20,8 +20,8 @@ export function DeleteFileDialog({ file: { id, name, user_id }, onClose, onDone 
     >
       <p>
         <b>{name}</b>
-        {user_id !== null && <> of the user {user_id}</>} is deleted. Messages that used it are kept, but it is no
-        longer sent to models. This can't be undone.
+        {user_id !== null && <>, which belongs to the user {user_id},</>} is deleted. Messages that used the file are
+        kept, but it is no longer sent to models. This can't be undone.
       </p>
     </Confirm>
   )

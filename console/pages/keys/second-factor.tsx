@@ -39,7 +39,7 @@ export function SecondFactor({ key_id }: { key_id: string }) {
         service and the agent.{' '}
         {isOwn
           ? "A key can't set up its own second factor. Use another key that has one, or run this on the server:"
-          : 'To set up a second factor, you need a one-time code of your own key.'}
+          : 'To set up a second factor, you need a one-time code for your own key.'}
       </p>
       {isOwn && found?.status === 'none' && <Snippet label="command" text={`moorage mfa enrol ${key_id} --local`} />}
       <Failure error={factor.error ?? enrol.error} retry={factor.reload} />

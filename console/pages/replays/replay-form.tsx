@@ -38,7 +38,7 @@ export function ReplayForm({ agent, sets, onClose, onStarted }: Props) {
       </div>
       <Field label="Answers must contain" hint="Leave empty for no check." {...field('contains', 'checks')} />
       <Field
-        label="A model should confirm"
+        label="Criterion for a judge model"
         hint="In words, such as: The answer is polite. Leave empty for no check."
         {...field('judge', 'checks')}
       />

@@ -71,7 +71,12 @@ export function LinkForm({ agent, onClose, onCreated }: Props) {
       />
       <div class="columns">
         <Field label="Environment" {...field('environment')} />
-        <Field label="Expires" type="datetime-local" hint="Leave empty if the link should never expire." {...field('expires_at')} />
+        <Field
+          label="Expires"
+          type="datetime-local"
+          hint="Leave empty if the link should never expire."
+          {...field('expires_at')}
+        />
       </div>
     </FormDialog>
   )

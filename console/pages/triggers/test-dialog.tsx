@@ -71,7 +71,7 @@ export function TestDialog({ agent, trigger, onClose }: Props) {
       {tested?.outcome === 'accepted' && (
         <div>
           <Button icon="play" doing={run}>
-            Start a run with this
+            Start run
           </Button>
         </div>
       )}

@@ -134,7 +134,7 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
       <Field
         label="Filter (JSON)"
         rows={4}
-        hint="Conditions that must all hold. Leave empty for every event."
+        hint="Only events that meet all conditions start a run. Leave empty for every event."
         isMono
         problem={filterProblem(values.filter)}
         {...field('filter')}

@@ -55,7 +55,7 @@ function Triggers({ agent, query }: { agent: Agent; query: ReturnType<typeof pag
         empty={
           <Empty title="No triggers yet">
             <p>
-              A trigger is a URL to which another service sends its events, such as GitHub or Stripe. Each verified
+              A trigger is a URL to which another service, such as GitHub or Stripe, sends its events. Each verified
               event starts one run. In Slack and Telegram, the agent answers in the conversation.
             </p>
           </Empty>

@@ -12,7 +12,7 @@ const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
   'connection.granted': "a user's sign-in to a connection was confirmed",
   'connection.ended': 'a sign-in to a connection can no longer be used',
   'deployment.created': 'a version was deployed to an environment',
-  'deployment.rolled_back': 'an environment was rolled back',
+  'deployment.rolled_back': 'an environment was rolled back, or a gradual deployment was aborted',
   'webhook.disabled': 'a webhook was disabled',
   'project.deleted': 'a project was deleted; sent to the default project',
   'budget.threshold': 'a budget reached a threshold',

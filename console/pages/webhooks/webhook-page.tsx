@@ -120,7 +120,8 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
           }}
         >
           <p>
-            No more events are sent to <b>{found.url}</b>. Its deliveries are deleted, including those still waiting.
+            No more events are sent to <b>{found.url}</b>. The webhook's deliveries are deleted, including those still
+            waiting.
           </p>
         </Confirm>
       )}

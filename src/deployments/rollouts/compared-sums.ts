@@ -1,6 +1,6 @@
 import { type FailureTest, type Moments, NO_EVIDENCE, type Trials } from '../../lib/statistics/sequential-test.ts'
 
-/** What one of the two versions has answered. Durations, tokens and costs are of answers that didn't fail. */
+/** What one of the two versions has answered: the first answer that each sender got in a step. Durations, tokens and costs are of answers that didn't fail. */
 export type SideSums = Trials & Record<Measure, Moments>
 
 export const MEASURES = ['ms', 'tokens', 'cost', 'score'] as const
@@ -15,6 +15,7 @@ export type ComparedSums = {
   settled: BothSides<SideSums>
   /** Of the current step: what was added to the test. */
   tested: BothSides<Trials>
+  /** Of the current step. */
   test: FailureTest
   /** Of the steps before. */
   before: BothSides<SideSums>
@@ -30,11 +31,13 @@ export const NO_SUMS: SideSums = {
 
 const NONE: BothSides<SideSums> = { candidate: NO_SUMS, serving: NO_SUMS }
 
-/** The sums when a step begins: nothing of it is counted yet. */
+/**
+ * The sums when a step begins: nothing of it is counted yet. The test begins again, because senders that had the
+ * candidate in the step before have it in this one too, and nothing new would be learned from them.
+ */
 export function beginSums(now: number, earlier?: ComparedSums | null): ComparedSums {
   const before = earlier?.shown ?? NONE
-  const test = earlier?.test ?? NO_EVIDENCE
-  return { settled_at: now, settled: NONE, tested: NONE, test, before, shown: before }
+  return { settled_at: now, settled: NONE, tested: NONE, test: NO_EVIDENCE, before, shown: before }
 }
 
 export function addSums(a: SideSums, b: SideSums): SideSums {

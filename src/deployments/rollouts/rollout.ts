@@ -22,7 +22,9 @@ const Guard = z
       .min(1)
       .max(1_000_000)
       .default(50)
-      .describe('A step ends only when both versions have given this number of answers in it'),
+      .describe(
+        'A step ends only when both versions have answered this number of senders in it. A sender is a session, or else a user, or else a request',
+      ),
     confidence: z
       .number()
       .min(0.5)
@@ -85,7 +87,7 @@ export type RequiredReplay = z.output<typeof RequiredReplay>
 export const ShownRequiredReplay = z.object(bareShape(RequiredReplay.shape)).meta({ id: 'RequiredReplay' })
 
 const Side = z.object({
-  answers: z.int(),
+  answers: z.int().describe('The first answers that senders got in a step'),
   failures: z.int().describe("Failures that the caller didn't cause"),
   avg_ms: z.number().nullable(),
   avg_tokens: z.number().nullable(),

@@ -5,6 +5,7 @@ import { type Database, engineOf } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/queries/is-one-of.ts'
 import { longPage, type Page, type PageQuery } from '../../storage/queries/page.ts'
 import type { Tables } from '../../storage/tables.ts'
+import { unknownSender } from '../rows/compared-answers.ts'
 import { withoutToken } from '../steps/receipt-steps.ts'
 import { type Feedback, millionthsOf, scoreOf } from './feedback.ts'
 
@@ -187,28 +188,26 @@ function fromRow({ score_millionths, ...row }: Selectable<Tables['feedback']>): 
   return { ...row, score: scoreOf(score_millionths) }
 }
 
-/** The scores of runs of these deployments that were given since then, by deployment. */
+/**
+ * The scores of requests to these deployments since then. Each sender counts once, with the average of its runs, and
+ * each run with the average of its keys. Otherwise one person could decide how good a version is.
+ */
 export async function sumScores(
   db: Database,
   { agent_seq, deployment_ids, from }: { agent_seq: number; deployment_ids: readonly string[]; from: number },
 ): Promise<Map<string, { count: number; sum: number; squares: number }>> {
-  const rows = await db
-    .selectFrom('feedback')
-    .select([
-      sql<string>`deployment_id`.as('deployment_id'),
-      sql<number>`count(*)`.as('count'),
-      sql<number>`sum(score_millionths)`.as('sum'),
-    ])
-    .where('agent_seq', '=', agent_seq)
-    .where('id', '>=', firstIdAt('fbk', from))
-    .where('deployment_id', 'in', deployment_ids)
-    .groupBy('deployment_id')
-    .execute()
-  // Only averages of scores are compared, so their squares aren't needed.
-  const score = ({ count, sum }: { count: number; sum: number }) => ({
-    count: Number(count),
-    sum: Number(sum) / 1e6,
-    squares: 0,
-  })
-  return new Map(rows.map((row) => [row.deployment_id, score(row)]))
+  const { rows } = await sql<{ deployment_id: string; count: number; sum: number; squares: number }>`
+    with runs_rated as (
+      select deployment_id, user_id, session_id, request_id, avg(cast(score_millionths as double precision)) / 1e6 as score
+      from feedback
+      where agent_seq = ${agent_seq} and id >= ${firstIdAt('fbk', from)} and request_id >= ${firstIdAt('req', from)}
+        and deployment_id in (${sql.join(deployment_ids)})
+      group by deployment_id, user_id, session_id, request_id),
+    senders as (
+      select deployment_id, avg(score) as score from runs_rated
+      group by deployment_id, user_id, session_id, ${unknownSender('runs_rated.request_id')})
+    select deployment_id, count(*) as count, sum(score) as sum, sum(score * score) as squares
+    from senders group by deployment_id`.execute(db)
+  const numbers = ({ count, sum, squares }: (typeof rows)[number]) => ({ count: Number(count), sum, squares })
+  return new Map(rows.map((row) => [row.deployment_id, numbers(row)]))
 }

@@ -6,16 +6,49 @@ import type { Database } from '../../storage/database.ts'
 /** The caller or the operator causes these failures, whatever the version is. */
 const NOT_OF_THE_VERSION: readonly ErrorCode[] = ['budget_exceeded', 'session_busy', 'conflict', 'agent_paused']
 
-/** A failed run of a version. An error is stored with its code first. */
-const HAS_FAILED = sql<SqlBool>`status = 'failed' and not (${sql.join(
-  NOT_OF_THE_VERSION.map((code) => sql`coalesce(error, '') like ${sql.lit(`{"code":"${code}"%`)}`),
-  sql` or `,
-)})`
+/** A failed run of a version. An error is stored with its code first. `of` is the table's name with a dot. */
+function hasFailed(of = '') {
+  const ofCallers = NOT_OF_THE_VERSION.map(
+    (code) => sql`coalesce(${sql.raw(of)}error, '') like ${sql.lit(`{"code":"${code}"%`)}`,
+  )
+  return sql<SqlBool>`${sql.raw(of)}status = 'failed' and not (${sql.join(ofCallers, sql` or `)})`
+}
 
+const HAS_FAILED = hasFailed()
 const IS_ANSWERED = sql<SqlBool>`status = 'completed'`
 
-/** The answers to requests from `from` until before `to`. */
-export type AskedWithin = { agent_seq: number; deployment_ids: readonly string[]; from: number; to: number }
+/** The request itself if it names neither a session nor a user. With these two, it's whose version was drawn. */
+export function unknownSender(request_id: string): RawBuilder<string | null> {
+  return sql`case when user_id is null and session_id is null then ${sql.ref(request_id)} end`
+}
+
+/** The answers to requests from `from` until before `to`, of senders that weren't answered since `step_at`. */
+export type AskedWithin = {
+  agent_seq: number
+  deployment_ids: readonly string[]
+  step_at: number
+  from: number
+  to: number
+}
+
+/**
+ * The sender's first answer of the step. Versions are drawn for senders. If all answers of a sender counted, one whose
+ * messages always fail would look like a version that fails.
+ */
+function isFirst({ agent_seq, deployment_ids, step_at }: AskedWithin): RawBuilder<SqlBool> {
+  const isEarlier = (ofSender: RawBuilder<SqlBool>) => sql<SqlBool>`exists (
+    select 1 from invocations as earlier
+    where earlier.agent_seq = ${agent_seq} and ${ofSender}
+      and earlier.id >= ${firstIdAt('req', step_at)} and earlier.id < invocations.id
+      and earlier.deployment_id in (${sql.join(deployment_ids)})
+      and (earlier.status = 'completed' or (${hasFailed('earlier.')})))`
+  const sameSession = sql<SqlBool>`earlier.session_id = invocations.session_id
+    and earlier.user_id is not distinct from invocations.user_id`
+  const sameUser = sql<SqlBool>`earlier.user_id = invocations.user_id and earlier.session_id is null`
+  // Each condition is answered by one index.
+  return sql<SqlBool>`case when invocations.session_id is not null then not ${isEarlier(sameSession)}
+    when invocations.user_id is not null then not ${isEarlier(sameUser)} else true end`
+}
 
 export type AnswerSums = {
   deployment_id: string
@@ -25,11 +58,9 @@ export type AnswerSums = {
   priced: number
 } & { [Sum in `${'ms' | 'tokens' | 'cost'}_${'sum' | 'squares'}`]: number }
 
-/** What each deployment has answered. Cancelled runs, and failures that callers caused, aren't counted. */
-export async function sumAnswers(
-  db: Database,
-  { agent_seq, deployment_ids, from, to }: AskedWithin,
-): Promise<AnswerSums[]> {
+/** What each deployment has answered: the first answer of each sender. Cancelled runs, and failures that callers caused, aren't counted. */
+export async function sumAnswers(db: Database, within: AskedWithin): Promise<AnswerSums[]> {
+  const { agent_seq, deployment_ids, from, to } = within
   const when = (condition: RawBuilder<SqlBool>, value: RawBuilder<number>) =>
     sql<number>`coalesce(sum(case when ${condition} then ${value} else 0 end), 0)`
   // As a double, because squares could be too large for an integer.
@@ -56,6 +87,8 @@ export async function sumAnswers(
     .where('id', '>=', firstIdAt('req', from))
     .where('id', '<', firstIdAt('req', to))
     .where('deployment_id', 'in', deployment_ids)
+    .where(sql<SqlBool>`(${IS_ANSWERED} or (${HAS_FAILED}))`)
+    .where(isFirst(within))
     .groupBy('deployment_id')
     .execute()
   return rows.map((row) => {

@@ -71,8 +71,31 @@ export function exceedsRatio(
   if (count < 2) return false
   const excess = mean(candidate) - ratio * mean(serving)
   const deviation = Math.sqrt(variance(candidate) / candidate.count + ratio ** 2 * (variance(serving) / serving.count))
-  const bound = Math.sqrt((1 + typical / count) * Math.log((1 + count / typical) / (1 - confidence) ** 2))
-  return excess > bound * deviation
+  return excess > boundOf(count, typical, confidence) * deviation
+}
+
+/** How many standard deviations a mean is from its estimate at most, at any time and with this confidence. */
+function boundOf(count: number, typical: number, confidence: number): number {
+  return Math.sqrt((1 + typical / count) * Math.log((1 + count / typical) / (1 - confidence) ** 2))
+}
+
+/** The bound is tightest around this number of scores. */
+const TYPICAL_SCORES = 20
+
+/** Whether the candidate's scores, from -1 to 1, average less than the limit and less than the others, at any time. */
+export function scoresBelow(candidate: Moments, serving: Moments, limit: number, confidence: number): boolean {
+  const count = Math.min(candidate.count, serving.count)
+  if (count === 0) return false
+  const error = scoreVariance(candidate) / candidate.count
+  const errorOfBoth = error + scoreVariance(serving) / serving.count
+  const isLow = limit - mean(candidate) > boundOf(candidate.count, TYPICAL_SCORES, confidence) * Math.sqrt(error)
+  const isLower = mean(serving) - mean(candidate) > boundOf(count, TYPICAL_SCORES, confidence) * Math.sqrt(errorOfBoth)
+  return isLow && isLower
+}
+
+/** As if both extremes had been given once more: a few equal scores don't prove that all scores are equal. */
+function scoreVariance({ count, sum, squares }: Moments): number {
+  return variance({ count: count + 2, sum, squares: squares + 2 })
 }
 
 export function mean({ count, sum }: Moments): number {

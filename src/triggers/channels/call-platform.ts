@@ -10,7 +10,8 @@ import { InvalidToken, telegram } from './telegram.ts'
 
 export const CHANNELS: Readonly<Record<ChannelKind, Channel>> = { slack, telegram }
 
-const MAX_REPLY_BYTES = 64 * 1024
+/** Replies repeat the whole message with all its blocks. */
+const MAX_REPLY_BYTES = 1024 * 1024
 
 /** What a channel's trigger calls, and the name of the secret with its token. */
 export function settingsOf(
@@ -35,8 +36,8 @@ type CallOptions = {
 }
 
 /**
- * Makes calls to a trigger's platform. Returns whether the last one was accepted; no text in it contains the token. Throws only
- * if the signal aborts.
+ * Makes calls to a trigger's platform. Returns whether the last one was accepted; no text in it contains the token.
+ * Throws only if the signal aborts before the platform has replied.
  */
 export async function callPlatform(
   trigger: Trigger,
@@ -63,9 +64,11 @@ export async function callPlatform(
         owner: trigger.agent_id,
         signal,
       })
-      const { status } = response
       const retry_after_ms = retryAfter(Object.fromEntries(response.headers), now) ?? 0
-      verdict = CHANNELS[kind].judge({ status, body: parsed(await response.text()), retry_after_ms })
+      const text = await textOf(response)
+      // The platform has the message. Sent again, it would be shown twice.
+      if (text === undefined && response.ok) verdict = 'accepted'
+      else verdict = CHANNELS[kind].judge({ status: response.status, body: parsed(text ?? ''), retry_after_ms })
     }
     if (verdict === 'accepted') return verdict
     return { ...verdict, error: redactor({ [bot_token]: secret.value })(verdict.error) }
@@ -76,6 +79,15 @@ export async function callPlatform(
     if (!(error instanceof GuardedFetchError)) return failed('The call failed.')
     if (error.code === 'aborted') throw error
     return failed(`${error.message}.`)
+  }
+}
+
+/** Undefined if the body is too long or doesn't arrive completely. */
+async function textOf(response: Response): Promise<string | undefined> {
+  try {
+    return await response.text()
+  } catch {
+    return undefined
   }
 }
 

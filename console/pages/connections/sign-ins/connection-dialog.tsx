@@ -91,7 +91,7 @@ export function ConnectionDialog({ connection, onClose, onSaved }: Props) {
           label="URL"
           type="url"
           placeholder="https://notes.example.com/mcp"
-          hint="The service finds where users sign in, and registers there by itself if the server allows it."
+          hint="The service finds the page where users sign in, and registers itself if the server allows it."
           isMono
           isRequired
           hasFocus
@@ -113,7 +113,7 @@ export function ConnectionDialog({ connection, onClose, onSaved }: Props) {
           error={reasonOf(save.error, 'name')}
           pattern="[A-Za-z_][A-Za-z0-9_]{0,63}"
           placeholder="notes"
-          hint="Letters, digits and _. Tools refer to the connection by it."
+          hint="Letters, digits and _. Tools refer to the connection by this name."
           isRequired
           isMono
         />
@@ -128,11 +128,16 @@ export function ConnectionDialog({ connection, onClose, onSaved }: Props) {
         <summary>More settings</summary>
         <div class="stack">
           {isMcp && (
-            <Field label="Client ID" hint="Only if the server registers no clients." isMono {...field('client_id')} />
+            <Field
+              label="Client ID"
+              hint="Needed only if the server doesn't register clients."
+              isMono
+              {...field('client_id')}
+            />
           )}
           <Field
             label="Scopes"
-            hint={`Separated by spaces. ${isMcp ? 'Leave empty for those that the server names.' : 'What users agree to.'}`}
+            hint={`Separated by spaces. ${isMcp ? 'Leave empty to let the server choose.' : 'What users agree to.'}`}
             isMono
             {...field('scopes')}
           />

@@ -98,7 +98,8 @@ export function ConnectionPage({ params: { connection: name = '' } }: { params: 
           }}
         >
           <p>
-            All sign-ins end, here and at the provider. Tools that use <code>{name}</code> fail from their next call on.
+            All sign-ins end, here and at the provider. Tools that use <code>{name}</code> will fail from their next
+            call.
           </p>
         </Confirm>
       )}
@@ -158,16 +159,16 @@ function ConnectionFacts({ connection }: { connection: Connection }) {
       <Facts
         of={{
           [isMcp ? 'MCP server' : 'Provider']: placeOf(connection),
-          'Signs in': WHO[as],
+          'Who signs in': WHO[as],
           'Client ID': client_id ?? undefined,
           'Client secret': client_id === null ? undefined : has_client_secret ? 'set' : 'none',
-          Scopes: scopes.length > 0 ? scopes.join(' ') : isMcp ? 'those that the server names' : 'none',
-          'Sent only to': hosts.join(', '),
+          Scopes: scopes.length > 0 ? scopes.join(' ') : isMcp ? 'chosen by the server' : 'none',
+          'Tokens sent only to': hosts.join(', '),
           'Your application': return_origins.length > 0 ? return_origins.join(', ') : undefined,
           Changed: <Ago time={updated_at} />,
         }}
       />
-      <p class="hint">{isMcp ? 'In a tool of the kind MCP server:' : 'In a header of an HTTP tool:'}</p>
+      <p class="hint">{isMcp ? 'In an MCP server tool:' : 'In a header of an HTTP tool:'}</p>
       <Snippet label="use in a tool" text={useOf(connection)} />
     </>
   )

@@ -48,7 +48,7 @@ export function ConnectionsView() {
 const COLUMNS: Column<Connection>[] = [
   { title: 'Name', sort: 'name', cell: ({ name }) => <a href={href(connectionPath(name))}>{name}</a> },
   { title: 'Service', isWide: true, cell: (connection) => placeOf(connection) },
-  { title: 'Signs in', isExtra: true, cell: (connection) => WHO[connection.as] },
+  { title: 'Who signs in', isExtra: true, cell: (connection) => WHO[connection.as] },
   {
     title: 'Changed',
     sort: 'updated_at',
@@ -62,8 +62,8 @@ function NoConnections() {
   return (
     <Empty title="No sign-ins yet">
       <p>
-        With a connection, an agent's tools act in the name of the user who talks to it. Paste the URL of an MCP server
-        that asks for OAuth, or set up another OAuth 2.0 provider. Each user signs in once.
+        With a connection, an agent's tools act on behalf of the user who talks to the agent. Paste the URL of an MCP
+        server that requires OAuth, or set up another OAuth 2.0 provider. Each user signs in once.
       </p>
       {may('setConnection') && (
         <p>

@@ -51,7 +51,7 @@ export function GrantsList({ connection: { name } }: { connection: Connection })
         sort={query.sort}
         empty={
           <Empty title="No one has signed in yet" filters={['status', 'user']}>
-            <p>If a run needs a sign-in, it waits in Approvals, with a link for its user.</p>
+            <p>If a run needs a sign-in, it waits. Approvals shows the link for the run's user.</p>
           </Empty>
         }
       />

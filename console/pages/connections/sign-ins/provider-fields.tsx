@@ -27,7 +27,7 @@ export function ProviderFields({ field, hasIssuer, secret, isStored }: Props) {
           label="Issuer URL"
           type="url"
           placeholder="https://accounts.example.com"
-          hint="The service reads the provider's other URLs there."
+          hint="The service gets the provider's other URLs from there."
           isMono
           isRequired
           hasFocus

@@ -45,7 +45,7 @@ export function SignInDialog({ connection: { name, as }, onClose, onSignedIn }: 
       )}
       {link && (
         <>
-          <p>{isProject ? 'Open this link and sign in:' : `Send this link to ${user.trim()}, who signs in with it:`}</p>
+          <p>{isProject ? 'Open this link and sign in:' : `Send this link to ${user.trim()} to sign in:`}</p>
           <Snippet label="sign-in link" text={link.url} />
           <p>
             <a href={link.url} target="_blank" rel="noopener">
@@ -53,10 +53,10 @@ export function SignInDialog({ connection: { name, as }, onClose, onSignedIn }: 
             </a>
           </p>
           <p class="hint">
-            It's valid for ten minutes and one sign-in.{' '}
+            The link is valid for ten minutes and one sign-in.{' '}
             {isProject
-              ? 'Then confirm that it was you.'
-              : 'Confirm it here only if you know that it was this user. Otherwise your application confirms it.'}
+              ? 'After signing in, confirm that it was you.'
+              : 'Confirm the sign-in here only if you know that this user signed in. Otherwise, let your application confirm it.'}
           </p>
         </>
       )}
