@@ -57,25 +57,17 @@ async function answerCall(
 ): Promise<void> {
   const { mode, present } = wanted
   if (mode === 'stream') return answerAsStream(front, authorised, wanted, response)
-  const { edge } = front
-  const { operation } = authorised
+  const { edge, requests } = front
+  const { arrived, operation } = authorised
   const channel = { ...replyChannel(front, authorised, response), mode }
   if (!operation.answer.streams || mode !== 'reply') channel.onHangUp = undefined
   const done = await runAuthorised(edge, authorised, wanted, channel)
-  return answerRendered(front, authorised, present ? await atPresent(front, authorised, done, present) : done, response)
-}
-
-async function answerRendered(
-  front: Front,
-  authorised: AuthorizedCall,
-  rendered: RenderedReply,
-  response: ServerResponse,
-): Promise<void> {
+  const rendered = present ? await atPresent(front, authorised, done, present) : done
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   if (rendered.content) return answerContent(front, authorised, rendered.content, response)
   if (rendered.lines) return answerLines(front, authorised, rendered, response)
-  front.requests.count(authorised.arrived, rendered.status)
-  send(response, authorised.arrived.headers, rendered)
+  requests.count(arrived, rendered.status)
+  send(response, arrived.headers, rendered)
 }
 
 /** Stores the body first, while it arrives. If the operation doesn't keep it, it is removed again. */
@@ -246,8 +238,17 @@ async function serve(
   received: ReceivedRequest,
   response: ServerResponse,
 ): Promise<void> {
-  const { arrived } = authorised
   const rendered = await answer(received, callRunner(front, authorised, replyChannel(front, authorised, response)))
+  return answerRendered(front, authorised, rendered, response)
+}
+
+async function answerRendered(
+  front: Front,
+  authorised: AuthorizedCall,
+  rendered: RenderedReply,
+  response: ServerResponse,
+): Promise<void> {
+  const { arrived } = authorised
   if (rendered.body.length >= LARGE_REPLY) await front.replies.count(response, authorised, rendered.body)
   if (rendered.lines) return answerLines(front, authorised, rendered, response)
   front.requests.count(arrived, rendered.status)
