@@ -185,7 +185,7 @@ onAnyEngine(
       assert.equal(body.data.failing_since, null)
     })
 
-    test('a delivery whose result the store did not take is sent again when its lease ends', async (t) => {
+    test('a delivery whose result the store did not take at first is not sent again', async (t) => {
       const gate = await openGate(t)
       const agent_id = await createAgent(service())
       const { id } = await createWebhook(service(), { agent_id, url: gate.url })
@@ -193,14 +193,10 @@ onAnyEngine(
       await gate.held(1)
       const takeAgain = await refuse(service(), 'the success of a delivery')
       gate.release(1)
-      await until('the result is lost', () => /the disk is full.*could not store or fetch/.test(service().log()))
+      await until('the result is refused', () => /the disk is full.*could not store or fetch/.test(service().log()))
       await takeAgain()
-      assert.equal((await listDeliveries(service(), id))[0].attempt_count, 0)
-      pass(service(), 60_000)
-      await gate.held(1)
-      gate.release(1)
       assert.equal((await delivery(service(), id, 1)).status, 'delivered')
-      assert.equal(gate.arrivals[1]?.body, gate.arrivals[0]?.body)
+      assert.equal(gate.arrivals.length, 1)
     })
 
     test('a late answer never overwrites anything', async (t) => {
