@@ -111,7 +111,7 @@ describe('the guard, over 6,000 simulated releases', () => {
       rollout = atStep(rollout, number + 1, 0)
       sums = beginSums(0, sums)
       const step = { candidate: { ...NO_SUMS }, serving: { ...NO_SUMS } }
-      const order = [...places.keys()].sort(() => random() - 0.5)
+      const order = [...places.keys()].toSorted(() => random() - 0.5)
       for (const sender of order) {
         const side = (places[sender] as number) < rollout.share ? 'candidate' : 'serving'
         step[side].answers++
