@@ -115,7 +115,7 @@ describe('moorage remote check', () => {
     for (const one of told) {
       assert.deepEqual(one, ['Ahoy', 'rough', 42, 'ok', [1], 'no', 'mem_checked', []])
     }
-    const [, table = ''] = readDoc('docs/remote-agents.md').split(/^## What `run` has$|^## Steps$/m)
+    const [, table = ''] = readDoc('docs/remote-agents.md').split(/^## The `run` object$|^## Steps$/m)
     assert.deepEqual(
       names.filter((name) => !new RegExp(`\`${name}[\`(]`).test(table)),
       [],

@@ -182,5 +182,5 @@ function formatted(text: string): string {
     .replace(/^#{1,6} +(.+)$/gm, (_line, title: string) => `*${title.replace(/\*\*/g, '').trim()}*`)
     .replace(/\*\*(\S(?:[^\n]*?\S)?)\*\*/g, '*$1*')
     .replace(/~~(\S(?:[^\n]*?\S)?)~~/g, '~$1~')
-    .replace(/^(\s*)[-*] +/gm, '$1• ')
+    .replace(/^([ \t]*)[-*] +/gm, '$1• ')
 }

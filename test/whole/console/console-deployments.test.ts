@@ -16,7 +16,7 @@ inConsole('deployments in the console', (visit, service) => {
     await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
     await page.getByText('production now serves v1').waitFor()
     await page.goto(`${page.url()}?open=rollback`)
-    await page.getByRole('dialog').getByText('there is nothing to return to').waitFor()
+    await page.getByRole('dialog').getByText('There is no version to return to').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 0.7 } })
