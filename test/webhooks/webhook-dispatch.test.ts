@@ -195,6 +195,7 @@ onAnyEngine(
       gate.release(1)
       await until('the result is refused', () => /the disk is full.*could not store or fetch/.test(service().log()))
       await takeAgain()
+      pass(service(), 1_000)
       assert.equal((await delivery(service(), id, 1)).status, 'delivered')
       assert.equal(gate.arrivals.length, 1)
     })
