@@ -122,7 +122,8 @@ for (const engine of STORY_ENGINES) {
       const { verdict, candidate: of_candidate, serving, examples } = bad.evidence
       assert.equal(verdict, 'failures')
       assert.equal(of_candidate.failures, of_candidate.answers)
-      assert.ok(serving.answers > 5 && serving.failures === 0)
+      // How many sessions each version gets is chance: the rollout's ID decides it.
+      assert.ok(serving.answers > 0 && serving.failures === 0)
       assert.equal(bad.progress.waits_for, null)
       const { body } = await service.call('GET', `/v1/agents/${agent}/invocations/${examples[0]}`)
       assert.deepEqual([body.data.version, body.data.status], ['v2', 'failed'])
