@@ -6,7 +6,7 @@ import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 import { startWaiting, untilStatus } from '../support/slices/approvals.ts'
-import { Browser, CONNECTED, connect, PUBLIC_URL } from '../support/slices/connections.ts'
+import { Browser, CONNECTED, connect, PUBLIC_URL, whoamiAgent } from '../support/slices/connections.ts'
 
 onAnyEngine(
   'MCP servers that ask for OAuth',
@@ -175,6 +175,36 @@ onAnyEngine(
       assert.deepEqual(await finish(second), ['notes.read', 'notes.write'])
       assert.equal((await untilStatus(service(), path, 'completed')).response, 'written by hal')
       server.isSilent = false
+    })
+
+    test('keep their grants while they are too busy to say who signs users in', async (t) => {
+      // An MCP server at an address that has an authorization server as well, which is not the one that it names.
+      const other = await startAuthorizationServer()
+      t.after(() => other.close())
+      const at = '/.well-known/oauth-protected-resource/mcp'
+      const url = `${other.url}/mcp`
+      other.resources.set(at, { resource: url, authorization_servers: [server.url] })
+      await put('busy', { kind: 'mcp', url, hosts: [server.host] })
+      server.next = 'ida'
+      await connect(service, 'busy', 'ida')
+      const agent = await newAgent(service(), whoamiAgent(server, 'busy'))
+      assert.match(await ask(agent, 'ida'), /you are ida/)
+      for (const [path, status] of [
+        [at, 503],
+        [at, 429],
+        ['/mcp', 503],
+      ] as const) {
+        other.resources.delete(at)
+        other.resources.set(path, status)
+        const tested = (await service().call('POST', '/v1/connections/busy/test')).body.data
+        assert.equal(tested.ok, false, `${path} ${status} ${JSON.stringify(tested)} ${other.asked}`)
+        assert.match(tested.error, new RegExp(`HTTP ${status}`))
+        server.expireAll()
+        assert.match(await ask(agent, 'ida'), /could not be renewed/)
+        other.resources.delete(path)
+        other.resources.set(at, { resource: url, authorization_servers: [server.url] })
+        assert.match(await ask(agent, 'ida'), /you are ida/)
+      }
     })
 
     describe('that mean harm', () => {

@@ -69,14 +69,13 @@ async function ofIssuer(issuer: string, fetch: GuardedFetch): Promise<OAuthServe
 
 /** Reads the metadata of the MCP server (RFC 9728), and then of its authorization server. */
 async function ofMcpServer(url: string, fetch: GuardedFetch): Promise<OAuthServer> {
-  const { checkResourceAllowed, discoverOAuthServerInfo, resourceUrlFromServerUrl } = await mcp()
+  const { checkResourceAllowed, discoverAuthorizationServerMetadata, resourceUrlFromServerUrl } = await mcp()
   const bounded = boundedFetch(fetch)
   const { answered, resourceMetadataUrl, scope } = await challengeOf(url, bounded)
-  const found = await discoverOAuthServerInfo(url, {
-    fetchFn: bounded,
-    ...(resourceMetadataUrl && { resourceMetadataUrl }),
-  })
-  const { authorizationServerMetadata: metadata, resourceMetadata } = found
+  const resourceMetadata = await resourceMetadataOf(url, resourceMetadataUrl, bounded)
+  if (!resourceMetadata && isBusy(answered)) throw busy(url, answered)
+  const issuer = resourceMetadata?.authorization_servers?.[0] ?? new URL('/', url).href
+  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: bounded })
   if (!metadata) throw new OAuthFailure('unusable', `the MCP server ${new URL(url).host} names no authorization server`)
   const requested = resourceUrlFromServerUrl(url)
   const resource = resourceMetadata?.resource ?? requested.href
@@ -87,6 +86,42 @@ async function ofMcpServer(url: string, fetch: GuardedFetch): Promise<OAuthServe
   const scopes = scope?.split(' ').filter(Boolean) ?? resourceMetadata?.scopes_supported ?? []
   return checked({ metadata: metadata as ServerMetadata, isNamed: true, resource, scopes, answered })
 }
+
+/**
+ * What the MCP server says of itself. Undefined if it has no such document, so that it is its own authorization server.
+ * A server that is busy or down may have one, and falling back then would lead to another issuer.
+ */
+async function resourceMetadataOf(
+  url: string,
+  resourceMetadataUrl: URL | undefined,
+  fetch: ReturnType<typeof boundedFetch>,
+) {
+  const { discoverOAuthProtectedResourceMetadata } = await mcp()
+  // It may be at several addresses. None of them has it only if each of them says so.
+  let unclear: unknown
+  const answer = async (...asked: Parameters<typeof fetch>) => {
+    try {
+      const response = await fetch(...asked)
+      if (isBusy(response.status)) unclear = busy(url, response.status)
+      return response
+    } catch (error) {
+      unclear = error
+      throw error
+    }
+  }
+  try {
+    return await discoverOAuthProtectedResourceMetadata(url, resourceMetadataUrl ? { resourceMetadataUrl } : {}, answer)
+  } catch (error) {
+    if (unclear !== undefined) throw unclear
+    if (resourceMetadataUrl) throw error
+    return undefined
+  }
+}
+
+const busy = (url: string, status: number) =>
+  new OAuthFailure('unavailable', `the MCP server ${new URL(url).host} answered HTTP ${status}`)
+
+const isBusy = (status: number) => status >= 500 || [408, 425, 429].includes(status)
 
 /** The server's reply to a request without a token. */
 async function challengeOf(url: string, fetch: ReturnType<typeof boundedFetch>) {

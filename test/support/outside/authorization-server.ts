@@ -40,8 +40,8 @@ export type AuthorizationServer = LocalServer & {
   /** Whose token it is, while it is valid. */
   userOf(authorization: string | undefined): string | undefined
   scopesOf(authorization: string | undefined): string[]
-  /** What an MCP server says of itself, by the path at which this server says it. */
-  resources: Map<string, object>
+  /** What an MCP server says of itself, or the status that it fails with, by the path at which this server answers. */
+  resources: Map<string, object | number>
   clients: Map<string, { redirect_uris: string[]; secret?: string }>
   /** Access tokens end now. */
   expireAll(): void
@@ -131,7 +131,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
       return void response.end(`you are ${user}, with ${request.headers.authorization}`)
     }
     const resource = server.resources.get(url.pathname)
-    return resource ? say(200, resource) : say(404, {})
+    return typeof resource === 'object' ? say(200, resource) : say(resource ?? 404, {})
   }
 
   function authorize(url: URL, response: ServerResponse): void {
