@@ -4,6 +4,7 @@ import { type Task, TaskState } from '@a2a-js/sdk'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
+import type OpenAI from 'openai'
 import { connectA2a, saying } from '../support/clients/a2a-client.ts'
 import { checkEvents, gathered, openaiClient } from '../support/clients/openai.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/outside/authorization-server.ts'
@@ -130,6 +131,16 @@ onAnyEngine(
         assert.ok(last?.type === 'response.in_progress')
         assert.equal(last.response.output_text, words)
       }
+      const watched = await client.responses.create({ ...input, background: true, stream: true })
+      const seen: OpenAI.Responses.ResponseStreamEvent[] = []
+      const reading = (async () => {
+        for await (const event of watched) seen.push(event)
+      })()
+      const told = await until('the stream says where', async () =>
+        seen.find((event) => event.type === 'response.in_progress' && event.response.output_text !== ''),
+      )
+      assert.ok(told.type === 'response.in_progress')
+      assert.equal(told.response.output_text, words)
       server.next = 'dan'
       assert.equal((await new Browser(service).signIn(words.replace('Sign in to desk: ', ''))).status, 200)
       const path = `/v1/connections/desk/links/${LINK.exec(words)?.[1]}/confirm`
@@ -138,6 +149,11 @@ onAnyEngine(
         await until('it completes', async () => (await client.responses.retrieve(id)).status === 'completed')
         assert.match((await client.responses.retrieve(id)).output_text, /^Upstream: you are dan,/)
       }
+      await reading
+      checkEvents(seen.filter((event) => event !== told))
+      const last = seen.at(-1)
+      assert.ok(last?.type === 'response.completed')
+      assert.match(last.response.output_text, /^Upstream: you are dan,/)
     })
 
     test('AG-UI: the interrupt names the connection and has the link, also in its message', async () => {

@@ -84,6 +84,7 @@ export class ResponsesWriter implements Writer {
     if (event === 'start') return this.#start(data as OpeningEvent)
     if (event === 'restart') return this.#startAgain(data as OpeningEvent)
     if (event === 'done') return this.#end(JSON.parse(data as string))
+    if (event === 'waiting') return this.#wait(data as Pick<Accepted, 'approvals'>)
     if (event === 'error') return this.#fail(JSON.parse(data as string))
     if (event === 'delta') return this.#delta((data as { text: string }).text)
     const { handed, ...call } = data as CallerCall & { handed?: number }
@@ -129,6 +130,16 @@ export class ResponsesWriter implements Writer {
     this.#message = 'none'
     this.#items = 0
     return this.#start(opening)
+  }
+
+  /**
+   * Says where to sign in. Other responses than those in the background end with it. A resumed stream doesn't contain this if the run has gone on, so it takes no number of its own:
+   * it has the one of the event before it.
+   */
+  #wait({ approvals }: Pick<Accepted, 'approvals'>): string {
+    const response = waitingResponse(this.#beginning(), approvals)
+    if (!this.#begun.background || response.output.length === 0) return ''
+    return eventText('response.in_progress', this.#next - 1, { response })
   }
 
   #delta(text: string): string {
@@ -214,9 +225,12 @@ export class ResponsesWriter implements Writer {
     const sequence_number = this.#next++
     if (sequence_number <= this.#startingAfter) return ''
     this.#last = sequence_number
-    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`
+    return eventText(type, sequence_number, data)
   }
 }
+
+const eventText = (type: string, sequence_number: number, data: object) =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`
 
 type Accepted = { request_id: string; status: 'queued' | 'waiting'; approvals?: readonly AskedSignIn[] }
 
