@@ -15,6 +15,8 @@ onAnyEngine(
     let notes: McpServer
     /** The scope that a call of `write` needs. */
     let needed = 'notes.write'
+    /** The scope that a list of the tools needs. */
+    let listing = 'notes.read'
     before(async () => {
       server = await startAuthorizationServer()
       notes = await startMcpServer(
@@ -23,11 +25,12 @@ onAnyEngine(
           { name: 'write', call: (_args, headers) => `written by ${server.userOf(headers.authorization)}` },
         ],
         {
-          challenge({ authorization }, tool) {
+          challenge({ authorization }, tool, method) {
             if (server.userOf(authorization) === undefined)
               return `Bearer resource_metadata="${server.url}/notes", scope="notes.read"`
-            if (tool !== 'write' || server.scopesOf(authorization).includes(needed)) return undefined
-            return `Bearer error="insufficient_scope", scope="notes.read ${needed}", resource_metadata="${server.url}/notes"`
+            const asked = tool === 'write' ? needed : method === 'tools/list' ? listing : 'notes.read'
+            if (server.scopesOf(authorization).includes(asked)) return undefined
+            return `Bearer error="insufficient_scope", scope="notes.read ${asked}", resource_metadata="${server.url}/notes"`
           },
         },
       )
@@ -141,6 +144,23 @@ onAnyEngine(
       await connect(service, 'wide', 'gus')
       needed = 'notes.write'
       assert.match(await startRun(agent, 'write', 'gus'), /not among those of the connection wide/)
+    })
+
+    test('ask for more before they say which tools they have: the model asks for the sign-in, and has the tools then', async () => {
+      await put('shy', { kind: 'mcp', url: notes.url })
+      const agent = await mcpAgent('shy')
+      server.next = 'joe'
+      await connect(service, 'shy', 'joe')
+      listing = 'notes.list'
+      const { path, approval } = await startWaiting(service(), agent, 'connect', { user_id: 'joe' })
+      const { connection } = (await service().call('GET', approval)).body.data
+      const page = await new Browser(service).signIn(connection.url)
+      assert.equal(new URL(page.at[1] ?? '').searchParams.get('scope'), 'notes.read notes.list')
+      const confirm = `/v1/connections/shy/links/${connection.link_id}/confirm`
+      await service().call('POST', confirm, { body: { user_id: 'joe' } })
+      assert.match((await untilStatus(service(), path, 'completed')).response, /signed in to shy\. Use its tools now/)
+      assert.equal(await ask(agent, 'joe'), 'notes of joe')
+      listing = 'notes.read'
     })
 
     test('ask for more while the user is at the provider: what the user was not asked for is asked next time', async () => {

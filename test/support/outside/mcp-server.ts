@@ -38,7 +38,7 @@ export type McpServer = {
 type McpServerOptions = {
   hasSessions?: boolean
   /** Undefined for a request that may pass; otherwise what it is told with 401, or with 403 if its scopes are too few. */
-  challenge?: (headers: IncomingHttpHeaders, tool?: string) => string | undefined
+  challenge?: (headers: IncomingHttpHeaders, tool?: string, method?: string) => string | undefined
 }
 
 /** A small MCP server of revision 2025-11-25 over streamable HTTP, with an inbound stream and, by default, sessions. */
@@ -58,7 +58,7 @@ export async function startMcpServer(
     })
     const { method = '', headers } = request
     const message = method === 'POST' ? (JSON.parse(await readBody(request)) as RpcMessage) : undefined
-    const refusal = challenge?.(headers, message?.params?.name)
+    const refusal = challenge?.(headers, message?.params?.name, message?.method)
     if (refusal !== undefined) {
       const status = refusal.includes('insufficient_scope') ? 403 : 401
       return void response.writeHead(status, { 'www-authenticate': refusal }).end()
