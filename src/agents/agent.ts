@@ -41,7 +41,10 @@ export const UpdateAgentBody = z
     ),
   })
   .partial()
-  .refine(({ digest: _digest, ...changes }) => Object.keys(changes).length > 0, 'must name at least one field')
+  .refine(
+    ({ digest: _digest, ...changes }) => Object.keys(changes).length > 0,
+    'must contain at least one field to change',
+  )
   .meta({ id: 'UpdateAgent' })
 
 export const AgentParams = z.strictObject({ agent_id: z.string() })

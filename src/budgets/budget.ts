@@ -65,7 +65,7 @@ export const CreateBudgetBody = z
 export const UpdateBudgetBody = z
   .strictObject(bareShape(CHANGEABLE))
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .refine((body) => Object.keys(body).length > 0, 'must contain at least one field to change')
   .meta({ id: 'UpdateBudget' })
 
 const Spent = (what: string) => z.number().describe(`${what}, in the unit of the limit: dollars, tokens or runs`)

@@ -49,7 +49,7 @@ export const UpdateMemoryBody = z
     created_at: TimeInput,
   })
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .refine((body) => Object.keys(body).length > 0, 'must contain at least one field to change')
   .meta({ id: 'UpdateMemory' })
 
 export const MemoryParams = z.strictObject({ agent_id: z.string(), memory_id: z.string() })

@@ -55,7 +55,7 @@ export const UpdateProjectBody = z
     limits: SetLimits,
   })
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .refine((body) => Object.keys(body).length > 0, 'must contain at least one field to change')
   .meta({ id: 'UpdateProject' })
 
 export const ProjectReply = z

@@ -57,7 +57,7 @@ export const CreateScheduleBody = z
 export const UpdateScheduleBody = z
   .strictObject({ ...TIMED, ...bareShape(ASKED) })
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .refine((body) => Object.keys(body).length > 0, 'must contain at least one field to change')
   .refine((body) => timingsIn(body).length <= 1, {
     message: 'specify only one of `cron`, `every` or `at`',
     path: ['cron'],

@@ -163,7 +163,7 @@ const { kind: _kind, ...changeable } = bareShape(ASKED)
 export const UpdateTriggerBody = z
   .strictObject(changeable)
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .refine((body) => Object.keys(body).length > 0, 'must contain at least one field to change')
   .meta({ id: 'UpdateTrigger' })
 
 /** How requests are verified, and what they become: one column of the row. */

@@ -49,7 +49,7 @@ export const CreateWebhookBody = z
 export const UpdateWebhookBody = z
   .strictObject({ url: WebhookUrl, events: Events, description: Description, status: WebhookStatus })
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .refine((body) => Object.keys(body).length > 0, 'must contain at least one field to change')
   .meta({ id: 'UpdateWebhook' })
 
 export const WebhookReply = z

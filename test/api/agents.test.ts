@@ -298,7 +298,7 @@ onBothEngines('agents', (service) => {
       assert.deepEqual((await call('GET', '/v1/agents/exact')).body, made.body)
       assert.equal((await change({ description: 'mine', digest: made.body.data.digest })).status, 200)
       const [nothing] = (await change({ digest: made.body.data.digest })).body.error.details
-      assert.deepEqual(nothing, { field: '(body)', error: 'must name at least one field' })
+      assert.deepEqual(nothing, { field: '(body)', error: 'must contain at least one field to change' })
     })
 
     test('a new name works immediately, and the old one can be used again', async () => {

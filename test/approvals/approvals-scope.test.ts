@@ -13,9 +13,9 @@ import { createKey } from '../support/slices/resources.ts'
 const OTHER_KEY =
   "The key that started a run can't decide on its approvals. Use a key that wasn't created with that key, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
 const OTHER_PERSON =
-  "The people who started a run, or set up its schedule or trigger, can't decide on its approvals. Neither can keys they created or rotated, or anyone who created or rotated their keys. Use another person's key, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
+  "The person who started the run, or who set up its schedule or trigger, can't decide on its approvals. The same applies to keys that this person created or rotated, and to anyone who created or rotated this person's keys. Use another person's key, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
 const FEWER_MAKERS =
-  "The key that decides, or the key that started the run, was created through a chain of more than 50 keys and people. Use a key created on the server with --local, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
+  "The chain of keys and people that created your key, or the key that started the run, is longer than 50, which is too long to check. Use a key created on the server with --local, or set the agent's `approvals.self` to true to allow this in its next runs (docs/approvals.md#decide)."
 const APPROVE = { decision: 'approve' }
 const TOKEN = 'mrg_a_secret_that_looks_like_a_key'
 

@@ -220,7 +220,7 @@ describe('a step of a gradual deployment', () => {
     assert.equal(findingOf(answered(900, 9_000), 1, { clock_ms: 29 * MINUTE }), 'step over')
   })
 
-  test('with all messages ends without answers of the version before', () => {
+  test('with all messages ends without answers of the previous version', () => {
     assert.equal(findingOf(answered(50, 0), 30, { steps: [{ percent: 100, minutes: 30 }] }), 'step over')
   })
 

@@ -76,9 +76,9 @@ export function Rollout({ agent, deployment, onDone }: { agent: Agent; deploymen
 }
 
 const WAITS = {
-  replay: 'It serves no messages until its replay has passed.',
+  replay: 'The version serves no messages until its replay has passed.',
   answers: 'The step ends when both versions have given enough answers.',
-  person: 'It keeps its share until you resume it.',
+  person: 'The version keeps its share of messages until you resume the deployment.',
 } as const
 
 function stepText({ strategy }: Deployment, { step, waits_for, minutes_left }: Progress): string {

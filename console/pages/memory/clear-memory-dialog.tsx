@@ -8,7 +8,7 @@ import { Confirm } from '../../ui/dialogs/confirm.tsx'
 /** Clears what the filters select: a user, a session, or everything. */
 export function ClearMemoryDialog({ agent, onClose, onDone }: { agent: Agent; onClose(): void; onDone(): void }) {
   const [user_id, session_id] = [param('user'), param('session')]
-  const whose = [user_id && `of the user ${user_id}`, session_id && `of the session ${session_id}`].filter(Boolean)
+  const whose = [user_id && `the user ${user_id}`, session_id && `the session ${session_id}`].filter(Boolean)
   return (
     <Confirm
       title="Clear memory"
@@ -26,7 +26,7 @@ export function ClearMemoryDialog({ agent, onClose, onDone }: { agent: Agent; on
       }}
     >
       <p>
-        All memories {whose.length > 0 ? <b>{whose.join(', ')}</b> : <b>of {agent.name}, of all its users,</b>} are
+        All memories of <b>{whose.length > 0 ? whose.join(' in ') : `the agent ${agent.name}, for all users,`}</b> are
         deleted. This can't be undone.
       </p>
       {whose.length === 0 && (

@@ -95,7 +95,7 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
       {secretHint && (
         <Field
           label="Secret"
-          hint={`The name of one of the project's secrets. It contains: ${secretHint}`}
+          hint={`The name of one of the project's secrets. The secret contains: ${secretHint}`}
           isMono
           isRequired
           suggestions={secrets.data?.data.map(({ name }) => name)}
@@ -106,7 +106,7 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
       {platform && (
         <Field
           label="Bot token"
-          hint={`The name of a secret with the host ${platform.host}. It contains: ${platform.token}`}
+          hint={`The name of a secret with the host ${platform.host}. The secret contains: ${platform.token}`}
           isMono
           isRequired
           suggestions={secrets.data?.data.map(({ name }) => name)}
@@ -127,8 +127,13 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
       />
       {!platform && (
         <div class="columns">
-          <Field label="User" hint="Where the user_id is, such as /sender/login" isMono {...field('user_from')} />
-          <Field label="Session" hint="Where the session_id is" isMono {...field('session_from')} />
+          <Field
+            label="User"
+            hint="Where to find the user_id in the event, such as /sender/login"
+            isMono
+            {...field('user_from')}
+          />
+          <Field label="Session" hint="Where to find the session_id in the event" isMono {...field('session_from')} />
         </div>
       )}
       <Field

@@ -15,7 +15,7 @@ export const abortDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}/abort',
   summary: 'Abort a gradual deployment',
   description:
-    'Serves the version before for all messages again. Active invocations finish on the version they started with. `forget: true` also removes the memories that runs of the version have written, in the background; it requires the permission `delete`.',
+    'Serves the previous version for all messages again. Active invocations finish on the version they started with. `forget: true` also removes the memories that runs of the version have written, in the background; it requires the permission `delete`.',
   access: { permission: 'write' },
   mfa: { policy: 'rollback', fields: { forget: 'clear_memory' } },
   audit: { target: 'deployment_id' },

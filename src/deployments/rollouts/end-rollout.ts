@@ -26,7 +26,7 @@ export async function promoteCandidate(db: Database, rollout: Rollout, now: numb
 type Abortion = { reason: 'guard' | 'manual'; project_id: string; now: number; events: Pick<Events, 'emit'> }
 
 /**
- * Takes the candidate's messages away, with the event. The version before never stopped serving, so no deployment is
+ * Takes the candidate's messages away, with the event. The previous version never stopped serving, so no deployment is
  * added. Returns the aborted deployment, or undefined if the rollout has changed in the meantime.
  */
 export async function abortCandidate(

@@ -37,7 +37,13 @@ export function ProviderFields({ field, hasIssuer, secret, isStored }: Props) {
         <>
           <Field label="Authorization URL" type="url" isMono isRequired {...field('authorize_url')} />
           <Field label="Token URL" type="url" isMono isRequired {...field('token_url')} />
-          <Field label="Revocation URL" type="url" hint="Leave empty if it has none." isMono {...field('revoke_url')} />
+          <Field
+            label="Revocation URL"
+            type="url"
+            hint="Leave empty if the provider has none."
+            isMono
+            {...field('revoke_url')}
+          />
         </>
       )}
       <label class="check">

@@ -74,7 +74,7 @@ const SPECS: CommandSpecs = {
     done: (deployment) => toldDeployment(deployment),
   },
   abortDeployment: {
-    about: 'End a gradual deployment. The version before serves all messages again',
+    about: 'End a gradual deployment. The previous version serves all messages again',
     done: ({ id }) => `Aborted ${id}`,
   },
 }
