@@ -25,7 +25,7 @@ export function Account() {
         <b>{nameOf(now)}</b>
         <Facts
           of={{
-            'E-mail': person?.email ?? undefined,
+            Email: person?.email ?? undefined,
             Role: person ? roleText(now) : undefined,
             Key: key ? <code>{key.hint}</code> : undefined,
             ID: <Id id={now.actor_id} />,

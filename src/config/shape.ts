@@ -13,6 +13,8 @@ import { RetentionSettings } from './retention-shape.ts'
 import { McpSettings, ServerSettings } from './server-shape.ts'
 import { duration, record, Size } from './values.ts'
 
+const SECRET_NAMES = { form: SECRET_NAME, rule: 'use 1 to 64 letters, digits and _, not starting with a digit' }
+
 const DEFAULT_TIERS = {
   free: { requestsPerMinute: 60, burst: 100 },
   pro: { requestsPerMinute: 1000, burst: 2000 },
@@ -29,7 +31,7 @@ const Database = z.strictObject({
       'URL of PostgreSQL itself, if `url` is a pooler in transaction mode such as PgBouncer. Used for one connection per process',
     ),
   // A transaction may need something that must be read over another connection.
-  poolSize: z.int().min(2).max(1000).default(10).describe('PostgreSQL connections, at least 2'),
+  poolSize: z.int().min(2).max(1000).default(10).describe('PostgreSQL connections per process, at least 2'),
   readTimeout: duration('100ms', '10m')
     .prefault('10s')
     .describe('How long a single read can take. A longer one is stopped and returns 504'),
@@ -39,7 +41,7 @@ const Redis = z.strictObject({
   url: SecretText.regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
     .optional()
     .describe(
-      'URL of Redis, which shares rate limits between nodes and sends the text of runs to followers on other nodes. If not set, each node counts separately, and PostgreSQL sends the text',
+      "URL of Redis. Nodes use it to share rate limits, and to send a run's text to clients that follow the run on another node. If not set, each node applies rate limits separately, and PostgreSQL sends the text",
     ),
 })
 
@@ -126,7 +128,7 @@ const Console = z.strictObject({
 })
 
 const Limits = z.strictObject({
-  defaultTier: z.string().default('pro').describe('Tier of tokens, and of keys that were created without one'),
+  defaultTier: z.string().default('pro').describe('Tier of tokens, and of keys that were created without a tier'),
   tiers: record(Tier)
     .default({})
     .transform((tiers): Record<string, z.output<typeof Tier>> => ({ ...DEFAULT_TIERS, ...tiers }))
@@ -179,7 +181,7 @@ const Webhooks = z.strictObject({
     .int()
     .min(1)
     .default(50)
-    .describe('Maximum number of webhooks for one agent, and of webhooks for all agents in one project'),
+    .describe("Maximum number of webhooks for one agent, and of a project's webhooks that cover all its agents"),
 })
 
 const perAgent = (things: string) =>
@@ -272,10 +274,7 @@ export const ConfigSettings = z.strictObject({
   retention: RetentionSettings.prefault({}),
   providers: Providers.default([]).describe('Model providers'),
   prices: ModelPrices.default([]).describe('Prices of models. They override the list that comes with Moorage'),
-  secrets: z
-    .record(z.string().regex(SECRET_NAME), ToolSecret)
-    .default({})
-    .describe('Secrets that tools use as `{{secret.NAME}}`'),
+  secrets: record(ToolSecret, SECRET_NAMES).default({}).describe('Secrets that tools use as `{{secret.NAME}}`'),
   memory: Memory.prefault({}),
   security: SecuritySettings.prefault({}),
   auth: AuthSettings.optional(),

@@ -24,7 +24,11 @@ export function retention(fallback: string) {
   return duration('1h', '36500d').prefault(fallback)
 }
 
-/** An object with names as keys. */
-export function record<T extends z.ZodType>(values: T) {
-  return z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), values)
+const NAMES = { form: /^[a-z][a-z0-9_-]{0,31}$/, rule: 'use 1 to 32 of a-z, 0-9, _ and -, starting with a letter' }
+
+/** An object with names as keys. The error for another name says what names must look like. */
+export function record<T extends z.ZodType>(values: T, { form, rule } = NAMES) {
+  return z.record(z.string().regex(form), values, {
+    error: ({ code }) => (code === 'invalid_key' ? `is not a valid name; ${rule}` : undefined),
+  })
 }

@@ -49,7 +49,7 @@ memory: { embedder: { type: lokal } }
       'moorage.yaml:9:9: limits.body: must be a size such as 1MiB, 500kB or 65536',
       'moorage.yaml:10:18: limits.invokeTimeout: must be between 1s and 600s',
       'moorage.yaml:11:12: limits.backlog: must be at least 1',
-      'moorage.yaml:12:12: limits.tiers.Gold: is not a valid name',
+      'moorage.yaml:12:12: limits.tiers.Gold: is not a valid name; use 1 to 32 of a-z, 0-9, _ and -, starting with a letter',
       'moorage.yaml:12:54: limits.tiers.bronze.requestsPerMinute: is required',
       'moorage.yaml:12:71: limits.tiers.bronze.burst: must be at least 1',
       'moorage.yaml:13:15: log.level: must be one of fatal, error, warn, info, debug, trace, silent; did you mean warn?',

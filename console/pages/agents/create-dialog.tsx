@@ -91,7 +91,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
           type="url"
           hint={
             <>
-              The service must be allowed to call this URL. For a sample server, <code>{server.file}</code>, run{' '}
+              The service must be allowed to call this URL. To get the sample server <code>{server.file}</code>, run{' '}
               <code>moorage init --from {example.id}</code>.
             </>
           }

@@ -142,7 +142,7 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
       {tested?.ok && (
         <p class="notice" role="status">
           <b>Saved, but the key could not be tested.</b> The provider's list of models is public:{' '}
-          {counted(tested.models, 'model')}. To test the key, let a model answer.
+          {counted(tested.models, 'model')}. To test the key, send a message to a model below.
         </p>
       )}
       {tested?.ok && <ModelTest name={name.trim()} />}

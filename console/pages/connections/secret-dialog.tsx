@@ -31,7 +31,7 @@ export function SecretDialog({ secret, onClose, onSaved }: Props) {
       })
     }
     const saved = await service.secrets.set(name.trim(), { value, ...wanted })
-    toast(`Tools can use it as {{secret.${saved.name}}}`)
+    toast(`${saved.name} saved. Tools can use it as {{secret.${saved.name}}}`)
     onSaved()
     onClose()
   })

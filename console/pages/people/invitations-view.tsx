@@ -20,11 +20,11 @@ export function InvitationsView() {
   )
   const takeBack = useAction(async ({ id, email }: Invitation) => {
     await service.invitations.revoke(id)
-    toast(`Invitation of ${email} revoked. Its link no longer works.`)
+    toast(`Invitation for ${email} revoked. Its link no longer works.`)
     invitations.reload()
   })
   const columns: Column<Invitation>[] = [
-    { title: 'E-mail', sort: 'email', isWide: true, cell: ({ email }) => email },
+    { title: 'Email', sort: 'email', isWide: true, cell: ({ email }) => email },
     { title: 'Role', cell: (invitation) => <RoleIn {...invitation} /> },
     { title: 'Status', cell: ({ status }) => <Status value={status} /> },
     {
@@ -50,7 +50,7 @@ export function InvitationsView() {
           <Button
             look="quiet"
             icon="close"
-            label={`Revoke the invitation of ${invitation.email}`}
+            label={`Revoke the invitation for ${invitation.email}`}
             isBusy={takeBack.isBusy}
             onClick={() => void takeBack.run(invitation)}
           />

@@ -64,7 +64,7 @@ export function PeoplePage() {
       )}
       {invited && (
         <SecretOnce
-          title={`Invitation of ${invited.email}`}
+          title={`Invitation for ${invited.email}`}
           label="link"
           secret={`${BASE.href}#invitation=${invited.token}`}
           about={`Send the link to ${invited.email} yourself: the service sends no email. The link works once and is shown only now.`}
@@ -93,7 +93,7 @@ const COLUMNS: Column<Person>[] = [
       </>
     ),
   },
-  { title: 'E-mail', sort: 'email', isWide: true, isExtra: true, cell: (person) => <Address {...person} /> },
+  { title: 'Email', sort: 'email', isWide: true, isExtra: true, cell: (person) => <Address {...person} /> },
   {
     title: 'Role',
     cell: ({ roles }) => {

@@ -112,7 +112,7 @@ function PersonFacts({ of: { id, email, email_verified, identities, created_at, 
   return (
     <Facts
       of={{
-        'E-mail': email ? <Address email={email} email_verified={email_verified} /> : undefined,
+        Email: email ? <Address email={email} email_verified={email_verified} /> : undefined,
         'Signs in with': identities.map(({ issuer, subject }) => (
           <div key={issuer + subject}>
             {issuer} <span class="soft">as</span> <code>{subject}</code>
@@ -175,14 +175,14 @@ function TakeRole({ person, role, onClose, onDone }: TakeRoleProps) {
 function RemovePerson({ person: { id, name }, onClose }: { person: Person; onClose(): void }) {
   return (
     <Confirm
-      title="Delete person"
-      action="Delete person"
+      title="Remove person"
+      action="Remove person"
       isDanger
       onClose={onClose}
       work={async () => {
         const { kept_keys, kept_webhooks } = await service.people.delete(id)
         const kept = [...kept_keys, ...kept_webhooks].join(', ')
-        toast(`${name} deleted${kept && `. Still active: ${kept}`}`)
+        toast(`${name} removed${kept && `. Still active: ${kept}`}`)
         go('/people')
       }}
     >

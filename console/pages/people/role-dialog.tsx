@@ -39,7 +39,7 @@ export function RoleDialog({ person, present, onClose, onSaved }: Props) {
       <RoleField value={given} project_id={project_id} onChange={setGiven} error={save.error} />
       <p class="hint">
         The role takes effect immediately. It overrides roles from groups and replaces {person.name}'s current role.
-        Keys that {person.name} created lose the permissions that this role doesn't have.
+        Personal keys that were created with the current role lose the permissions that the new role doesn't have.
       </p>
     </FormDialog>
   )

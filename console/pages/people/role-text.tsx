@@ -32,6 +32,6 @@ export function RoleIn({ role, project_id }: { role: string; project_id: string 
 /** Who granted a role: an administrator, or the groups of an identity provider. */
 export function sourceText(source: string): string {
   const [, name] = /^group:(.*)$/.exec(source) ?? []
-  if (name === undefined) return 'set here'
+  if (name === undefined) return 'set in Moorage'
   return `groups of ${session.value?.issuers.find((issuer) => issuer.name === name)?.label ?? name}`
 }

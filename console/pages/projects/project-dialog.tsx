@@ -29,7 +29,7 @@ const LIMITS = [
   {
     name: 'file_bytes',
     label: 'File bytes',
-    hint: 'Total size of uploaded files. An upload that would exceed it is refused.',
+    hint: 'Total size of uploaded files. An upload that would exceed this limit is refused.',
   },
   {
     name: 'retention_days',

@@ -48,8 +48,8 @@ const COLUMNS: Column<AuditEntry>[] = [
         'not recognized'
       ),
   },
-  { title: 'On', isExtra: true, cell: ({ target }) => target && <code>{target}</code> },
-  { title: 'From', isExtra: true, cell: ({ address }) => address ?? '–' },
+  { title: 'Target', isExtra: true, cell: ({ target }) => target && <code>{target}</code> },
+  { title: 'IP address', isExtra: true, cell: ({ address }) => address ?? '–' },
   { title: 'When', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
 ]
 
@@ -102,10 +102,10 @@ function Verify() {
       <span role="status">
         {verdict && (
           <>
-            <Status value={verdict.problem ? 'broken' : 'whole'} />{' '}
+            <Status value={verdict.problem ? 'broken' : 'intact'} />{' '}
             <span class="soft">
               {verdict.problem ??
-                `the newest ${counted(verdict.checked, 'entry', 'entries')} are unchanged; moorage audit verify also checks what retention removed`}
+                `the newest ${counted(verdict.checked, 'entry', 'entries')} are unchanged; moorage audit verify also checks that only retention removed entries`}
             </span>
           </>
         )}

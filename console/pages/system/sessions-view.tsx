@@ -23,7 +23,7 @@ export function SessionsView() {
   )
   const end = useAction(async (session: ConsoleSession) => {
     await service.console.endSession(session.id)
-    toast(`${session.person_name ?? session.key_name} signed out there`)
+    toast(`Session of ${session.person_name ?? session.key_name} ended`)
     sessions.reload()
   })
   const columns: Column<ConsoleSession>[] = [
@@ -36,7 +36,7 @@ export function SessionsView() {
         </>
       ),
     },
-    { title: 'From', cell: ({ address }) => address },
+    { title: 'IP address', cell: ({ address }) => address },
     {
       title: 'Browser',
       isWide: true,

@@ -135,7 +135,11 @@ function Found({ usage, group, nameOf }: { usage: FoundUsage; group: UsageGroup;
         }}
       />
       <Unpriced models={usage.unpriced} />
-      {!usage.isSplit && <p class="notice">There are too many to draw one by one. The table lists all of them.</p>}
+      {!usage.isSplit && (
+        <p class="notice">
+          The charts show only totals, because there are too many groups to draw. The table lists the groups.
+        </p>
+      )}
       {totals.priced_cost_usd > 0 && (
         <Chart title={`Cost per ${granularity}`} lines={cost} least={0.000001} format={usdText} {...common} />
       )}

@@ -10,7 +10,7 @@ const LOOKS: Record<string, string> = {
   answers: 'good',
   live: 'good',
   success: 'good',
-  whole: 'good',
+  intact: 'good',
   ok: 'good',
   passed: 'good',
   improved: 'good',

@@ -170,7 +170,7 @@ inConsole(
       const left = await db.selectFrom('audit_log').select('id').execute()
       const holds = `the newest ${left.length} entries are unchanged`
       // A forged entry could say so, too, and the browser could not tell.
-      await page.getByText(`${holds}; moorage audit verify also checks what retention removed`).waitFor()
+      await page.getByText(`${holds}; moorage audit verify also checks that only retention removed entries`).waitFor()
       const [first] = await oldest()
       const row = await db
         .selectFrom('audit_log')
@@ -212,7 +212,7 @@ inConsole(
       const [signedIn, used, ends] = times.map((time) => Date.parse(time ?? '')) as [number, number, number]
       assert.ok(signedIn + TEN_MINUTES <= used && used < ends, times.join(', '))
       await page.getByRole('button', { name: 'End' }).first().click()
-      await page.getByText('signed out there').waitFor()
+      await page.getByText(/^Session of .* ended$/).waitFor()
       elsewhere.expect(/401/)
       await elsewhere.page.reload()
       await elsewhere.page.getByLabel(/key/i).first().waitFor()

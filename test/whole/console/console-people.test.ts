@@ -100,7 +100,7 @@ inConsole(
       await admin.page.getByRole('row', { name: 'edsger@example.com developer in shop accepted' }).waitFor()
       await invite(admin.page, 'nobody@example.com', 'viewer')
       await admin.page.getByRole('button', { name: 'Revoke the invitation of nobody@example.com' }).click()
-      await admin.page.getByText('Invitation of nobody@example.com revoked').waitFor()
+      await admin.page.getByText('Invitation for nobody@example.com revoked').waitFor()
       await admin.page.getByRole('row', { name: 'nobody' }).waitFor({ state: 'detached' })
       await admin.leave()
     })
@@ -111,7 +111,7 @@ inConsole(
       await settled()
       await checkAccess(page)
       await page.getByRole('link', { name: 'Edsger' }).click()
-      await page.getByRole('cell', { name: 'set here' }).waitFor()
+      await page.getByRole('cell', { name: 'set in Moorage' }).waitFor()
       await checkAccess(page)
       await page.getByRole('button', { name: 'Change role' }).click()
       const dialog = page.getByRole('dialog')
@@ -147,8 +147,8 @@ inConsole(
       await page.getByText('Edsger no longer has the role viewer').waitFor()
       await row.waitFor({ state: 'detached' })
       await page.getByRole('button', { name: 'Remove', exact: true }).click()
-      await page.getByRole('button', { name: 'Delete person' }).click()
-      await page.getByText('Edsger deleted').waitFor()
+      await page.getByRole('button', { name: 'Remove person' }).click()
+      await page.getByText('Edsger removed').waitFor()
       await page.getByRole('heading', { name: 'People', exact: true }).waitFor()
 
       await page.goto(`${service().url}/people/${(await personNamed(service(), 'Ada')).id}?project=default`)
@@ -229,7 +229,7 @@ inConsole(
       expect(/409/)
       for (const [begin, end] of [
         ['Remove role', 'Remove role'],
-        ['Remove', 'Delete person'],
+        ['Remove', 'Remove person'],
       ] as const) {
         await page.getByRole('button', { name: begin, exact: true }).last().click()
         await page.getByRole('dialog').getByRole('button', { name: end }).click()

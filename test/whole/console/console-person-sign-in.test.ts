@@ -52,7 +52,7 @@ inConsole(
       assert.equal(page.url(), `${consoleUrl(service())}/activity?status=failed`)
       await page.getByRole('button', { name: 'Ada', exact: true }).click()
       const menu = page.locator('.account-menu')
-      assert.match(await menu.innerText(), /Ada\s+E-mail\s+ada@example.com\s+Role\s+developer/)
+      assert.match(await menu.innerText(), /Ada\s+Email\s+ada@example.com\s+Role\s+developer/)
       await menu.getByText('Permissions in this project').click()
       assert.deepEqual(await menu.getByRole('listitem').allTextContents(), [
         'invoke send messages to agents',

@@ -74,7 +74,7 @@ export function PricesPage() {
 function NoPrices() {
   return (
     <Empty title="No models yet">
-      <p>Lists the models that your agents use, with their prices.</p>
+      <p>Models that your agents use appear here with their prices.</p>
     </Empty>
   )
 }
@@ -135,7 +135,7 @@ function Source({ price: { model, source, set_for, version, tiers } }: { price: 
     <>
       {SOURCES[source]} {version}
       {set_for !== null && set_for !== model && <span class="soft"> · {set_for}</span>}
-      {above !== undefined && <span class="soft"> · more above {countText(above)} input tokens</span>}
+      {above !== undefined && <span class="soft"> · costs more above {countText(above)} input tokens</span>}
     </>
   )
 }
@@ -156,8 +156,8 @@ function DeletePrice({ price: { model }, onClose, onDone }: DeleteProps) {
       }}
     >
       <p>
-        From now on, calls to <code>{model}</code> are priced by the provider's price or the public list. If neither has
-        a price, the cost is unknown.
+        From now on, calls to <code>{model}</code> cost what you have set for all models of the provider, or else what
+        the public list says. If neither has a price, the cost is unknown.
       </p>
     </Confirm>
   )
