@@ -43,6 +43,15 @@ async function loadServed(
   return found
 }
 
+/** All that an environment serves. */
+export async function allServed(
+  snapshot: AgentSnapshot,
+  environment: string,
+  { storage }: Needs<'storage'>,
+): Promise<ServedVersions> {
+  return snapshot.served.get(environment) ?? loadServed(snapshot, environment, storage.db)
+}
+
 /** What a run's end adds for the guard, if its version is being compared with another. */
 export async function comparedWrites(
   { id, status, environment, deployment_id }: RunOfVersion,
@@ -53,8 +62,7 @@ export async function comparedWrites(
   if (deployment_id === null || status === 'cancelled') return []
   const snapshot = await findSnapshot(agent_id, parts)
   if (!snapshot) return []
-  const known = snapshot.served.get(environment) ?? (await loadServed(snapshot, environment, parts.storage.db))
-  const { stable, candidate } = known
+  const { stable, candidate } = await allServed(snapshot, environment, parts)
   const isCompared = candidate && [candidate.deployment_id, stable.deployment_id].includes(deployment_id)
   return isCompared ? [rollouts.answerWrite(candidate.deployment_id, id)] : []
 }

@@ -10,10 +10,10 @@ import { type GuardFinding, judgeAnswers } from './guard.ts'
 /** How many answers one transaction counts. */
 export const SLICE = 500
 
-export type Look = { seen: Rollout; finding: GuardFinding; isBehind: boolean }
+type CountedSlice = { seen: Rollout; finding: GuardFinding; isBehind: boolean }
 
 /** The average scores that senders gave to each deployment in the current step, by its ID. */
-export type Scores = ReadonlyMap<string, Moments>
+type Scores = ReadonlyMap<string, Moments>
 
 export async function scoresOf(db: Database, agent_seq: number, rollout: Rollout): Promise<Scores> {
   const { deployment_id, serving_id, step_at, guard } = rollout
@@ -32,7 +32,7 @@ export async function countSlice(
   agent_seq: number,
   { rollout, scores }: { rollout: Rollout; scores: Scores },
   now: number,
-): Promise<Look | undefined> {
+): Promise<CountedSlice | undefined> {
   const locked = await rollouts.lockUnchanged(db, rollout)
   if (!locked) return undefined
   const { deployment_id: rollout_id, serving_id, step_at, statistics } = locked

@@ -56,10 +56,12 @@ async function look(rollout: Rollout, parts: JudgeParts): Promise<void> {
   const { now, storage } = parts
   const scores = await scoresOf(storage.db, agent.seq, rollout)
   for (let slices = 0; slices < MOST_SLICES; slices++) {
-    const look = await storage.transaction((db) => countSlice(db, agent.seq, { rollout, scores }, now()))
-    if (look?.finding.kind === 'bad') return endBad(look.seen, look.finding, agent, parts)
-    if (look?.isBehind) continue
-    if (look?.finding.kind === 'step over') await nextStep(look.seen, agent, parts)
+    const counted = await storage.transaction((db) => countSlice(db, agent.seq, { rollout, scores }, now()))
+    if (!counted) return
+    const { seen, finding, isBehind } = counted
+    if (finding.kind === 'bad') return endBad(seen, finding, agent, parts)
+    if (isBehind) continue
+    if (finding.kind === 'step over') await nextStep(seen, agent, parts)
     return
   }
 }

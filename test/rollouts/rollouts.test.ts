@@ -219,9 +219,9 @@ for (const engine of STORY_ENGINES) {
       // In the next step, senders count again, and requests from before it don't.
       const step_at = service.now()
       await store.updateTable('rollouts').set({ step_at, statistics: null }).where('deployment_id', '=', id).execute()
-      const before = store.selectFrom('invocations').select([sql.lit(id).as('rollout_id'), 'id as request_id'])
-      const of_step = before.where('agent_seq', '=', agent_seq)
-      await store.insertInto('rollout_answers').columns(['rollout_id', 'request_id']).expression(of_step).execute()
+      const earlier = store.selectFrom('invocations').select([sql.lit(id).as('rollout_id'), 'id as request_id'])
+      const of_agent = earlier.where('agent_seq', '=', agent_seq)
+      await store.insertInto('rollout_answers').columns(['rollout_id', 'request_id']).expression(of_agent).execute()
       service.advance(1)
       await say(agent, 'good', { ...ann, session_id: 's1' })
       assert.deepEqual(await counted(agent, id), [1, 0])
