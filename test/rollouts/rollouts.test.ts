@@ -19,6 +19,7 @@ import { type Service, STORY_ENGINES, startService } from '../support/service/se
 import { newRemoteAgent } from '../support/slices/remote-agents.ts'
 
 const MINUTE = 60_000
+const PRICES = JSON.stringify([{ model: 'builtin/script', input: 1, output: 1 }])
 /** Longer than all looks of a test together. */
 const LONG = 600
 const QUICK = { steps: [{ percent: 50, minutes: LONG }], guard: { min_answers: 5 } }
@@ -32,7 +33,7 @@ for (const engine of STORY_ENGINES) {
   describe(`gradual deployments on ${engine}`, () => {
     let service: Service
     before(async () => {
-      service = await startService(engine, { ...JWT_SETTINGS, ...LOCAL_TOOLS })
+      service = await startService(engine, { ...JWT_SETTINGS, ...LOCAL_TOOLS, MOORAGE_PRICES: PRICES })
     })
     after(() => service.stop())
 
@@ -476,6 +477,47 @@ for (const engine of STORY_ENGINES) {
       const promoted = await service.call('POST', `/v1/agents/${one}/deployments/${candidate.id}/promote`)
       assert.deepEqual([promoted.status, fieldsOf(promoted.body)], [400, ['tools.0.agent']])
       assert.equal((await read(one, candidate.id)).status, 'rolling_out')
+      await send(one, 30, 'Hello')
+      service.advance(LONG * MINUTE)
+      const aborted = await looked(one, candidate.id, 'the rollback', ({ status }) => status === 'aborted')
+      const { verdict, reason, candidate: sums, examples } = aborted.evidence
+      assert.deepEqual([verdict, sums, examples], ['tools', null, []])
+      assert.match(reason, /tools\.0\.agent/)
+      assert.deepEqual(new Set(await send(one, 6, 'Hello again')), new Set(['v1']))
+    })
+
+    test('each measure leads to its own verdict', async () => {
+      const agent = await newAgent(service, scriptOf('v1', []))
+      await deploy(agent, 'v1')
+      const rules = [{ reply: 'v2 '.repeat(200), delay_ms: 1_500 }]
+      await call('PATCH', `/v1/agents/${agent}`, { ...scriptOf('v2', []), script: { rules } })
+      const { id } = await deploy(agent, 'v2', { strategy: { ...QUICK, on_bad: 'pause' } })
+      const rate = async (user_id: string) => {
+        const body = { message: 'Hello', context: { user_id } }
+        const { request_id, response } = (await service.call('POST', `/v1/agents/${agent}/invoke`, { body })).body.data
+        const path = `/v1/agents/${agent}/invocations/${request_id}/feedback`
+        await service.call('PUT', path, { body: { score: response === 'v1' ? 1 : -1 } })
+        return response
+      }
+      const answers = await Promise.all(Array.from({ length: 70 }, (_, i) => rate(`user ${i}`)))
+      assert.equal(new Set(answers).size, 2)
+      await counted(agent, id)
+      assert.equal((await read(agent, id)).evidence, null, 'nothing of it is compared')
+      const store = storeOf(service)
+      const { guard } = (await rollouts.find(store, id)) ?? {}
+      for (const [verdict, limit] of Object.entries({
+        latency: { max_latency_ratio: 1.1 },
+        tokens: { max_tokens_ratio: 1.5 },
+        cost: { max_cost_ratio: 1.5 },
+        feedback: { min_feedback: 0 },
+      })) {
+        const asked = { guard: JSON.stringify({ ...guard, ...limit }), evidence: null }
+        await store.updateTable('deployments').set({ status: 'rolling_out' }).where('id', '=', id).execute()
+        await store.updateTable('rollouts').set(asked).where('deployment_id', '=', id).execute()
+        const { evidence, status } = await looked(agent, id, verdict, (record) => record.evidence)
+        assert.deepEqual([evidence.verdict, status], [verdict, 'paused'])
+        assert.equal(evidence.examples.length, verdict === 'feedback' ? 0 : 5)
+      }
     })
 
     test('what cannot be compared is refused', async () => {
