@@ -15,7 +15,7 @@ export type ServedAgent = { version: string | null; deployment_id: string | null
 /** What an environment serves, and the candidate of a gradual deployment with its share of the messages. */
 export type ServedVersions = {
   stable: ServedAgent
-  candidate: { served: ServedAgent; deployment_id: string; share: number } | undefined
+  candidate: { served: ServedAgent; deployment_id: string; share: number; split_key: string } | undefined
 }
 
 /**

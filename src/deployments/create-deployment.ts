@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { z } from 'zod'
 import { type Agent, AgentParams, requireDigest } from '../agents/agent.ts'
 import { digestOf, hasModel } from '../agents/definition.ts'
@@ -71,8 +72,9 @@ export const createDeployment = operation({
     }
     if (isGradual) {
       await checkGradual(db, { agent, active, label, body })
+      const secret = { now: time, split_key: randomBytes(16).toString('base64url') }
       const of = { deployment_id: deployment.id, agent_id: agent.id, environment, version }
-      const rollout = newRollout({ ...of, serving_id: active?.id ?? null }, strategy, require_replay, time)
+      const rollout = newRollout({ ...of, serving_id: active?.id ?? null }, strategy, require_replay, secret)
       await deployments.insert(db, deployment)
       await rollouts.insert(db, rollout, { job_id: newId('job', time), run_at: time })
     } else {

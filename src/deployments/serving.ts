@@ -1,8 +1,16 @@
 import type { Agent } from '../agents/agent.ts'
-import type { AgentSnapshot, ServedAgent, ServedVersions } from '../agents/agent-snapshot.ts'
+import {
+  type AgentSnapshot,
+  findSnapshot,
+  type ServedAgent,
+  type ServedVersions,
+  type SnapshotParts,
+} from '../agents/agent-snapshot.ts'
 import type { Definition } from '../agents/definition.ts'
 import type { Needs } from '../operation/context.ts'
 import type { Database } from '../storage/database.ts'
+import type { Write } from '../storage/journal/rows.ts'
+import * as rollouts from './rollouts/rollout-store.ts'
 import { chooseVersion, type Sender } from './rollouts/split.ts'
 import * as deployments from './store.ts'
 
@@ -20,21 +28,46 @@ export function serving(
   { storage }: Needs<'storage'>,
 ): ServedAgent | Promise<ServedAgent> {
   const known = snapshot.served.get(environment)
-  if (!known) return loadServed(snapshot, environment, sender, storage.db)
+  if (!known) return loadServed(snapshot, environment, storage.db).then((found) => chooseVersion(found, sender))
   return known.candidate ? chooseVersion(known, sender) : known.stable
 }
 
 async function loadServed(
   { agent, served }: AgentSnapshot,
   environment: string,
-  sender: Sender | null,
   db: Database,
-): Promise<ServedAgent> {
+): Promise<ServedVersions> {
   const found = await servedVersions(db, agent, environment)
   if (served.size >= MAX_SERVED) served.clear()
   served.set(environment, found)
-  return chooseVersion(found, sender)
+  return found
 }
+
+/** All that an environment serves. */
+export async function allServed(
+  snapshot: AgentSnapshot,
+  environment: string,
+  { storage }: Needs<'storage'>,
+): Promise<ServedVersions> {
+  return snapshot.served.get(environment) ?? loadServed(snapshot, environment, storage.db)
+}
+
+/** What a run's end adds for the guard, if its version is being compared with another. */
+export async function comparedWrites(
+  { id, status, environment, deployment_id }: RunOfVersion,
+  agent_id: string,
+  parts: SnapshotParts,
+): Promise<Write[]> {
+  // Only deployed versions are compared.
+  if (deployment_id === null || status === 'cancelled') return []
+  const snapshot = await findSnapshot(agent_id, parts)
+  if (!snapshot) return []
+  const { stable, candidate } = await allServed(snapshot, environment, parts)
+  const isCompared = candidate && [candidate.deployment_id, stable.deployment_id].includes(deployment_id)
+  return isCompared ? [rollouts.answerWrite(candidate.deployment_id, id)] : []
+}
+
+type RunOfVersion = { id: string; status: string; environment: string; deployment_id: string | null }
 
 /** What an environment serves now, for a caller's transaction. */
 export async function servedNow(
@@ -64,8 +97,9 @@ async function servedVersions(db: Database, agent: Agent, environment: string): 
   const { candidate } = found
   const stable = await withDefinition(db, agent.id, found)
   if (!candidate || candidate.share === 0) return { stable, candidate: undefined }
-  const { deployment_id, share } = candidate
-  return { stable, candidate: { served: await withDefinition(db, agent.id, candidate), deployment_id, share } }
+  const { deployment_id, share, split_key } = candidate
+  const served = await withDefinition(db, agent.id, candidate)
+  return { stable, candidate: { served, deployment_id, share, split_key } }
 }
 
 async function withDefinition(

@@ -61,7 +61,9 @@ export async function findServed(
   db: Database,
   agent_id: string,
   environment: string,
-): Promise<(NamedVersion & { candidate: (NamedVersion & { share: number }) | undefined }) | undefined> {
+): Promise<
+  (NamedVersion & { candidate: (NamedVersion & { share: number; split_key: string }) | undefined }) | undefined
+> {
   const row = await db
     .selectFrom('deployments')
     .leftJoin('rollouts', (join) =>
@@ -76,17 +78,19 @@ export async function findServed(
       'rollouts.deployment_id as candidate_id',
       'rollouts.version as candidate_version',
       'rollouts.share',
+      'rollouts.split_key',
     ])
     .where('deployments.agent_id', '=', agent_id)
     .where('deployments.environment', '=', environment)
     .where('deployments.status', '=', 'active')
     .executeTakeFirst()
   if (!row) return undefined
-  const { id: deployment_id, version, candidate_id, candidate_version, share } = row
+  const { id: deployment_id, version, candidate_id, candidate_version, share, split_key } = row
   const candidate =
     candidate_id === null || candidate_version === null || share === null
       ? undefined
-      : { deployment_id: candidate_id, version: candidate_version, share }
+      : // Rollouts that began before there were keys keep their split.
+        { deployment_id: candidate_id, version: candidate_version, share, split_key: split_key ?? candidate_id }
   return { deployment_id, version, candidate }
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from '../agents/agent.ts'
 import { conflict, unavailable } from '../errors.ts'
 import type { Parts } from '../operation/parts.ts'
+import type { EffectParts } from './effects/effects.ts'
 import { endUnownedRun } from './effects/end-unowned-run.ts'
 import { CANCELLED, type Invocation, isFinal } from './invocation.ts'
 import * as invocations from './store.ts'
@@ -9,7 +10,7 @@ import * as invocations from './store.ts'
 const PATIENCE_MS = 30_000
 const LOOK_AGAIN_MS = 100
 
-export type CancelParts = Pick<Parts, 'events' | 'live' | 'newId' | 'now' | 'storage'>
+export type CancelParts = EffectParts & Pick<Parts, 'live' | 'now'>
 
 /**
  * Cancels a run on any node, with the runs that it has called. Resolves with its receipt once its own work has stopped.

@@ -4,6 +4,7 @@ import { keepLeases, LEASE_MS, type LeaseUpkeep, renewHeld } from '../storage/le
 import { listUntold } from '../webhooks/callback-store.ts'
 import { tellEnd } from './callbacks/tell-end.ts'
 import { cancelBelow, cancelThose, listEndedCallers, listUncancelled } from './children/child-store.ts'
+import type { EffectParts } from './effects/effects.ts'
 import { endUnownedRun } from './effects/end-unowned-run.ts'
 import type { Invocation } from './invocation.ts'
 import { LEASED_RUNS } from './rows/invocation-rows.ts'
@@ -60,7 +61,7 @@ function goesOn({ background, keyed }: Invocation): boolean {
   return background || keyed
 }
 
-type FailParts = Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>
+type FailParts = EffectParts & Pick<Parts, 'now'>
 
 /** Returns false if another node has already ended the run. */
 async function fail(interrupted: Invocation, parts: FailParts): Promise<boolean> {

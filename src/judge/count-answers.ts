@@ -1,55 +1,57 @@
-import {
-  addSums,
-  type BothSides,
-  beginSums,
-  type ComparedSums,
-  NO_SUMS,
-  type SideSums,
-} from '../deployments/rollouts/compared-sums.ts'
+import { addSums, type BothSides, beginSums, NO_SUMS, type SideSums } from '../deployments/rollouts/compared-sums.ts'
 import type { Rollout } from '../deployments/rollouts/rollout.ts'
+import * as rollouts from '../deployments/rollouts/rollout-store.ts'
 import { sumScores } from '../invocations/feedback/feedback-store.ts'
-import { type AnswerSums, oldestUnfinished, sumAnswers } from '../invocations/rows/compared-answers.ts'
-import { timeOf } from '../lib/id.ts'
+import { type AnswerSums, sumAnswers } from '../invocations/rows/compared-answers.ts'
+import type { Moments } from '../lib/statistics/sequential-test.ts'
 import type { Database } from '../storage/database.ts'
+import { type GuardFinding, judgeAnswers } from './guard.ts'
 
-/** A request's receipt is stored by then, unless its run is listed as unfinished. */
-const STORED_AFTER_MS = 30_000
-/** Longer runs, such as those that wait for people, aren't compared. */
-const LONGEST_MS = 15 * 60_000
+/** How many answers one transaction counts. */
+export const SLICE = 500
+
+type CountedSlice = { seen: Rollout; finding: GuardFinding; isBehind: boolean }
+
+/** The average scores that senders gave to each deployment in the current step, by its ID. */
+type Scores = ReadonlyMap<string, Moments>
+
+export async function scoresOf(db: Database, agent_seq: number, rollout: Rollout): Promise<Scores> {
+  const { deployment_id, serving_id, step_at, guard } = rollout
+  if (guard.min_feedback === undefined) return new Map()
+  return sumScores(db, { agent_seq, deployment_ids: [deployment_id, serving_id ?? ''], from: step_at ?? 0 })
+}
 
 /**
- * Counts the first answer that each sender got in the current step. Only requests since its beginning count, because the
- * answers that come first are the fast ones. Requests are settled, and not read again, once none before them can end.
+ * Counts answers that have come since the last look, at most one slice of them, and stores the sums. An answer is removed
+ * from the uncounted ones in the transaction that counts it, so each is counted once, whichever node judges and whenever
+ * it dies. Only requests since the step began count, because the answers that come first are the fast ones. Returns
+ * undefined if the rollout has changed.
  */
-export async function countAnswers(
+export async function countSlice(
   db: Database,
   agent_seq: number,
-  { deployment_id, serving_id, step_at, statistics, guard }: Rollout,
+  { rollout, scores }: { rollout: Rollout; scores: Scores },
   now: number,
-): Promise<{ sums: ComparedSums; step: BothSides<SideSums> }> {
-  const from = step_at ?? now
-  const sums = statistics ?? beginSums(from)
-  const { settled_at } = sums
-  // Read before the receipts: a run that ends in between is then among them.
-  const unfinished = await oldestUnfinished(db, agent_seq, settled_at)
-  const stored = Math.min(now - STORED_AFTER_MS, unfinished === undefined ? now : timeOf(unfinished))
-  const next = Math.max(settled_at, stored, now - LONGEST_MS)
-  const sides = { candidate: deployment_id, serving: serving_id ?? '' }
-  const within = { agent_seq, deployment_ids: Object.values(sides), step_at: from }
-  const ended = next > settled_at ? await sumAnswers(db, { ...within, from: settled_at, to: next }) : []
-  const open = await sumAnswers(db, { ...within, from: next, to: now + STORED_AFTER_MS })
-  const scores = guard.min_feedback === undefined ? new Map() : await sumScores(db, { ...within, from })
-  const sumsOf = (side: keyof typeof sides) => {
-    const settled = addSums(sums.settled[side], sideOf(ended, sides[side]))
-    const score = scores.get(sides[side]) ?? NO_SUMS.score
-    return { settled, all: { ...addSums(settled, sideOf(open, sides[side])), score } }
-  }
-  const candidate = sumsOf('candidate')
-  const serving = sumsOf('serving')
-  return {
-    sums: { ...sums, settled_at: next, settled: { candidate: candidate.settled, serving: serving.settled } },
-    step: { candidate: candidate.all, serving: serving.all },
-  }
+): Promise<CountedSlice | undefined> {
+  const locked = await rollouts.lockUnchanged(db, rollout)
+  if (!locked) return undefined
+  const { deployment_id: rollout_id, serving_id, step_at, statistics } = locked
+  const sides = { candidate: rollout_id, serving: serving_id ?? '' }
+  const request_ids = await rollouts.listUncounted(db, locked, SLICE)
+  const step = { agent_seq, deployment_ids: Object.values(sides), step_at: step_at ?? now }
+  const counted = await sumAnswers(db, { ...step, rollout_id, request_ids })
+  await rollouts.removeCounted(db, locked, request_ids)
+  const sums = statistics ?? beginSums()
+  const settled = bothOf((side) => addSums(sums.settled[side], sideOf(counted, sides[side])))
+  const all = bothOf((side) => ({ ...settled[side], score: scores.get(sides[side]) ?? NO_SUMS.score }))
+  const judged = judgeAnswers(locked, { ...sums, settled }, all, now)
+  const seen = { ...locked, statistics: judged.sums, looked_at: now }
+  await rollouts.keepStatistics(db, seen)
+  return { seen, finding: judged.finding, isBehind: request_ids.length === SLICE }
+}
+
+function bothOf<Of>(of: (side: keyof BothSides<Of>) => Of): BothSides<Of> {
+  return { candidate: of('candidate'), serving: of('serving') }
 }
 
 function sideOf(found: readonly AnswerSums[], id: string): SideSums {

@@ -13,11 +13,13 @@ import * as replays from '../replays/store.ts'
 import type { Database } from '../storage/database.ts'
 import type { JobHandler } from '../storage/jobs/job-handler.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
-import { countAnswers } from './count-answers.ts'
-import { type GuardFinding, judgeAnswers } from './guard.ts'
+import { countSlice, scoresOf } from './count-answers.ts'
+import type { GuardFinding } from './guard.ts'
 import { startRequiredReplay, whyNotPassed } from './required-replay.ts'
 
 const LOOK_MS = 2_000
+/** Of a look. The next look counts the others, so a look has a limited cost. */
+const MOST_SLICES = 10
 
 type JudgeParts = Pick<Parts, 'audit' | 'events' | 'findProject' | 'log' | 'memo' | 'newId' | 'now' | 'storage'>
 
@@ -39,7 +41,7 @@ export function judgeRollouts(parts: JudgeParts): JobHandler {
           log.warn({ err, deployment: rollout.deployment_id }, 'could not look at a gradual deployment; it is retried')
         }
       }
-      if (inProgress.length === 0) return
+      if (inProgress.length === 0) return rollouts.removeLeftAnswers(storage.db)
       const time = now()
       const next = { id: newId('job', time), kind: rollouts.LOOK_JOB, run_at: time + LOOK_MS }
       await storage.transaction((db) => enqueue(db, next))
@@ -52,13 +54,16 @@ async function look(rollout: Rollout, parts: JudgeParts): Promise<void> {
   if (!agent) return
   if (rollout.step === 0) return lookAtReplay(rollout, agent, parts)
   const { now, storage } = parts
-  const time = now()
-  const counted = await countAnswers(storage.db, agent.seq, rollout, time)
-  const { sums, finding } = judgeAnswers(rollout, counted.sums, counted.step, time)
-  const seen = { ...rollout, statistics: sums, looked_at: time }
-  if (finding.kind === 'wait') await rollouts.keepStatistics(storage.db, seen)
-  else if (finding.kind === 'step over') await nextStep(seen, agent, parts)
-  else await endBad(seen, finding, agent, parts)
+  const scores = await scoresOf(storage.db, agent.seq, rollout)
+  for (let slices = 0; slices < MOST_SLICES; slices++) {
+    const counted = await storage.transaction((db) => countSlice(db, agent.seq, { rollout, scores }, now()))
+    if (!counted) return
+    const { seen, finding, isBehind } = counted
+    if (finding.kind === 'bad') return endBad(seen, finding, agent, parts)
+    if (isBehind) continue
+    if (finding.kind === 'step over') await nextStep(seen, agent, parts)
+    return
+  }
 }
 
 /** The next step, or all messages after the last one. */
@@ -71,7 +76,7 @@ async function nextStep(rollout: Rollout, agent: Agent, parts: JudgeParts): Prom
       if (await promoteCandidate(db, rollout, time)) await record(db, 'promoteDeployment', rollout, agent, parts)
       return
     }
-    const after = { ...atStep(rollout, rollout.step + 1, time), statistics: beginSums(time, rollout.statistics) }
+    const after = { ...atStep(rollout, rollout.step + 1, time), statistics: beginSums(rollout.statistics) }
     await rollouts.change(db, rollout, after)
   })
 }
@@ -85,10 +90,7 @@ async function endBad(
   const { now, storage } = parts
   const { statistics, on_bad, clock_at } = rollout
   // A person already knows about it.
-  if (on_bad === 'pause' && rollout.evidence) {
-    await rollouts.keepStatistics(storage.db, rollout)
-    return
-  }
+  if (on_bad === 'pause' && rollout.evidence) return
   const { verdict, reason } = found
   const evidence: RolloutEvidence = {
     verdict,

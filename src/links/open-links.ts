@@ -1,5 +1,6 @@
-import { type AgentSnapshot, findSnapshot } from '../agents/agent-snapshot.ts'
-import { serving } from '../deployments/serving.ts'
+import { type AgentSnapshot, findSnapshot, type ServedVersions } from '../agents/agent-snapshot.ts'
+import { chooseVersion } from '../deployments/rollouts/split.ts'
+import { allServed, serving } from '../deployments/serving.ts'
 import * as deployments from '../deployments/store.ts'
 import { ApiError, conflict, notFound } from '../errors.ts'
 import type { Key } from '../keys/key.ts'
@@ -44,8 +45,10 @@ export function openLinks(keys: LinkKeys, parts: LinkParts) {
       const { id, agent_id, environment } = chat.link
       const snapshot = await findSnapshot(agent_id, parts)
       if (!snapshot) return undefined
-      const { definition } = await serving(snapshot, environment, null, parts)
-      const mayDecide = definition.approvals.self && covers(verified.actor.permissions, 'approve')
+      const served = await allServed(snapshot, environment, parts)
+      const canApprove = covers(verified.actor.permissions, 'approve')
+      const mayDecide = (user_id: string, session_id: string | undefined) =>
+        canApprove && hasSelf(served, user_id, session_id)
       return { id, key: { hash, verified }, origins: chat.origins, agent_id, environment, mayDecide }
     },
 
@@ -64,6 +67,16 @@ export function openLinks(keys: LinkKeys, parts: LinkParts) {
 
     countMessage: (visitor: ChatVisitor, from: { address: string; key: string }) => countMessage(visitor, from, parts),
   }
+}
+
+/** Whether visitors decide in the version that answers the session. Without a session, whether they do in any version. */
+function hasSelf(served: ServedVersions, user_id: string, session_id: string | undefined): boolean {
+  const { stable, candidate } = served
+  const versions =
+    session_id === undefined
+      ? [stable, candidate?.served]
+      : [chooseVersion(served, { user_id, session_id, request_id: '' })]
+  return versions.some((one) => one?.definition.approvals.self)
 }
 
 async function countMessage(

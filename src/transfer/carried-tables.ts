@@ -181,6 +181,7 @@ export const TRANSFER = {
   runs: { stays: 'what is in progress continues where it is' },
   steps: { stays: 'as runs: receipts have the steps of what has ended' },
   rollouts: { stays: 'how deployments of this service have proceeded' },
+  rollout_answers: { stays: 'answers that this service will compare' },
   sets: { stays: 'its cases are copies of what runs of this service said' },
   replays: { stays: 'background work of this service, and what came of it' },
   cases: { stays: 'copies of what runs of this service said' },

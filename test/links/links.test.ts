@@ -207,6 +207,32 @@ onBothEngines(
         }
       })
 
+      test('decides in a gradual deployment if the version that answers them allows it', async () => {
+        const { agent, visitor } = await opened(ASKS)
+        await deploy(agent, 'production', 'v1')
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { approvals: { self: true } } })
+        const strategy = { steps: [{ percent: 50, minutes: 600 }] }
+        const body = { environment: 'production', version: 'v2', strategy }
+        assert.equal((await service().call('POST', `/v1/agents/${agent}/deployments`, { body })).status, 201)
+        const versions = new Set<string>()
+        for (let i = 0; i < 40 && versions.size < 2; i++) {
+          const session_id = `s${i}`
+          const { request_id, approvals } = (await visitor.say('A berth, please', { session_id })).body.data
+          const { version } = await receiptOf(agent, request_id)
+          versions.add(version)
+          const isAsked = version === 'v2' ? 1 : 0
+          const response = await visitor.fetch(`/messages/${request_id}/stream?session_id=${session_id}`)
+          let again: unknown[] | undefined
+          for await (const { event, data } of readEvents(response)) {
+            if (event !== 'waiting') continue
+            again = (data as { approvals: unknown[] }).approvals
+            break
+          }
+          assert.deepEqual([approvals.length, again?.length], [isAsked, isAsked], version)
+        }
+        assert.deepEqual([...versions].toSorted(), ['v1', 'v2'])
+      })
+
       test('a message that they cancelled shows no error', async () => {
         const { visitor } = await opened(SLOW)
         const headers = { Accept: 'text/event-stream', 'Idempotency-Key': randomUUID() }

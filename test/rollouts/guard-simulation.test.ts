@@ -8,6 +8,7 @@ import { judgeAnswers } from '../../src/judge/guard.ts'
 import { addBlock, NO_EVIDENCE } from '../../src/lib/statistics/sequential-test.ts'
 
 const MINUTE = 60_000
+const AT = { now: 0, split_key: 'secret' }
 const OF = {
   deployment_id: 'dep_new',
   agent_id: 'agt',
@@ -37,9 +38,9 @@ const outage = (answers: number) => equal(answers > 60 && answers < 110 ? 0.7 : 
 /** After how many of the candidate's answers the guard rolls it back. Undefined if it doesn't. */
 function rolledBackAfter({ share, rates, most, looks, guard = {} }: Release, random: () => number): number | undefined {
   const strategy = RolloutStrategy.parse({ steps: [{ percent: share * 100, minutes: 1e4 }], guard })
-  const rollout = newRollout(OF, strategy, undefined, 0)
+  const rollout = newRollout(OF, strategy, undefined, AT)
   const step = { candidate: { ...NO_SUMS }, serving: { ...NO_SUMS } }
-  let sums = beginSums(0)
+  let sums = beginSums()
   while (step.candidate.answers < most) {
     const side = random() < share ? 'candidate' : 'serving'
     step[side].answers++
@@ -105,11 +106,11 @@ describe('the guard, over 6,000 simulated releases', () => {
   /** In each step, each sender counts once. Those who had the candidate keep it. */
   function isRolledBack(strategy: RolloutStrategy, failing: number, random: () => number): boolean {
     const places = Array.from({ length: 100 }, () => random() * 10_000)
-    let rollout = newRollout(OF, strategy, undefined, 0)
-    let sums = beginSums(0)
+    let rollout = newRollout(OF, strategy, undefined, AT)
+    let sums = beginSums()
     for (const number of strategy.steps.keys()) {
       rollout = atStep(rollout, number + 1, 0)
-      sums = beginSums(0, sums)
+      sums = beginSums(sums)
       const step = { candidate: { ...NO_SUMS }, serving: { ...NO_SUMS } }
       const order = [...places.keys()].toSorted(() => random() - 0.5)
       for (const sender of order) {
@@ -140,14 +141,14 @@ describe('the guard, over 6,000 simulated releases', () => {
 
   test('a slower candidate is found, and an equal one is not', () => {
     const strategy = { steps: [{ percent: 50, minutes: 1 }], guard: { max_latency_ratio: 1.2 } }
-    const rollout = newRollout(OF, RolloutStrategy.parse(strategy), undefined, 0)
+    const rollout = newRollout(OF, RolloutStrategy.parse(strategy), undefined, AT)
     const slowerBy = (ratio: number, seed: number) => {
       const random = randomFrom(seed)
       const step = { candidate: NO_SUMS, serving: NO_SUMS }
       for (let i = 0; i < 600; i++) {
         step.candidate = withDuration(step.candidate, ratio * 1_000 * -Math.log(1 - random()))
         step.serving = withDuration(step.serving, 1_000 * -Math.log(1 - random()))
-        const { finding } = judgeAnswers(rollout, beginSums(0), step, 0)
+        const { finding } = judgeAnswers(rollout, beginSums(), step, 0)
         if (finding.kind === 'bad') return finding.verdict
       }
       return undefined
@@ -159,7 +160,7 @@ describe('the guard, over 6,000 simulated releases', () => {
 
   const ratedBadAfter = (good: { candidate: number; serving: number }, min_feedback: number, seed: number) => {
     const strategy = { steps: [{ percent: 50, minutes: 1 }], guard: { min_feedback } }
-    const rollout = newRollout(OF, RolloutStrategy.parse(strategy), undefined, 0)
+    const rollout = newRollout(OF, RolloutStrategy.parse(strategy), undefined, AT)
     const random = randomFrom(seed)
     const step = { candidate: NO_SUMS, serving: NO_SUMS }
     for (let i = 1; i <= 300; i++) {
@@ -168,7 +169,7 @@ describe('the guard, over 6,000 simulated releases', () => {
         const score = random() < good[side] ? 1 : -1
         step[side] = { ...NO_SUMS, score: { count: count + 1, sum: sum + score, squares: squares + 1 } }
       }
-      if (judgeAnswers(rollout, beginSums(0), step, 0).finding.kind === 'bad') return i
+      if (judgeAnswers(rollout, beginSums(), step, 0).finding.kind === 'bad') return i
     }
     return undefined
   }
@@ -193,13 +194,13 @@ describe('the guard, over 6,000 simulated releases', () => {
 
 describe('a step of a gradual deployment', () => {
   const strategy = RolloutStrategy.parse({ steps: [{ percent: 10, minutes: 30 }] })
-  const rollout = newRollout(OF, strategy, undefined, 0)
+  const rollout = newRollout(OF, strategy, undefined, AT)
   const answered = (candidate: number, serving: number): BothSides<SideSums> => ({
     candidate: { ...NO_SUMS, answers: candidate },
     serving: { ...NO_SUMS, answers: serving },
   })
   const findingOf = (step: BothSides<SideSums>, minutes: number, of: object = {}) =>
-    judgeAnswers({ ...rollout, ...of }, beginSums(0), step, minutes * MINUTE).finding.kind
+    judgeAnswers({ ...rollout, ...of }, beginSums(), step, minutes * MINUTE).finding.kind
 
   test('never ends without enough answers of both versions', () => {
     for (const [candidate, serving] of [
@@ -239,9 +240,9 @@ describe('a step of a gradual deployment', () => {
 
 describe('the split of messages', () => {
   const version = (name: string) => ({ version: name, deployment_id: name, definition: DefinitionFields.parse({}) })
-  const share = (percent: number) => ({
+  const share = (percent: number, split_key = 'secret') => ({
     stable: version('v1'),
-    candidate: { served: version('v2'), deployment_id: 'dep_2', share: percent * 100 },
+    candidate: { served: version('v2'), deployment_id: 'dep_2', share: percent * 100, split_key },
   })
   const senders = Array.from({ length: 20_000 }, (_, i) => ({
     user_id: i % 3 === 0 ? undefined : `user ${i % 7_000}`,
@@ -256,6 +257,11 @@ describe('the split of messages', () => {
     assert.ok(Math.abs(shareOf(few) - 0.1) < 0.02 && Math.abs(shareOf(more) - 0.35) < 0.02)
     assert.ok(few.every((one, i) => one === 'v1' || more[i] === 'v2'))
     assert.deepEqual([shareOf(chosen(0)), shareOf(chosen(100))], [0, 1])
+    // With another secret, others have the candidate: their share is still the same.
+    const others = senders.filter(
+      (sender, i) => few[i] === 'v2' && chooseVersion(share(10, 'other'), sender).version === 'v2',
+    )
+    assert.ok(others.length < 0.2 * shareOf(few) * senders.length, `${others.length}`)
   })
 
   test('depends on the session, or else on the user, or else on the request', () => {

@@ -49,7 +49,9 @@ test('a gradual deployment outlives kill -9 of the node that judges it, and is r
     const versions = await answersOf(say.survivor, sessions)
     return versions.includes('v2') && versions
   })
-  const expected = sessions.map((session) => versionFor(candidate.id, session))
+  const { split_key } = (await rollouts.find(storeOf(survivor), candidate.id)) ?? {}
+  const versionOf = (session: string) => versionFor(candidate.id, split_key ?? '', session)
+  const expected = sessions.map(versionOf)
   assert.deepEqual(await answersOf(say.survivor, sessions), expected)
   assert.deepEqual(await answersOf(say.mortal, sessions), expected)
 
@@ -84,7 +86,7 @@ test('a gradual deployment outlives kill -9 of the node that judges it, and is r
     const { body } = await survivor.call('GET', `${path}/invocations/${request_id}`)
     const { version, deployment_id, context, status } = body.data
     assert.equal(deployment_id === candidate.id, version === 'v2')
-    if (version === 'v2') assert.equal(versionFor(candidate.id, context.session_id), 'v2')
+    if (version === 'v2') assert.equal(versionOf(context.session_id), 'v2')
     assert.equal(status === 'failed', version === 'v2' && body.data.message === 'fail')
   }
 })
@@ -96,9 +98,10 @@ const answersOf = (say: Say, sessions: string[]) =>
     sessions.map(async (session) => (await say('hello', { user_id: 'ann', session_id: session }))?.data?.response),
   )
 
-function versionFor(deployment_id: string, session_id: string): string | null {
+function versionFor(deployment_id: string, split_key: string, session_id: string): string | null {
   const served = (version: string) => ({ version, deployment_id, definition: DefinitionFields.parse({}) })
-  const versions = { stable: served('v1'), candidate: { served: served('v2'), deployment_id, share: PERCENT * 100 } }
+  const candidate = { served: served('v2'), deployment_id, share: PERCENT * 100, split_key }
+  const versions = { stable: served('v1'), candidate }
   return chooseVersion(versions, { user_id: 'ann', session_id, request_id: '' }).version
 }
 

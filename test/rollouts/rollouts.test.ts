@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import * as rollouts from '../../src/deployments/rollouts/rollout-store.ts'
+import * as deployments from '../../src/deployments/store.ts'
 import { sumScores } from '../../src/invocations/feedback/feedback-store.ts'
 import { sumAnswers } from '../../src/invocations/rows/compared-answers.ts'
+import { countSlice, SLICE } from '../../src/judge/count-answers.ts'
 import { judgeRollouts } from '../../src/judge/judge-rollouts.ts'
-import { timeOf } from '../../src/lib/id.ts'
+import { firstIdAt } from '../../src/lib/id.ts'
 import { assertRefusal, fieldsOf } from '../support/clients/refusal.ts'
-import { partsOf, storeOf, wakeJobs } from '../support/inside.ts'
+import { inTransaction, partsOf, storeOf, wakeJobs } from '../support/inside.ts'
+import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from '../support/outside/tokens.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
+import { holdRuns } from '../support/service/held-runs.ts'
 import { type Service, STORY_ENGINES, startService } from '../support/service/service.ts'
 import { newRemoteAgent } from '../support/slices/remote-agents.ts'
 
 const MINUTE = 60_000
+const PRICES = JSON.stringify([{ model: 'builtin/script', input: 1, output: 1 }])
 /** Longer than all looks of a test together. */
 const LONG = 600
 const QUICK = { steps: [{ percent: 50, minutes: LONG }], guard: { min_answers: 5 } }
@@ -26,7 +33,7 @@ for (const engine of STORY_ENGINES) {
   describe(`gradual deployments on ${engine}`, () => {
     let service: Service
     before(async () => {
-      service = await startService(engine, JWT_SETTINGS)
+      service = await startService(engine, { ...JWT_SETTINGS, ...LOCAL_TOOLS, MOORAGE_PRICES: PRICES })
     })
     after(() => service.stop())
 
@@ -68,7 +75,7 @@ for (const engine of STORY_ENGINES) {
         service.advance(2_000)
         wakeJobs(service)
         const record = await read(agent, id)
-        return is(record) && record
+        return (await is(record)) && record
       })
 
     test('messages of a session get the same version, and about the right share the candidate', async () => {
@@ -151,9 +158,24 @@ for (const engine of STORY_ENGINES) {
       )
     })
 
-    test('a sender counts once in a step, with the first answer', async () => {
-      const agent = await newAgent(service, scriptOf('v1', ['bad']))
-      const { id } = await deploy(agent, 'v1')
+    /** Waits until the guard has counted all answers, and returns how many there are and how many failed. */
+    const counted = async (agent: string, id: string) => {
+      await looked(agent, id, 'all answers are counted', async () => {
+        const left = storeOf(service).selectFrom('rollout_answers').selectAll().where('rollout_id', '=', id)
+        return (await left.execute()).length === 0
+      })
+      const { candidate, serving } = (await read(agent, id)).progress
+      return [candidate.answers + serving.answers, candidate.failures + serving.failures]
+    }
+
+    test('each answer is counted once, and a sender counts once in a step, with the first answer', async (t) => {
+      const held = await holdRuns(t)
+      const { script, ...more } = scriptOf('v1', ['bad'])
+      const rules = [{ match: { contains: 'held' }, ...held.agent.script.rules[0] }, ...script.rules]
+      const agent = await newAgent(service, { ...held.agent, ...more, script: { ...script, rules } })
+      await deploy(agent, 'v1')
+      const strategy = { ...QUICK, guard: { min_answers: 1_000, confidence: 0.999999 } }
+      const { id } = await deploy(agent, 'v2', { strategy })
       const [ann, ben] = [{ user_id: 'ann' }, { user_id: 'ben' }]
       const asked: [string, object][] = [
         ...Array.from({ length: 30 }, (): [string, object] => ['bad', { ...ann, session_id: 's1' }]),
@@ -167,25 +189,94 @@ for (const engine of STORY_ENGINES) {
         ['bad', {}],
         ['bad', {}],
       ]
-      for (const [message, context] of asked) await say(agent, message, context)
+      const late = [say(agent, 'held', { user_id: 'cy' }), say(agent, 'held', { user_id: 'dan' })]
+      await until('they have begun', () => held.count() === 2)
+      for (const [message, context] of asked.slice(0, 31)) await say(agent, message, context)
+      assert.deepEqual(await counted(agent, id), [2, 1])
+      for (const [message, context] of [...asked.slice(31), ['good', { user_id: 'dan' }] as const]) {
+        await say(agent, message, context)
+      }
+      assert.deepEqual(await counted(agent, id), [8, 4])
+
+      // What was counted isn't read again.
+      const store = storeOf(service)
       const agent_seq = await seqOf(agent)
-      const to = service.now() + MINUTE
-      const within = { agent_seq, deployment_ids: [id], step_at: 0, from: 0, to }
-      const [counted] = await sumAnswers(storeOf(service), within)
-      assert.deepEqual([counted?.answers, counted?.failures, counted?.completed], [7, 4, 3])
-      // What was counted before isn't counted again, even if it's read in another slice.
-      const { id: ninth } = await storeOf(service)
-        .selectFrom('invocations')
-        .select('id')
-        .where('agent_seq', '=', agent_seq)
-        .orderBy('id')
-        .offset(9)
-        .limit(1)
-        .executeTakeFirstOrThrow()
-      const [later] = await sumAnswers(storeOf(service), { ...within, from: timeOf(ninth) })
-      assert.deepEqual([later?.answers, later?.failures], [6, 3])
-      const [step] = await sumAnswers(storeOf(service), { ...within, step_at: timeOf(ninth), from: timeOf(ninth) })
-      assert.deepEqual([step?.answers, step?.failures], [7, 4])
+      await store.updateTable('invocations').set({ status: 'failed' }).where('agent_seq', '=', agent_seq).execute()
+      // The judge dies before it has counted the last ones, and two nodes both believe that they are the judge.
+      const seen = await rollouts.find(store, id)
+      assert.ok(seen)
+      const count = async (isKilled: boolean) =>
+        inTransaction(service, async (db) => {
+          await countSlice(db, agent_seq, { rollout: seen, scores: new Map() }, service.now())
+          if (isKilled) throw new Error('killed')
+        })
+      await say(agent, 'good', { user_id: 'eve' })
+      await assert.rejects(count(true), /killed/)
+      await Promise.all([count(false), count(false)])
+      held.release()
+      assert.deepEqual(await Promise.all(late), ['done', 'done'])
+      assert.deepEqual(await counted(agent, id), [10, 4], 'a late answer is counted, unless its sender was')
+
+      // In the next step, senders count again, and requests from before it don't.
+      const step_at = service.now()
+      await store.updateTable('rollouts').set({ step_at, statistics: null }).where('deployment_id', '=', id).execute()
+      const earlier = store.selectFrom('invocations').select([sql.lit(id).as('rollout_id'), 'id as request_id'])
+      const of_agent = earlier.where('agent_seq', '=', agent_seq)
+      await store.insertInto('rollout_answers').columns(['rollout_id', 'request_id']).expression(of_agent).execute()
+      service.advance(1)
+      await say(agent, 'good', { ...ann, session_id: 's1' })
+      assert.deepEqual(await counted(agent, id), [1, 0])
+      await act(agent, id, 'abort')
+      const left = await store.selectFrom('rollout_answers').selectAll().where('rollout_id', '=', id).execute()
+      assert.deepEqual(left, [])
+    })
+
+    test('a look counts at most one slice per transaction, whatever has been answered before', async () => {
+      const { agent, candidate } = await rollingOut()
+      await say(agent, 'Hello')
+      await counted(agent, candidate.id)
+      const agent_seq = await seqOf(agent)
+      const time = service.now() + MINUTE
+      const rows = Array.from({ length: SLICE + 7 }, (_, i) => ({
+        rollout_id: candidate.id,
+        request_id: `${firstIdAt('req', time + i)}0000000000000000`,
+      }))
+      const result = await inTransaction(service, async (db) => {
+        const answer = await db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq).execute()
+        const copies = rows.map(({ request_id: id }) => ({ ...(answer[0] as object), id, call_key: null }))
+        // A few at a time, because the number of parameters is limited.
+        for (let i = 0; i < copies.length; i += 100) {
+          await db
+            .insertInto('invocations')
+            .values(copies.slice(i, i + 100) as never)
+            .execute()
+        }
+        await db.insertInto('rollout_answers').values(rows).execute()
+        const rollout = await rollouts.find(db, candidate.id)
+        assert.ok(rollout)
+        const look = () => countSlice(db, agent_seq, { rollout, scores: new Map() }, service.now())
+        const looks = [await look(), await look()]
+        return looks.map((one) => {
+          const { candidate: tested, serving } = one?.seen.statistics?.settled ?? {}
+          return [one?.isBehind, (tested?.answers ?? 0) + (serving?.answers ?? 0)]
+        })
+      })
+      assert.deepEqual(result, [
+        [true, 1 + SLICE],
+        [false, 1 + SLICE + 7],
+      ])
+    })
+
+    test('the split follows a secret that nobody is shown', async () => {
+      const { agent, candidate } = await rollingOut()
+      const store = storeOf(service)
+      const { split_key } = (await rollouts.find(store, candidate.id)) ?? {}
+      assert.match(split_key ?? '', /^[\w-]{22}$/)
+      const shown = [candidate, await read(agent, candidate.id), await act(agent, candidate.id, 'pause')]
+      assert.ok(!JSON.stringify(shown).includes(split_key as string) && !JSON.stringify(shown).includes('split'))
+      await store.updateTable('rollouts').set({ split_key: null }).where('deployment_id', '=', candidate.id).execute()
+      const served = await deployments.findServed(store, agent, 'production')
+      assert.equal(served?.candidate?.split_key, candidate.id, 'as before there were secrets')
     })
 
     test("failures that callers caused aren't the version's", async () => {
@@ -194,8 +285,13 @@ for (const engine of STORY_ENGINES) {
       await send(agent, 20, 'Hello')
       const store = storeOf(service)
       const agent_seq = await seqOf(agent)
-      const within = { agent_seq, deployment_ids: [candidate.id], step_at: 0, from: 0, to: service.now() + MINUTE }
-      const [real] = await sumAnswers(store, within)
+      const asked = await store.selectFrom('invocations').select('id').where('agent_seq', '=', agent_seq).execute()
+      const request_ids = asked.map(({ id }) => id)
+      const rollout_id = 'another'
+      const rows = request_ids.map((request_id) => ({ rollout_id, request_id }))
+      await store.insertInto('rollout_answers').values(rows).execute()
+      const uncounted = { rollout_id, agent_seq, deployment_ids: [candidate.id], step_at: 0, request_ids }
+      const [real] = await sumAnswers(store, uncounted)
       assert.ok(real && real.failures > 0 && real.failures < real.answers)
       const failed = store.updateTable('invocations').where('agent_seq', '=', agent_seq).where('status', '=', 'failed')
       const { numUpdatedRows } = await failed
@@ -203,8 +299,8 @@ for (const engine of STORY_ENGINES) {
         .where('error', 'like', '{"code":"server_error"%')
         .executeTakeFirst()
       assert.equal(Number(numUpdatedRows), real.failures)
-      const [counted] = await sumAnswers(store, within)
-      assert.deepEqual([counted?.failures, counted?.answers], [0, real.completed])
+      const [without] = await sumAnswers(store, uncounted)
+      assert.deepEqual([without?.failures, without?.answers], [0, real.completed])
     })
 
     test('each sender has one score, however many keys rate its answers', async () => {
@@ -381,6 +477,47 @@ for (const engine of STORY_ENGINES) {
       const promoted = await service.call('POST', `/v1/agents/${one}/deployments/${candidate.id}/promote`)
       assert.deepEqual([promoted.status, fieldsOf(promoted.body)], [400, ['tools.0.agent']])
       assert.equal((await read(one, candidate.id)).status, 'rolling_out')
+      await send(one, 30, 'Hello')
+      service.advance(LONG * MINUTE)
+      const aborted = await looked(one, candidate.id, 'the rollback', ({ status }) => status === 'aborted')
+      const { verdict, reason, candidate: sums, examples } = aborted.evidence
+      assert.deepEqual([verdict, sums, examples], ['tools', null, []])
+      assert.match(reason, /tools\.0\.agent/)
+      assert.deepEqual(new Set(await send(one, 6, 'Hello again')), new Set(['v1']))
+    })
+
+    test('each measure leads to its own verdict', async () => {
+      const agent = await newAgent(service, scriptOf('v1', []))
+      await deploy(agent, 'v1')
+      const rules = [{ reply: 'v2 '.repeat(200), delay_ms: 1_500 }]
+      await call('PATCH', `/v1/agents/${agent}`, { ...scriptOf('v2', []), script: { rules } })
+      const { id } = await deploy(agent, 'v2', { strategy: { ...QUICK, on_bad: 'pause' } })
+      const rate = async (user_id: string) => {
+        const body = { message: 'Hello', context: { user_id } }
+        const { request_id, response } = (await service.call('POST', `/v1/agents/${agent}/invoke`, { body })).body.data
+        const path = `/v1/agents/${agent}/invocations/${request_id}/feedback`
+        await service.call('PUT', path, { body: { score: response === 'v1' ? 1 : -1 } })
+        return response
+      }
+      const answers = await Promise.all(Array.from({ length: 70 }, (_, i) => rate(`user ${i}`)))
+      assert.equal(new Set(answers).size, 2)
+      await counted(agent, id)
+      assert.equal((await read(agent, id)).evidence, null, 'nothing of it is compared')
+      const store = storeOf(service)
+      const { guard } = (await rollouts.find(store, id)) ?? {}
+      for (const [verdict, limit] of Object.entries({
+        latency: { max_latency_ratio: 1.1 },
+        tokens: { max_tokens_ratio: 1.5 },
+        cost: { max_cost_ratio: 1.5 },
+        feedback: { min_feedback: 0 },
+      })) {
+        const asked = { guard: JSON.stringify({ ...guard, ...limit }), evidence: null }
+        await store.updateTable('deployments').set({ status: 'rolling_out' }).where('id', '=', id).execute()
+        await store.updateTable('rollouts').set(asked).where('deployment_id', '=', id).execute()
+        const { evidence, status } = await looked(agent, id, verdict, (record) => record.evidence)
+        assert.deepEqual([evidence.verdict, status], [verdict, 'paused'])
+        assert.equal(evidence.examples.length, verdict === 'feedback' ? 0 : 5)
+      }
     })
 
     test('what cannot be compared is refused', async () => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
+import type { Rollout } from '../../src/deployments/rollouts/rollout.ts'
+import * as rollouts from '../../src/deployments/rollouts/rollout-store.ts'
 import { listBelow, listEndedCallers, listUncancelled } from '../../src/invocations/children/child-store.ts'
 import * as queue from '../../src/invocations/queue/queue-store.ts'
 import { findNextWake } from '../../src/invocations/queue/waiting-store.ts'
+import { sumAnswers } from '../../src/invocations/rows/compared-answers.ts'
 import { LEASED_RUNS } from '../../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../../src/invocations/store.ts'
 import { isBusy, listFreeTurns } from '../../src/invocations/turns/turn-store.ts'
@@ -78,6 +81,32 @@ onBothStores('query plans', (opened, engine) => {
       assert.match(plan, /SEARCH memories USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/)
     })
   }
+
+  test('a guard reads its uncounted answers by their IDs, and whether their senders were counted with one index', async () => {
+    const request_ids = ['a', 'b']
+    const uncounted = { rollout_id: 'r', agent_seq: 1, deployment_ids: ['d', 'e'], step_at: 0, request_ids }
+    const rollout = { deployment_id: 'r' } as Rollout
+    for (const work of [
+      (db: Database) => sumAnswers(db, uncounted),
+      (db: Database) => rollouts.listUncounted(db, rollout, 1),
+      (db: Database) => rollouts.removeCounted(db, rollout, request_ids),
+    ]) {
+      const plan = await planOf(work)
+      assert.doesNotMatch(plan, READS_ALL)
+      assert.doesNotMatch(plan, /SCAN rollout_answers|Seq Scan on rollout_answers/)
+      if (work.toString().includes('sumAnswers')) {
+        assert.match(
+          plan,
+          engine === 'sqlite' ? /SEARCH invocations USING INDEX \w+ \((agent_seq=\? AND )?id=\?/ : /id = ANY/,
+        )
+        // PostgreSQL would use one to read all senders' answers of the step. It chooses indexes by its statistics.
+        assert.doesNotMatch(plan, /hashed SubPlan/)
+        for (const index of [/by_session \(agent_seq=\? AND session_id=\?/, /by_user \(agent_seq=\? AND user_id=\?/]) {
+          if (engine === 'sqlite') assert.match(plan, index)
+        }
+      }
+    }
+  })
 
   test('cancelled invocations are found among the active ones', async () => {
     const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))

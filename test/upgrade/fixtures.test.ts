@@ -42,6 +42,8 @@ const EMPTY: Readonly<Record<string, string>> = {
   'postgres sets': LATER,
   'sqlite rollouts': LATER,
   'postgres rollouts': LATER,
+  'sqlite rollout_answers': LATER,
+  'postgres rollout_answers': LATER,
   'sqlite replays': LATER,
   'postgres replays': LATER,
   'sqlite cases': LATER,

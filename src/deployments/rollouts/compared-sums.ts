@@ -10,8 +10,7 @@ export type BothSides<Of> = { candidate: Of; serving: Of }
 
 /** What the guard has counted. */
 export type ComparedSums = {
-  /** Of the current step: the answers to requests before this time. They aren't counted again. */
-  settled_at: number
+  /** Of the current step. The transaction that adds an answer removes it from `rollout_answers`. */
   settled: BothSides<SideSums>
   /** Of the current step: what was added to the test. */
   tested: BothSides<Trials>
@@ -35,9 +34,9 @@ const NONE: BothSides<SideSums> = { candidate: NO_SUMS, serving: NO_SUMS }
  * The sums when a step begins: nothing of it is counted yet. The test begins again, because senders that had the
  * candidate in the step before have it in this one too, and nothing new would be learned from them.
  */
-export function beginSums(now: number, earlier?: ComparedSums | null): ComparedSums {
+export function beginSums(earlier?: ComparedSums | null): ComparedSums {
   const before = earlier?.shown ?? NONE
-  return { settled_at: now, settled: NONE, tested: NONE, test: NO_EVIDENCE, before, shown: before }
+  return { settled: NONE, tested: NONE, test: NO_EVIDENCE, before, shown: before }
 }
 
 export function addSums(a: SideSums, b: SideSums): SideSums {

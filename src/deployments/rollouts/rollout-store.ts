@@ -2,8 +2,10 @@ import type { Insertable, Selectable, SqlBool } from 'kysely'
 import { sql } from 'kysely'
 import { conflict } from '../../errors.ts'
 import { jsonOf } from '../../storage/damaged-rows.ts'
-import { announce, type Database } from '../../storage/database.ts'
+import { announce, type Database, engineOf } from '../../storage/database.ts'
 import { enqueue } from '../../storage/jobs/jobs.ts'
+import { bulkTable } from '../../storage/journal/bulk-table.ts'
+import type { Write } from '../../storage/journal/rows.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { Rollout } from './rollout.ts'
 
@@ -62,15 +64,57 @@ export async function requireNone(db: Database, agent_id: string, environment: s
   )
 }
 
-/** Stores what the guard has counted. Returns false if the rollout has changed in the meantime. */
-export async function keepStatistics(db: Database, rollout: Rollout): Promise<boolean> {
-  const { statistics, looked_at } = toRow(rollout)
-  const { numUpdatedRows } = await db
-    .updateTable('rollouts')
-    .set({ statistics, looked_at })
+/** Reads it again with what was counted since, and locks it. Undefined if it has changed otherwise. */
+export async function lockUnchanged(db: Database, rollout: Rollout): Promise<Rollout | undefined> {
+  const row = await db
+    .selectFrom('rollouts')
+    .selectAll()
     .where(isUnchanged(rollout))
+    .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
     .executeTakeFirst()
-  return numUpdatedRows > 0n
+  return row && fromRow(row)
+}
+
+/** Stores what the guard has counted, in the transaction that has locked the rollout. */
+export async function keepStatistics(db: Database, rollout: Rollout): Promise<void> {
+  const { statistics, looked_at } = toRow(rollout)
+  await db.updateTable('rollouts').set({ statistics, looked_at }).where(isUnchanged(rollout)).execute()
+}
+
+const ANSWERS = bulkTable('rollout_answers')
+
+/** Written with the receipt, so that the guard reads each answer once, whenever it comes. */
+export function answerWrite(rollout_id: string, request_id: string): Write {
+  return { into: ANSWERS, row: { rollout_id, request_id } }
+}
+
+/** The first requests whose answers aren't counted yet. */
+export async function listUncounted(db: Database, { deployment_id }: Rollout, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('rollout_answers')
+    .select('request_id')
+    .where('rollout_id', '=', deployment_id)
+    .orderBy('request_id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ request_id }) => request_id)
+}
+
+/** Their answers are counted. */
+export async function removeCounted(
+  db: Database,
+  { deployment_id }: Rollout,
+  request_ids: readonly string[],
+): Promise<void> {
+  if (request_ids.length === 0) return
+  const counted = db.deleteFrom('rollout_answers').where('rollout_id', '=', deployment_id)
+  await counted.where('request_id', 'in', request_ids).execute()
+}
+
+/** Removes answers that came after their rollouts had ended, or whose agents were deleted. */
+export async function removeLeftAnswers(db: Database): Promise<void> {
+  const inProgress = db.selectFrom('rollouts').select('deployment_id').where('ended_at', 'is', null)
+  await db.deleteFrom('rollout_answers').where('rollout_id', 'not in', inProgress).execute()
 }
 
 /**
@@ -83,7 +127,11 @@ export async function change(db: Database, before: Rollout, after: Rollout): Pro
     .where(isUnchanged(before))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false
-  await announce(db, 'deployments', before.agent_id)
+  const { deployment_id, agent_id } = before
+  if (after.ended_at !== null) {
+    await db.deleteFrom('rollout_answers').where('rollout_id', '=', deployment_id).execute()
+  }
+  await announce(db, 'deployments', agent_id)
   return true
 }
 

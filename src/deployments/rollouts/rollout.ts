@@ -147,7 +147,7 @@ export function newRollout(
   of: Pick<Rollout, 'deployment_id' | 'agent_id' | 'environment' | 'version' | 'serving_id'>,
   strategy: RolloutStrategy | undefined,
   require_replay: RequiredReplay | undefined,
-  now: number,
+  { now, split_key }: { now: number; split_key: string },
 ): Rollout {
   const { steps = [], guard = Guard.parse({}), on_bad = 'rollback' } = strategy ?? {}
   const waiting: Rollout = {
@@ -167,6 +167,7 @@ export function newRollout(
     evidence: null,
     looked_at: null,
     ended_at: null,
+    split_key,
   }
   return require_replay ? waiting : atStep(waiting, 1, now)
 }

@@ -10,17 +10,20 @@ export type Sender = { user_id: string | undefined; session_id: string | undefin
  */
 export function chooseVersion({ stable, candidate }: ServedVersions, sender: Sender | null): ServedAgent {
   if (!candidate || !sender) return stable
-  return placeOf(candidate.deployment_id, sender) < candidate.share ? candidate.served : stable
+  return placeOf(candidate.split_key, sender) < candidate.share ? candidate.served : stable
 }
 
-/** A place from 0 to 10,000 that looks random and depends only on the deployment and the sender. */
-function placeOf(deployment_id: string, { user_id, session_id, request_id }: Sender): number {
+/**
+ * A place from 0 to 10,000 that depends only on the sender and on the deployment's secret. A caller that chooses its
+ * session IDs can't compute who gets the candidate.
+ */
+function placeOf(split_key: string, { user_id, session_id, request_id }: Sender): number {
   const whose =
     session_id !== undefined
       ? ['session', user_id ?? null, session_id]
       : user_id !== undefined
         ? ['user', user_id]
         : ['request', request_id]
-  const digest = sha256(JSON.stringify([deployment_id, ...whose]))
+  const digest = sha256(JSON.stringify([split_key, ...whose]))
   return (Number.parseInt(digest.slice(0, 12), 16) / 2 ** 48) * 10_000
 }

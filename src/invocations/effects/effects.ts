@@ -1,6 +1,8 @@
 import type { Agent } from '../../agents/agent.ts'
+import type { SnapshotParts } from '../../agents/agent-snapshot.ts'
 import type { Definition } from '../../agents/definition.ts'
 import { answerWrites } from '../../answers/store.ts'
+import { comparedWrites } from '../../deployments/serving.ts'
 import type { NewEvent } from '../../events.ts'
 import { redact } from '../../lib/text/redact.ts'
 import { cutToBytes } from '../../lib/text/text.ts'
@@ -23,14 +25,17 @@ import {
 } from '../invocation.ts'
 import { outputOf } from '../receipt.ts'
 
+export type EffectParts = Pick<Parts, 'events' | 'newId'> & SnapshotParts
+
 /** Everything that an ended invocation writes besides its own row: logs, metrics, memory and the event. */
 export async function effects(
   invocation: EndedInvocation,
   agent: Agent,
   { memory: policy }: Definition,
   logs: LogEntry[],
-  { events, newId }: Pick<Parts, 'events' | 'newId'>,
+  parts: EffectParts,
 ): Promise<Write[]> {
+  const { events, newId } = parts
   const { id: request_id, status, context, door, finished_at: time, version, deployment_id } = invocation
   const { user_id = null, session_id = null } = context
   const source = { agent_seq: agent.seq, request_id }
@@ -51,6 +56,7 @@ export async function effects(
   if (door === 'trigger' && status !== 'cancelled') {
     writes.push(...answerWrites({ request_id, context, user_id, time }, agent, [null], { newId }))
   }
+  writes.push(...(await comparedWrites(invocation, agent.id, parts)))
   return [...writes, ...(await events.writes(endEvent(invocation, agent)))]
 }
 

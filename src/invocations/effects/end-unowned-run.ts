@@ -6,7 +6,7 @@ import { withKept } from '../steps/kept-steps.ts'
 import { listKeptRows, logsOf, NOTHING_KEPT, readKept } from '../steps/step-store.ts'
 import { endUnowned } from '../store.ts'
 import { announceTurns } from '../turns/turn-store.ts'
-import { effects } from './effects.ts'
+import { type EffectParts, effects } from './effects.ts'
 
 /** How the run ends, and its agent, if that still exists and can receive the event. */
 type UnownedEnd = {
@@ -22,14 +22,15 @@ type UnownedEnd = {
 export async function endUnownedRun(
   invocation: Invocation,
   { agent, status, error }: UnownedEnd,
-  { events, newId, now, storage }: Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>,
+  parts: EffectParts & Pick<Parts, 'now'>,
 ): Promise<boolean> {
   const { id } = invocation
+  const { events, now, storage } = parts
   const rows = (await listKeptRows(storage.db, [id])).get(id) ?? []
   // A run with damaged steps must still end, so it ends without them.
   const { steps } = readable(storage.db, [rows], readKept)[0] ?? NOTHING_KEPT
   const ended = endWith(withKept(invocation, steps), status, error, now())
-  const writes = agent ? await effects(ended, agent, agent, logsOf(steps), { events, newId }) : []
+  const writes = agent ? await effects(ended, agent, agent, logsOf(steps), parts) : []
   const ending = { was: invocation, kept: rows.length, invocation: ended, effects: writes }
   const hasSession = invocation.context.session_id !== undefined
   const isEnded = await storage.transaction(async (db) => {

@@ -188,8 +188,11 @@ function fromRow({ score_millionths, ...row }: Selectable<Tables['feedback']>): 
   return { ...row, score: scoreOf(score_millionths) }
 }
 
+/** The guard of a gradual deployment reads them again and again, because people change them. */
+const MOST_COMPARED = 10_000
+
 /**
- * The scores of requests to these deployments since then. Each sender counts once, with the average of its runs, and
+ * The first scores of requests to these deployments since then. Each sender counts once, with the average of its runs, and
  * each run with the average of its keys. Otherwise one person could decide how good a version is.
  */
 export async function sumScores(
@@ -199,9 +202,9 @@ export async function sumScores(
   const { rows } = await sql<{ deployment_id: string; count: number; sum: number; squares: number }>`
     with runs_rated as (
       select deployment_id, user_id, session_id, request_id, avg(cast(score_millionths as double precision)) / 1e6 as score
-      from feedback
-      where agent_seq = ${agent_seq} and id >= ${firstIdAt('fbk', from)} and request_id >= ${firstIdAt('req', from)}
-        and deployment_id in (${sql.join(deployment_ids)})
+      from (select * from feedback where agent_seq = ${agent_seq} and id >= ${firstIdAt('fbk', from)}
+        order by id limit ${MOST_COMPARED}) as first_given
+      where request_id >= ${firstIdAt('req', from)} and deployment_id in (${sql.join(deployment_ids)})
       group by deployment_id, user_id, session_id, request_id),
     senders as (
       select deployment_id, avg(score) as score from runs_rated

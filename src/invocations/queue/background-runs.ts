@@ -8,7 +8,7 @@ import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { DamagedRowError } from '../../storage/damaged-rows.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
 import { commitPatiently } from '../../storage/journal/journal.ts'
-import { effects } from '../effects/effects.ts'
+import { type EffectParts, effects } from '../effects/effects.ts'
 import { CANCELLED, endWith } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
 import { endDamaged } from '../rows/read-runs.ts'
@@ -157,7 +157,7 @@ async function commit(end: RunEnd, queued: QueuedRun, parts: EndParts): Promise<
 async function endUnrun(
   queued: QueuedRun,
   status: 'failed' | 'cancelled',
-  parts: EndParts & Pick<Parts, 'events' | 'newId'>,
+  parts: EndParts & EffectParts,
 ): Promise<void> {
   const { agent, definition, lease, kept } = queued
   const error = status === 'failed' ? GIVEN_UP : CANCELLED

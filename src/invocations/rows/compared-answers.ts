@@ -22,32 +22,36 @@ export function unknownSender(request_id: string): RawBuilder<string | null> {
   return sql`case when user_id is null and session_id is null then ${sql.ref(request_id)} end`
 }
 
-/** The answers to requests from `from` until before `to`, of senders that weren't answered since `step_at`. */
-export type AskedWithin = {
+/** These answers, of senders whose answer to a request since `step_at` isn't counted yet. */
+export type UncountedAnswers = {
+  rollout_id: string
   agent_seq: number
   deployment_ids: readonly string[]
   step_at: number
-  from: number
-  to: number
+  request_ids: readonly string[]
 }
 
 /**
- * The sender's first answer of the step. Versions are drawn for senders. If all answers of a sender counted, one whose
- * messages always fail would look like a version that fails.
+ * Whether no answer of the sender was counted in this step. All answers of the step that aren't in `rollout_answers` any
+ * more were. Versions are drawn for senders: if all answers of a sender counted, one whose messages always fail would
+ * look like a version that fails.
  */
-function isFirst({ agent_seq, deployment_ids, step_at }: AskedWithin): RawBuilder<SqlBool> {
-  const isEarlier = (ofSender: RawBuilder<SqlBool>) => sql<SqlBool>`exists (
+function isFirst({ rollout_id, agent_seq, deployment_ids, step_at }: UncountedAnswers): RawBuilder<SqlBool> {
+  // A scalar query each. For an `exists`, PostgreSQL may read the answers of all senders at once.
+  const isUncounted = sql`(select 1 from rollout_answers
+    where rollout_answers.rollout_id = ${rollout_id} and rollout_answers.request_id = earlier.id limit 1)`
+  const noneCounted = (ofSender: RawBuilder<SqlBool>) => sql<SqlBool>`(
     select 1 from invocations as earlier
-    where earlier.agent_seq = ${agent_seq} and ${ofSender}
-      and earlier.id >= ${firstIdAt('req', step_at)} and earlier.id < invocations.id
+    where earlier.agent_seq = ${agent_seq} and ${ofSender} and earlier.id >= ${firstIdAt('req', step_at)}
       and earlier.deployment_id in (${sql.join(deployment_ids)})
-      and (earlier.status = 'completed' or (${hasFailed('earlier.')})))`
-  const sameSession = sql<SqlBool>`earlier.session_id = invocations.session_id
-    and earlier.user_id is not distinct from invocations.user_id`
-  const sameUser = sql<SqlBool>`earlier.user_id = invocations.user_id and earlier.session_id is null`
+      and (earlier.status = 'completed' or (${hasFailed('earlier.')}))
+      and ${isUncounted} is null limit 1) is null`
+  const sameSession = sql<SqlBool>`earlier.session_id = answered.session_id
+    and earlier.user_id is not distinct from answered.user_id`
+  const sameUser = sql<SqlBool>`earlier.user_id = answered.user_id and earlier.session_id is null`
   // Each condition is answered by one index.
-  return sql<SqlBool>`case when invocations.session_id is not null then not ${isEarlier(sameSession)}
-    when invocations.user_id is not null then not ${isEarlier(sameUser)} else true end`
+  return sql<SqlBool>`case when answered.session_id is not null then ${noneCounted(sameSession)}
+    when answered.user_id is not null then ${noneCounted(sameUser)} else true end`
 }
 
 export type AnswerSums = {
@@ -58,9 +62,13 @@ export type AnswerSums = {
   priced: number
 } & { [Sum in `${'ms' | 'tokens' | 'cost'}_${'sum' | 'squares'}`]: number }
 
-/** What each deployment has answered: the first answer of each sender. Cancelled runs, and failures that callers caused, aren't counted. */
-export async function sumAnswers(db: Database, within: AskedWithin): Promise<AnswerSums[]> {
-  const { agent_seq, deployment_ids, from, to } = within
+/**
+ * What each deployment has answered: the first answer of each sender. Cancelled runs, and failures that callers caused,
+ * aren't counted.
+ */
+export async function sumAnswers(db: Database, uncounted: UncountedAnswers): Promise<AnswerSums[]> {
+  const { agent_seq, deployment_ids, step_at, request_ids } = uncounted
+  if (request_ids.length === 0) return []
   const when = (condition: RawBuilder<SqlBool>, value: RawBuilder<number>) =>
     sql<number>`coalesce(sum(case when ${condition} then ${value} else 0 end), 0)`
   // As a double, because squares could be too large for an integer.
@@ -68,11 +76,24 @@ export async function sumAnswers(db: Database, within: AskedWithin): Promise<Ans
   const square = (column: string) => sql<number>`${real(column)} * ${real(column)}`
   const one = sql<number>`1`
   const isPriced = sql<SqlBool>`${IS_ANSWERED} and cost_nano is not null`
+  const sender = sql`user_id, session_id, ${unknownSender('id')}`
   const rows = await db
-    .selectFrom('invocations')
+    .with('answered', (asked) =>
+      asked
+        .selectFrom('invocations')
+        .select(['deployment_id', 'user_id', 'session_id', 'status', 'error'])
+        .select(['duration_ms', 'tokens_used', 'cost_nano'])
+        .select(sql<number>`row_number() over (partition by ${sender} order by finished_at, id)`.as('number'))
+        .where('id', 'in', request_ids)
+        .where('id', '>=', firstIdAt('req', step_at))
+        .where('agent_seq', '=', agent_seq)
+        .where('deployment_id', 'in', deployment_ids)
+        .where(sql<SqlBool>`(${IS_ANSWERED} or (${HAS_FAILED}))`),
+    )
+    .selectFrom('answered')
     .select([
       sql<string>`deployment_id`.as('deployment_id'),
-      when(sql<SqlBool>`${IS_ANSWERED} or (${HAS_FAILED})`, one).as('answers'),
+      sql<number>`count(*)`.as('answers'),
       when(HAS_FAILED, one).as('failures'),
       when(IS_ANSWERED, one).as('completed'),
       when(isPriced, one).as('priced'),
@@ -83,29 +104,14 @@ export async function sumAnswers(db: Database, within: AskedWithin): Promise<Ans
       when(isPriced, real('cost_nano')).as('cost_sum'),
       when(isPriced, square('cost_nano')).as('cost_squares'),
     ])
-    .where('agent_seq', '=', agent_seq)
-    .where('id', '>=', firstIdAt('req', from))
-    .where('id', '<', firstIdAt('req', to))
-    .where('deployment_id', 'in', deployment_ids)
-    .where(sql<SqlBool>`(${IS_ANSWERED} or (${HAS_FAILED}))`)
-    .where(isFirst(within))
+    .where('number', '=', 1)
+    .where(isFirst(uncounted))
     .groupBy('deployment_id')
     .execute()
   return rows.map((row) => {
     const numbers = Object.entries(row).map(([name, value]) => [name, name === 'deployment_id' ? value : Number(value)])
     return Object.fromEntries(numbers) as AnswerSums
   })
-}
-
-/** When the oldest unfinished run was requested, if it was requested at that time or later. */
-export async function oldestUnfinished(db: Database, agent_seq: number, from: number): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('runs')
-    .select(({ fn }) => fn.min<string | null>('id').as('id'))
-    .where('agent_seq', '=', agent_seq)
-    .where('id', '>=', firstIdAt('req', from))
-    .executeTakeFirst()
-  return row?.id ?? undefined
 }
 
 const MOST_EXAMPLES = 5

@@ -38,6 +38,8 @@ const applications = frozenMigration('0011-applications')
 const chatAnswers = frozenMigration('0012-chat-answers')
 /** Deployments that get a growing share of the messages. */
 const rollouts = frozenMigration('0013-rollouts')
+/** The answers that the guard of a gradual deployment hasn't counted yet, and the secret of its split. */
+const rolloutAnswers = frozenMigration('0014-rollout-answers')
 
 /** In the order of their numbers. A released migration is never edited (see docs/internals/storage.md). */
 export const MIGRATIONS: readonly Migration[] = [
@@ -54,6 +56,7 @@ export const MIGRATIONS: readonly Migration[] = [
   applications,
   chatAnswers,
   rollouts,
+  rolloutAnswers,
 ]
 
 /** Whether a store with these migrations is older than the first release. */

@@ -91,10 +91,17 @@ export const agentTables = {
     evidence: json.nullable,
     looked_at: time.nullable,
     ended_at: time.nullable,
+    /** Random, and shown nowhere: without it, nobody can compute who gets the candidate. Null for old rows. */
+    split_key: text.nullable,
   }).indexes({
     rollouts_in_progress: 'unique (agent_id, environment) where ended_at is null',
     rollouts_by_agent: '(agent_id, deployment_id)',
   }),
+  /**
+   * Requests of a gradual deployment that have ended, until the guard has counted their answers. Written in the commit
+   * of the receipt. No foreign key, because a receipt must be stored even if the deployment is gone.
+   */
+  rollout_answers: table({ rollout_id: text, request_id: text }).keyedBy('rollout_id', 'request_id'),
   schedules: table({
     id: text.primary,
     agent_id: text.references('agents'),

@@ -7,7 +7,7 @@ const LONGEST_MS = 600_000
 /** Agents whose runs stop in a tool until the test lets them continue, no matter how long anything else takes. */
 export type HeldRuns = {
   /** The fields of such an agent. Its service must be able to reach this machine (`LOCAL_TOOLS`). */
-  agent: object
+  agent: { tools: object[]; limits: object; script: { rules: object[] }; model: string }
   /** How many runs have reached the tool. */
   count(): number
   /** Lets all continue, including later ones. */

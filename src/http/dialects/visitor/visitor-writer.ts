@@ -12,6 +12,7 @@ type OwnReply = {
   created_at?: string
   attachments?: { name: string; media_type: string; size: number }[]
   approvals?: OwnAsk[]
+  context?: { session_id?: string }
   steps?: { kind: string; status?: string }[]
   error?: { code: ErrorCode } | null
   feedback?: { key: string; score: number; comment: string | null }[]
@@ -20,7 +21,8 @@ type OwnReply = {
 type OwnAsk = { call_id: string; kind: string; tool: string; arguments: Record<string, unknown>; child?: unknown }
 
 /** What a visitor reads of what the service says. `event` writes nothing for an event that isn't for them. */
-export function visitorWriter({ mayDecide }: Visitor): Writer {
+export function visitorWriter(visitor: Pick<Visitor, 'mayDecide'>, session_id?: string): Writer {
+  const mayDecide: MayDecide = (ofReceipt = session_id) => visitor.mayDecide(ofReceipt)
   return {
     reply(operation, result, asked) {
       const reply = enveloped.reply(operation, result, asked)
@@ -42,7 +44,10 @@ export function visitorWriter({ mayDecide }: Visitor): Writer {
 
 const SHOWN_EVENTS: ReadonlySet<string> = new Set(['start', 'restart', 'queued', 'delta', 'done', 'error'])
 
-type Shown = (data: OwnReply, mayDecide: boolean) => unknown
+/** By the session of the receipt, or else of the request. */
+type MayDecide = (session_id?: string) => boolean
+
+type Shown = (data: OwnReply, mayDecide: MayDecide) => unknown
 
 const SHOWN: Readonly<Record<string, Shown>> = {
   listInvocations: messageOf,
@@ -52,7 +57,7 @@ const SHOWN: Readonly<Record<string, Shown>> = {
   giveFeedback: () => ({ stored: true }),
 }
 
-function shown(reply: RenderedReply, of: Shown, mayDecide: boolean): RenderedReply {
+function shown(reply: RenderedReply, of: Shown, mayDecide: MayDecide): RenderedReply {
   const { data, ...rest } = JSON.parse(reply.body) as {
     data: OwnReply | OwnReply[]
     pagination?: { has_more: boolean }
@@ -64,12 +69,12 @@ function shown(reply: RenderedReply, of: Shown, mayDecide: boolean): RenderedRep
 }
 
 /** The answer to a message, or what it waits for. */
-function answerOf({ request_id, status, response, approvals }: OwnReply, mayDecide: boolean): unknown {
+function answerOf({ request_id, status, response, approvals, context }: OwnReply, mayDecide: MayDecide): unknown {
   return {
     request_id,
     ...(status !== undefined && { status }),
     ...(response !== undefined && { response }),
-    ...(approvals && { approvals: approvals.flatMap((ask) => askOf(ask, mayDecide)) }),
+    ...(approvals && { approvals: approvals.flatMap((ask) => askOf(ask, mayDecide(context?.session_id))) }),
   }
 }
 
@@ -80,7 +85,7 @@ function askOf({ call_id, kind, tool, arguments: given, child }: OwnAsk, mayDeci
 }
 
 /** A message of the conversation, and its answer so far. */
-function messageOf(receipt: OwnReply, mayDecide: boolean): unknown {
+function messageOf(receipt: OwnReply, mayDecide: MayDecide): unknown {
   const { status, message, created_at, attachments = [], feedback } = receipt
   // Visitors cancel their messages themselves, so nothing went wrong.
   const error = status === 'cancelled' ? null : receipt.error

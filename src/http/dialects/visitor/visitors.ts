@@ -31,6 +31,8 @@ const Decision = z.strictObject({ decision: z.enum(['approve', 'reject']), answe
 const Rating = z.strictObject({ score: z.number(), comment: z.string().nullable().optional() })
 
 const readHistory = queryReader(z.strictObject({ session_id: SessionId.default('main') }))
+const SESSION = z.strictObject({ session_id: SessionId.optional() })
+const readSession = queryReader(SESSION)
 const readNothing = queryReader(z.strictObject({}))
 
 /**
@@ -54,7 +56,7 @@ function routes(operations: readonly Operation[]): Route[] {
     method: string,
     path: string,
     id: string,
-    call: (received: Received) => Pick<NamedCall, 'body' | 'query'> & Partial<NamedCall>,
+    call: (received: Received) => Pick<NamedCall, 'body' | 'query'> & Partial<NamedCall> & { session_id?: string },
   ): Route[] => {
     const operation = operations.find((each) => each.id === id)
     if (!operation) return []
@@ -62,22 +64,25 @@ function routes(operations: readonly Operation[]): Route[] {
       const { visitor } = received
       if (!visitor) throw notFound('Chat', '')
       const { token: _token, ...params } = received.params
-      const called = call({ ...received, visitor })
+      const { session_id, ...named } = call({ ...received, visitor })
       return {
         operation,
         params: { ...params, agent_id: visitor.agent_id },
-        sent: called.body,
+        sent: named.body,
         mode: 'reply' as const,
         last_event_id: received.message.headers['last-event-id'] as string | undefined,
         idempotencyKey: operation.idempotent ? readIdempotencyKey(received.message) : undefined,
-        writer: visitorWriter(visitor),
-        ...called,
+        writer: visitorWriter(visitor, session_id),
+        ...named,
       }
     }
     return [{ dialect: visitors, method, path, operation, isForVisitors: true, name }]
   }
   const bare = ({ query }: Received) => ({ body: undefined, query: readNothing(query) })
-  const stream = (received: Received) => ({ ...bare(received), mode: 'stream' as const })
+  const stream = ({ query }: Received) => {
+    const { session_id } = SESSION.parse(readSession(query))
+    return { body: undefined, query: {}, mode: 'stream' as const, ...(session_id !== undefined && { session_id }) }
+  }
   const one = `${messages}/{request_id}`
   return [
     ...at('POST', messages, 'invokeAgent', readMessage).map((route) => ({
@@ -99,12 +104,18 @@ function readMessage({ message, query, bytes, visitor }: Received) {
   const { attachments } = sent
   const body = { message: sent.message, context: { session_id }, environment, ...(attachments && { attachments }) }
   const isStream = prefers(message.headers.accept, 'text/event-stream')
-  return { body, sent, query: readNothing(query), mode: isStream ? ('stream' as const) : ('reply' as const) }
+  return {
+    body,
+    sent,
+    session_id,
+    query: readNothing(query),
+    mode: isStream ? ('stream' as const) : ('reply' as const),
+  }
 }
 
 function readList({ query }: Received) {
-  const { session_id } = readHistory(query)
-  return { body: undefined, query: { limit: SHOWN_MESSAGES, offset: 0, sort: '-created_at', session_id } }
+  const session_id = SessionId.parse(readHistory(query)['session_id'])
+  return { body: undefined, session_id, query: { limit: SHOWN_MESSAGES, offset: 0, sort: '-created_at', session_id } }
 }
 
 function readDecision({ query, bytes }: Received) {

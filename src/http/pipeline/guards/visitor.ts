@@ -15,7 +15,7 @@ export type OpenLink = {
   origins: ReadonlySet<string>
   agent_id: string
   environment: string
-  mayDecide: boolean
+  mayDecide(user_id: string, session_id: string | undefined): boolean
 }
 
 /** What the page of a link shows before the first message. */
@@ -46,9 +46,10 @@ export async function identifyVisitor(arrived: ArrivedRequest, needs: VisitorNee
   const link = await getLink(arrived, needs)
   if (!mayCall(arrived, link)) throw forbidden("This page isn't allowed to use this chat.")
   if (arrived.message.headers[HEADER] !== '1') throw forbidden('Requests to a chat need the header X-Moorage-Chat: 1.')
-  const { id: link_id, agent_id, environment, mayDecide } = link
+  const { id: link_id, agent_id, environment } = link
   const user_id = userOf(link_id, readVisitor(arrived) ?? setVisitor(arrived))
   const { actor: ofLink } = link.key.verified
+  const mayDecide = (session_id?: string) => link.mayDecide(user_id, session_id)
   const actor = { ...ofLink, scope: { ...ofLink.scope, user_id } }
   arrived.key = link.key
   arrived.visitor = { link_id, user_id, agent_id, environment, mayDecide }
