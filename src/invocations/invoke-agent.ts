@@ -133,13 +133,14 @@ async function admitted(
     const snapshot = await findEntered(agent_id, context)
     if (!snapshot) throw notFound('Agent', agent_id)
     const { agent, project } = snapshot
+    const { countRun } = context
     const user_id = requireUser(context.actor, body.context.user_id)
     const sender = { user_id, session_id: body.context.session_id, request_id: context.request_id }
     const served = await serving(snapshot, body.environment, sender, context)
     const { definition } = served
     requireRunning(agent, project.pause)
     const invocation = await newRun(body, user_id, agent, served, context)
-    const refusal = await admit(run, { invocation, agent, definition, project }, context)
+    const refusal = await admit(run, { invocation, agent, definition, project, countRun }, context)
     if (typeof refusal === 'string') throw notAdmittedError(refusal, agent, definition)
     if (refusal) {
       leave(run, context)
@@ -165,12 +166,13 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
     await finish(end, started, async () => undefined, context)
     // If the run couldn't be stored, no other node can continue it.
     await run.stored
-    throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
+    if (end.kind === 'stopped') throw new StillRunning(STOPPED.message)
+    return goOnElsewhere(started, end.cause, context)
   }
   const { invocation } = end
   if (end.kind === 'waiting' && end.waitsForRuns) {
     const write = async (entry: JournalEntry) => (await commitPatiently(entry, run.lease, context)) || undefined
-    if (!(await finish(end, started, write, context))) throw goesOnElsewhere(undefined, context)
+    if (!(await finish(end, started, write, context))) return goOnElsewhere(started, undefined, context)
     return followAwaited({ agent, invocation }, context, toldBy(run, invocation))
   }
   let answer: unknown
@@ -181,7 +183,7 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
     return context.commitReply(entry, answer, run.lease)
   }
   const committed = await finish(end, started, write, context)
-  if (!committed) throw goesOnElsewhere(undefined, context)
+  if (!committed) return goOnElsewhere(started, undefined, context)
   if (waits) {
     const reply = { request_id: invocation.id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
     context.emit?.(waitingEvent(toldBy(run, invocation), reply))
@@ -195,12 +197,15 @@ function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
 }
 
 /**
- * Another node continues the stored run if the request can be repeated. Otherwise, that node marks the run as failed.
+ * Another node continues the stored run if the request can be repeated. Otherwise, that node marks the run as failed. A
+ * client that reads a stream learns here how the run ends. Other clients can repeat the request.
  */
-function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): unknown {
-  if (repeatable) return new StillRunning(ELSEWHERE, cause)
+async function goOnElsewhere({ agent, invocation, run }: StartedRun, cause: unknown, context: InvokeNeeds) {
+  const { emit, repeatable } = context
   const isLost = cause === undefined || cause instanceof StepNotKept
-  return isLost ? conflict('Another node has ended the invocation.') : cause
+  if (emit && isLost) return followEarlier({ agent, invocation }, context, toldBy(run, invocation))
+  if (repeatable) throw new StillRunning(ELSEWHERE, cause)
+  throw isLost ? conflict('Another node has ended the invocation.') : cause
 }
 
 /**
@@ -255,7 +260,7 @@ function bringsFiles({ body, given }: IncomingFiles): boolean {
   return body.attachments !== undefined || given?.history !== undefined
 }
 
-type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>
+type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'countRun' | 'keyring' | 'newId' | 'pauses'>
 
 /** Queues a background run, with its callback, in the request's transaction. */
 async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds): Promise<AcceptedReply> {
@@ -270,6 +275,7 @@ async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds
   const { definition } = served
   const { priority = 'normal' } = body
   if (!(await enqueueRun(db, { invocation, agent, definition, priority }, context.now()))) throw sessionBusy()
+  await context.countRun?.(db)
   if (body.callback) {
     const run = { project_id: agent.project_id, agent_id: agent.id, request_id: invocation.id }
     await callbacks.insert(db, callbackOf(body.callback, run, context, 'callback.').callback)
