@@ -133,13 +133,14 @@ async function admitted(
     const snapshot = await findEntered(agent_id, context)
     if (!snapshot) throw notFound('Agent', agent_id)
     const { agent, project } = snapshot
+    const { countRun } = context
     const user_id = requireUser(context.actor, body.context.user_id)
     const sender = { user_id, session_id: body.context.session_id, request_id: context.request_id }
     const served = await serving(snapshot, body.environment, sender, context)
     const { definition } = served
     requireRunning(agent, project.pause)
     const invocation = await newRun(body, user_id, agent, served, context)
-    const refusal = await admit(run, { invocation, agent, definition, project }, context)
+    const refusal = await admit(run, { invocation, agent, definition, project, countRun }, context)
     if (typeof refusal === 'string') throw notAdmittedError(refusal, agent, definition)
     if (refusal) {
       leave(run, context)
@@ -255,7 +256,7 @@ function bringsFiles({ body, given }: IncomingFiles): boolean {
   return body.attachments !== undefined || given?.history !== undefined
 }
 
-type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId' | 'pauses'>
+type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'countRun' | 'keyring' | 'newId' | 'pauses'>
 
 /** Queues a background run, with its callback, in the request's transaction. */
 async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds): Promise<AcceptedReply> {
@@ -270,6 +271,7 @@ async function enqueue(agent_id: string, body: InvokeBody, context: EnqueueNeeds
   const { definition } = served
   const { priority = 'normal' } = body
   if (!(await enqueueRun(db, { invocation, agent, definition, priority }, context.now()))) throw sessionBusy()
+  await context.countRun?.(db)
   if (body.callback) {
     const run = { project_id: agent.project_id, agent_id: agent.id, request_id: invocation.id }
     await callbacks.insert(db, callbackOf(body.callback, run, context, 'callback.').callback)

@@ -3,6 +3,7 @@ import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import { ApiError, sessionBusy, unavailable } from '../errors.ts'
 import { laneKey } from '../lib/work/lane-key.ts'
+import type { CountRun } from '../operation/context.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { ProjectSnapshot } from '../operation/project-snapshot.ts'
 import { requireRoom } from '../projects/project.ts'
@@ -43,12 +44,18 @@ import { announceDue, join } from './turns/turn-store.ts'
 /** Why a run can't start now. */
 export type AdmissionRefusal = 'no_place' | 'project_full' | 'overloaded' | 'session_busy'
 
-type AdmissionRequest = { invocation: Invocation; agent: Agent; definition: Definition; project: ProjectSnapshot }
+type AdmissionRequest = {
+  invocation: Invocation
+  agent: Agent
+  definition: Definition
+  project: ProjectSnapshot
+  countRun: CountRun | undefined
+}
 
 /**
  * Admits a run that a client waits for. If its agent or its project limits its runs, the statement that stores the run
- * counts them on all nodes, and the run starts once it is stored. The same is true of a run in a session, which may
- * have to wait for its turn. Any other run could be refused only if the database is lost, so it starts immediately, and
+ * counts them on all nodes, and the run starts once it is stored. The same is true of a run that has to be counted
+ * (`countRun`), and of a run in a session, which may have to wait for its turn. Any other run could be refused only if the database is lost, so it starts immediately, and
  * its model is called while the run is being stored (`run.stored`). If it can't be stored, it is stopped. An admitted
  * run has a place in the journal, so its entries are always accepted.
  *
@@ -57,7 +64,7 @@ type AdmissionRequest = { invocation: Invocation; agent: Agent; definition: Defi
  */
 export async function admit(
   run: LiveRun,
-  { invocation, agent, definition, project }: AdmissionRequest,
+  { invocation, agent, definition, project, countRun }: AdmissionRequest,
   parts: AdmitParts,
 ): Promise<AdmissionRefusal | PutInLine | undefined> {
   const { journal, node, now, storage } = parts
@@ -71,15 +78,15 @@ export async function admit(
   const isLimited = definition.limits.max_concurrency !== null || project.limits.concurrent_runs !== null
   const hasRoom = isLimited ? roomFor({ agent, definition, project }, time, storage.db) : undefined
   if (session_key !== undefined) {
-    const asked = { invocation, agent, definition, session_key, row, lease, hasRoom }
+    const asked = { invocation, agent, definition, session_key, row, lease, hasRoom, countRun }
     const refusal = await admitInSession(run, asked, parts)
     if (refusal) return refusal === 'no_room' ? whyNoRoom(storage.db, agent, time) : refusal
-  } else if (!hasRoom) {
+  } else if (!hasRoom && !countRun) {
     run.stored = journal.commit({ writes: [row], reserved: true }).then(() => {
       run.lease = lease
     })
     run.stored.catch(() => run.abandon())
-  } else if (await insertIf(storage.db, row, hasRoom)) {
+  } else if (await insertCounted(storage, row, { hasRoom, countRun })) {
     run.lease = lease
   } else {
     return whyNoRoom(storage.db, agent, time)
@@ -88,9 +95,25 @@ export async function admit(
   return undefined
 }
 
+type Conditions = { hasRoom: RawBuilder<SqlBool> | undefined; countRun: CountRun | undefined }
+
+/** Stores a run if there is room for it. A run that has to be counted is counted in the same transaction. */
+function insertCounted(
+  storage: Parts['storage'],
+  row: Write,
+  { hasRoom = sql<SqlBool>`true`, countRun }: Conditions,
+): Promise<boolean> {
+  if (!countRun) return insertIf(storage.db, row, hasRoom)
+  return storage.transaction(async (db) => {
+    const isStored = await insertIf(db, row, hasRoom)
+    if (isStored) await countRun(db)
+    return isStored
+  })
+}
+
 /** Whether the agent and its project have room for a run, on all nodes. */
 function roomFor(
-  { agent, definition, project }: Omit<AdmissionRequest, 'invocation'>,
+  { agent, definition, project }: Pick<AdmissionRequest, 'agent' | 'definition' | 'project'>,
   time: number,
   db: Database,
 ): RawBuilder<SqlBool> {

@@ -6,6 +6,7 @@ import type { Key } from '../keys/key.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { covers } from '../security/permissions.ts'
+import type { Database } from '../storage/database.ts'
 import { type ChatLink, linkStatus, tokenHash } from './chat-link.ts'
 import * as links from './store.ts'
 
@@ -24,7 +25,7 @@ type Chat = { link: ChatLink; origins: ReadonlySet<string> }
 /** The visitor of a chat, and what its link names. */
 type ChatVisitor = { link_id: string; user_id: string; agent_id: string; environment: string }
 
-/** What the edge needs to know about links: whom a token lets in, and how many messages they can send. */
+/** What the edge needs to know about links: whom a token lets in, and what visitors can send. */
 export function openLinks(keys: LinkKeys, parts: LinkParts) {
   const { memo, now, storage } = parts
   const findChat = (id: string) => {
@@ -62,29 +63,28 @@ export function openLinks(keys: LinkKeys, parts: LinkParts) {
       return { title: name ?? snapshot.agent.name, welcome, starters }
     },
 
-    countMessage: (visitor: ChatVisitor, from: { address: string; key: string }) => countMessage(visitor, from, parts),
+    checkMessage: (visitor: ChatVisitor, address: string) => checkMessage(visitor, address, parts),
+
+    runCounter:
+      ({ link_id, user_id }: ChatVisitor, request_id: string) =>
+      async (db: Database) => {
+        const counted = await links.countRun(db, { link_id, user_id, request_id, now: now() })
+        if (counted === 'no_link') throw notFound('Link', link_id)
+        if (counted === 'too_many') {
+          throw new ApiError('budget_exceeded', 'This visitor has sent as many messages as the link allows.')
+        }
+      },
   }
 }
 
-async function countMessage(
-  visitor: ChatVisitor,
-  { address, key }: { address: string; key: string },
-  parts: LinkParts,
-): Promise<void> {
-  const { now, storage } = parts
+async function checkMessage(visitor: ChatVisitor, address: string, parts: LinkParts): Promise<void> {
   const { link_id, user_id, agent_id, environment } = visitor
   const snapshot = await findSnapshot(agent_id, parts)
   if (!snapshot) throw notFound('Agent', agent_id)
   await requirePublished(snapshot, environment, parts)
   await take(`visitor:${user_id}`, MESSAGES, parts)
-  const isKnown = await links.isKnownVisitor(storage.db, link_id, user_id)
+  const isKnown = await links.isKnownVisitor(parts.storage.db, link_id, user_id)
   if (!isKnown) await take(`visitors:${address}`, NEW_VISITORS, parts)
-  const message = { link_id, user_id, key, now: now() }
-  const counted = await storage.transaction((db) => links.countMessage(db, message))
-  if (counted === 'no_link') throw notFound('Link', link_id)
-  if (counted === 'too_many') {
-    throw new ApiError('budget_exceeded', 'This visitor has sent as many messages as the link allows.')
-  }
 }
 
 /** Visitors get what was deployed. Only an agent without any deployment answers them with its draft. */

@@ -70,25 +70,24 @@ export async function usesOf(db: Database, ids: readonly string[]): Promise<Map<
   return new Map(rows.map(({ link_id, visitors, messages }) => [link_id, { visitors, messages: Number(messages) }]))
 }
 
-/** A visitor's message, and the Idempotency-Key that it came with. */
-export type CountedMessage = { link_id: string; user_id: string; key: string; now: number }
+export type VisitorRun = { link_id: string; user_id: string; request_id: string; now: number }
 
 /**
- * Counts a visitor's message. The statement decides, so that messages sent at the same time can't exceed the limit.
- * A message that is sent again is counted once.
+ * Counts a visitor's message, in the transaction that stores its run. A message that is sent again while its answer is
+ * stored starts no run, and isn't counted again. The statement decides, so that messages sent at the same time can't
+ * exceed the limit.
  */
-export async function countMessage(
+export async function countRun(
   db: Database,
-  { link_id, user_id, key, now }: CountedMessage,
+  { link_id, user_id, request_id, now }: VisitorRun,
 ): Promise<'counted' | 'too_many' | 'no_link'> {
   const { rows } = await sql`
     insert into link_visitors (link_id, user_id, messages, last_key, last_at)
-    select id, ${user_id}, 1, ${key}, ${now} from links where id = ${link_id}
+    select id, ${user_id}, 1, ${request_id}, ${now} from links where id = ${link_id}
     on conflict (link_id, user_id) do update set
-      messages = link_visitors.messages + case when link_visitors.last_key = excluded.last_key then 0 else 1 end,
-      last_key = excluded.last_key, last_at = excluded.last_at
-    where link_visitors.last_key = excluded.last_key
-      or link_visitors.messages < coalesce((select messages_per_visitor from links where id = excluded.link_id), ${MANY})
+      messages = link_visitors.messages + 1, last_key = excluded.last_key, last_at = excluded.last_at
+    where link_visitors.messages < coalesce(
+      (select messages_per_visitor from links where id = excluded.link_id), ${MANY})
     returning messages`.execute(db)
   if (rows.length > 0) return 'counted'
   return (await find(db, link_id)) ? 'too_many' : 'no_link'

@@ -31,6 +31,12 @@ export type Uploads = {
   release(): Promise<void>
 }
 
+/**
+ * Counts a run that has a limit of its own, in the transaction that stores the run. Throws if the limit is reached; then
+ * the run isn't stored either.
+ */
+export type CountRun = (db: Database) => Promise<void>
+
 /** Everything that operations can use while they run. Each takes what it uses by name. */
 export type Context = Parts &
   ReplyChannel & {
@@ -44,6 +50,7 @@ export type Context = Parts &
     given: GivenInput | undefined
     /** Bytes that came with the input. */
     uploads: Uploads | undefined
+    countRun: CountRun | undefined
     request_id: string
     /** Present if the request has an Idempotency-Key. */
     repeatable: RepeatableRequest | undefined

@@ -253,6 +253,31 @@ onBothEngines(
         assert.deepEqual((await service().call('GET', path)).body.data.used.messages, 4)
       })
 
+      test('a cancelled message counts, and a key that starts another run counts again', async () => {
+        const slow = { ...SLOW, sessions: { while_busy: 'parallel' } }
+        const { visitor, agent, path } = await opened(slow, { limits: { messages_per_visitor: 4 } })
+        const keys = [randomUUID(), randomUUID()]
+        const cancelled = async (key = '') => {
+          const said = visitor.say('Again', {}, key)
+          const ids = await until('the run', async () => {
+            const { body } = await visitor.call('/messages')
+            const running = body.data.filter(({ status }: { status: string }) => status === 'running')
+            return running.length > 0 && running.map(({ request_id }: { request_id: string }) => request_id)
+          })
+          for (const id of ids) await visitor.call(`/messages/${id}/cancel`, { method: 'POST' })
+          assertRefusal(await said, 409, 'conflict')
+        }
+        await visitor.call('/messages')
+        for (const key of [keys[0], keys[0], keys[1], keys[0]]) await cancelled(key)
+        // Many at once, with keys that were counted before, and in another session.
+        const again = [...keys, keys[1]].map((key) => visitor.say('Again', {}, key))
+        const refused = await Promise.all([...again, visitor.say('Again'), visitor.say('Again', { session_id: 'other' })])
+        for (const reply of refused) assertRefusal(reply, 429, 'budget_exceeded')
+        assert.equal((await service().call('GET', path)).body.data.used.messages, 4)
+        const runs = await service().call('GET', `/v1/agents/${agent}/invocations`)
+        assert.equal(runs.body.pagination.total, 4)
+      })
+
       test('many visitors at once do not spend more than the link allows', async () => {
         const { link, path } = await opened(DEAR, { limits: { cost_usd: 3 } })
         const visitors = Array.from({ length: 12 }, () => new VisitorBrowser(service(), link))

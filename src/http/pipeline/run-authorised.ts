@@ -50,6 +50,7 @@ export async function runAuthorised(
       door: actor.console_session === undefined ? dialect.door : 'console',
       given,
       uploads,
+      countRun: arrived.visitor && edge.links.runCounter(arrived.visitor, arrived.request_id),
       writer,
       operation,
       input,

@@ -1,6 +1,6 @@
 import { ApiError, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
-import type { Context, RepeatableRequest, Uploads } from '../../operation/context.ts'
+import type { Context, CountRun, RepeatableRequest, Uploads } from '../../operation/context.ts'
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
@@ -28,6 +28,7 @@ export type Call = {
   door: Door
   given: GivenInput | undefined
   uploads: Uploads | undefined
+  countRun?: CountRun | undefined
   writer: Writer
   operation: Operation
   input: Input
@@ -124,7 +125,7 @@ function contextOf(
   channel: ReplyChannel,
   { db, commitReply, repeatable }: Pick<Context, 'db' | 'commitReply' | 'repeatable'>,
 ): Context {
-  const { actor, door, entered, given, request_id, span, uploads } = call
+  const { actor, countRun, door, entered, given, request_id, span, uploads } = call
   // The parts are the context's prototype, because copying them for each call would take 2.5% of an invocation's time.
   const context: Parts = Object.create(parts)
   return Object.assign(context, channel, {
@@ -134,6 +135,7 @@ function contextOf(
     door,
     given,
     uploads,
+    countRun,
     request_id,
     repeatable,
     commitReply,

@@ -15,7 +15,7 @@ import { authorisePublic } from '../pipeline/guards/authorise-public.ts'
 import { isForwardedSecure } from '../pipeline/guards/client-address.ts'
 import { isPreflight } from '../pipeline/guards/cors.ts'
 import { promiseHttps } from '../pipeline/guards/pass-gate.ts'
-import { countMessage } from '../pipeline/guards/visitor.ts'
+import { checkMessage } from '../pipeline/guards/visitor.ts'
 import { countRequest, endOfAccess, type Pipeline, pipeline } from '../pipeline/pipeline.ts'
 import type { ArrivedRequest, AuthorizedCall, PathParams } from '../pipeline/request.ts'
 import { AgentChanges } from './agent-changes.ts'
@@ -239,7 +239,7 @@ export async function letIn(
   if (!route) throw notRouted(endpoints, arrived)
   const authorised = await authorise(edge, known, route.operation, params)
   checkBodyHeaders(arrived)
-  if (route.isMessageOfVisitor) await countMessage(edge, arrived)
+  if (route.isMessageOfVisitor) await checkMessage(edge, arrived)
   return authorised
 }
 

@@ -2,6 +2,7 @@ import { type RawBuilder, type SqlBool } from 'kysely'
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import { laneKey } from '../../lib/work/lane-key.ts'
+import type { CountRun } from '../../operation/context.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { isDuplicate } from '../../storage/failures.ts'
@@ -25,6 +26,7 @@ type InSession = {
   row: Write
   lease: Lease
   hasRoom: RawBuilder<SqlBool> | undefined
+  countRun: CountRun | undefined
 }
 
 export type AdmitParts = Pick<Parts, 'journal' | 'live' | 'node' | 'now' | 'storage'>
@@ -49,11 +51,11 @@ export function admitInSession(
 async function admitAfter(
   before: LiveRun | undefined,
   run: LiveRun,
-  { invocation, agent, definition, session_key, row, lease, hasRoom }: InSession,
+  { invocation, agent, definition, session_key, row, lease, hasRoom, countRun }: InSession,
   { journal, now, storage }: AdmitParts,
 ): Promise<NotBegun | PutInLine | undefined> {
   await before?.admission
-  if (!before && !hasRoom && (await commitUnlessTaken(row, journal))) {
+  if (!before && !hasRoom && !countRun && (await commitUnlessTaken(row, journal))) {
     run.lease = lease
     return undefined
   }
@@ -61,7 +63,11 @@ async function admitAfter(
   const queued = inLine(invocation)
   const start = { project_id: agent.project_id, session_key, priority: 'interactive' as const }
   const joining = { session_key, while_busy, begun: row, queued: rows.insertionInLine(queued, start), hasRoom }
-  const joined = await storage.transaction((db) => join(db, { ...joining, now: now() }))
+  const joined = await storage.transaction(async (db) => {
+    const joined = await join(db, { ...joining, now: now() })
+    if (joined === 'begun' || joined === 'queued') await countRun?.(db)
+    return joined
+  })
   if (joined === 'queued') return { queued }
   if (joined === 'busy') return 'session_busy'
   if (joined === 'no room') return 'no_room'

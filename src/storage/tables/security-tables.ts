@@ -76,7 +76,7 @@ export const securityTables = {
     link_id: text.references('links'),
     user_id: text,
     messages: integer,
-    /** The Idempotency-Key of the latest message, which is counted once however often it is sent. */
+    /** The ID of the latest message's run. Its Idempotency-Key, if an earlier version of the service counted it. */
     last_key: text,
     last_at: time,
   })

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { ApiError, forbidden } from '../../../errors.ts'
+import type { CountRun } from '../../../operation/context.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import type { Visitor } from '../../dialects/dialect.ts'
 import { cookieLine, cookieName, cookieValues } from '../../input/cookies.ts'
-import { readIdempotencyKey } from '../../input/request-headers.ts'
 import type { ArrivedRequest, IdentifiedRequest, VerifiedKey } from '../request.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
@@ -27,8 +27,10 @@ export type Links = {
   /** Whether the token belongs to a link that has expired. */
   hasExpired(token: string): Promise<boolean>
   show(link: OpenLink): Promise<ShownChat>
-  /** Counts a message of a visitor before it is answered. Throws if the chat can't accept it. */
-  countMessage(visitor: Visitor, from: { address: string; key: string }): Promise<void>
+  /** Checks a message before it is read: throws if the chat answers nobody, or if the visitor sends too fast. */
+  checkMessage(visitor: Visitor, address: string): Promise<void>
+  /** Counts the run of a visitor's message when the run is stored. */
+  runCounter(visitor: Visitor, request_id: string): CountRun
 }
 
 /** A header that a page of another origin can't send: the browser would ask us first. */
@@ -71,12 +73,12 @@ function noChat(): ApiError {
   return new ApiError('not_found', "This chat doesn't exist, or it has ended.")
 }
 
-/** Counts a message before it is read and answered, so that messages sent at the same time can't exceed a limit. */
-export async function countMessage({ links }: Pick<VisitorNeeds, 'links'>, arrived: ArrivedRequest): Promise<void> {
-  const { visitor, request_id, message } = arrived
-  if (!visitor) return
-  const key = readIdempotencyKey(message) ?? request_id
-  await links.countMessage(visitor, { address: addressBucket(arrived.address), key })
+/** Checks a visitor's message before its body is read. */
+export async function checkMessage(
+  { links }: Pick<VisitorNeeds, 'links'>,
+  { visitor, address }: ArrivedRequest,
+): Promise<void> {
+  if (visitor) await links.checkMessage(visitor, addressBucket(address))
 }
 
 /**
