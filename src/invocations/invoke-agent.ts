@@ -166,12 +166,13 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
     await finish(end, started, async () => undefined, context)
     // If the run couldn't be stored, no other node can continue it.
     await run.stored
-    throw end.kind === 'stopped' ? new StillRunning(STOPPED.message) : goesOnElsewhere(end.cause, context)
+    if (end.kind === 'stopped') throw new StillRunning(STOPPED.message)
+    return goOnElsewhere(started, end.cause, context)
   }
   const { invocation } = end
   if (end.kind === 'waiting' && end.waitsForRuns) {
     const write = async (entry: JournalEntry) => (await commitPatiently(entry, run.lease, context)) || undefined
-    if (!(await finish(end, started, write, context))) throw goesOnElsewhere(undefined, context)
+    if (!(await finish(end, started, write, context))) return goOnElsewhere(started, undefined, context)
     return followAwaited({ agent, invocation }, context, toldBy(run, invocation))
   }
   let answer: unknown
@@ -182,7 +183,7 @@ async function answerEnd(end: RunEnd, started: StartedRun, context: InvokeNeeds)
     return context.commitReply(entry, answer, run.lease)
   }
   const committed = await finish(end, started, write, context)
-  if (!committed) throw goesOnElsewhere(undefined, context)
+  if (!committed) return goOnElsewhere(started, undefined, context)
   if (waits) {
     const reply = { request_id: invocation.id, status: 'waiting' as const, ...waits, approvals: [...waits.approvals] }
     context.emit?.(waitingEvent(toldBy(run, invocation), reply))
@@ -196,12 +197,15 @@ function toldBy({ told }: LiveRun, { attempt }: Invocation): Position {
 }
 
 /**
- * Another node continues the stored run if the request can be repeated. Otherwise, that node marks the run as failed.
+ * Another node continues the stored run if the request can be repeated. Otherwise, that node marks the run as failed. A
+ * client that reads a stream learns here how the run ends. Other clients can repeat the request.
  */
-function goesOnElsewhere(cause: unknown, { repeatable }: Needs<'repeatable'>): unknown {
-  if (repeatable) return new StillRunning(ELSEWHERE, cause)
+async function goOnElsewhere({ agent, invocation, run }: StartedRun, cause: unknown, context: InvokeNeeds) {
+  const { emit, repeatable } = context
   const isLost = cause === undefined || cause instanceof StepNotKept
-  return isLost ? conflict('Another node has ended the invocation.') : cause
+  if (emit && isLost) return followEarlier({ agent, invocation }, context, toldBy(run, invocation))
+  if (repeatable) throw new StillRunning(ELSEWHERE, cause)
+  throw isLost ? conflict('Another node has ended the invocation.') : cause
 }
 
 /**

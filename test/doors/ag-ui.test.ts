@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { agUiClient, type ClientRun, typesOf } from '../support/clients/ag-ui-client.ts'
+import { loseRun } from '../support/inside.ts'
 import { LOCAL_TOOLS, startLocalServer } from '../support/outside/local-server.ts'
 import type { ModelServer } from '../support/outside/model-server.ts'
 import { until } from '../support/running/until.ts'
@@ -359,6 +360,35 @@ for (const engine of ANY_ENGINE) {
       assert.equal('protocolVersion' in (events[0] ?? {}), false)
       assert.deepEqual(lastOutcome(events), { type: 'success' })
       assert.equal(events.filter(({ type }) => type === 'TOOL_CALL_END').length, 1)
+    })
+
+    test('a run that its node loses is never told as cancelled, and a stream follows one that continues', async () => {
+      for (const keyed of [true, false]) {
+        model.reset()
+        const held = Promise.withResolvers<void>()
+        model.holdNext(held.promise)
+        model.reply({ text: ['First'] }, { text: ['Second'] })
+        const threadId = `lost-${keyed}`
+        const body = input('wait', { threadId, protocolVersion: '1.0' })
+        const posted = post('tiny', body, keyed ? { 'Idempotency-Key': threadId } : {})
+        await model.nextRequest()
+        const [{ request_id }] = await until('the run', async () => {
+          const found = await receipts('tiny', threadId)
+          return found.length > 0 && found
+        })
+        await loseRun(service, request_id)
+        await until('another attempt or the end', async () => {
+          const [{ status, attempts }] = await receipts('tiny', threadId)
+          return status !== 'running' || attempts.length > 1
+        })
+        held.resolve()
+        const events = eventsIn((await posted).text)
+        const { type, code, outcome } = events.at(-1) as { type: string; code?: string; outcome?: Outcome }
+        const [{ status }] = await receipts('tiny', threadId)
+        if (keyed) assert.deepEqual([status, type, outcome], ['completed', 'RUN_FINISHED', { type: 'success' }])
+        else assert.deepEqual([status, type, code], ['failed', 'RUN_ERROR', 'server_error'])
+        assert.equal(events.filter((event) => ['RUN_ERROR', 'RUN_FINISHED'].includes(String(event['type']))).length, 1)
+      }
     })
 
     test('a run ends with its client, and can be repeated with an Idempotency-Key', async () => {

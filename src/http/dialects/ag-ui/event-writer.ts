@@ -209,7 +209,10 @@ export class AgUiWriter implements Writer {
     )
   }
 
-  /** A run that was cancelled has not failed, but clients before 1.0 know no other word for it. */
+  /**
+   * A run that was cancelled has not failed, but clients before 1.0 know no other word for it. Once a run has begun, no
+   * other end of it has the code `conflict`.
+   */
   #fail({ error: { code, message } }: ErrorBody): string {
     if (code === 'conflict' && this.#isBegun && this.#run.protocolVersion) {
       return this.#finish({ outcome: { type: 'cancelled' } })
