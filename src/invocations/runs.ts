@@ -12,7 +12,7 @@ import { announce, type Database } from '../storage/database.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import { commitPatiently } from '../storage/journal/journal.ts'
 import type { Write } from '../storage/journal/rows.ts'
-import { insertIf, writeRows } from '../storage/journal/write-rows.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
 import { LEASE_MS, type Lease } from '../storage/leases/lease.ts'
 import type { Approval } from './approvals/approval.ts'
 import { cancelBelow } from './children/child-store.ts'
@@ -28,7 +28,7 @@ import {
 } from './queue/queue-store.ts'
 import { queueWaitingForBudgets } from './queue/waiting-store.ts'
 import * as rows from './rows/invocation-rows.ts'
-import { type AdmitParts, admitInSession, type PutInLine } from './turns/admit-in-session.ts'
+import { type AdmitParts, admitInSession, insertCounted, type PutInLine } from './turns/admit-in-session.ts'
 import { announceDue, join } from './turns/turn-store.ts'
 
 /*
