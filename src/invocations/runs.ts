@@ -95,22 +95,6 @@ export async function admit(
   return undefined
 }
 
-type Conditions = { hasRoom: RawBuilder<SqlBool> | undefined; countRun: CountRun | undefined }
-
-/** Stores a run if there is room for it. A run that has to be counted is counted in the same transaction. */
-function insertCounted(
-  storage: Parts['storage'],
-  row: Write,
-  { hasRoom = sql<SqlBool>`true`, countRun }: Conditions,
-): Promise<boolean> {
-  if (!countRun) return insertIf(storage.db, row, hasRoom)
-  return storage.transaction(async (db) => {
-    const isStored = await insertIf(db, row, hasRoom)
-    if (isStored) await countRun(db)
-    return isStored
-  })
-}
-
 /** Whether the agent and its project have room for a run, on all nodes. */
 function roomFor(
   { agent, definition, project }: Pick<AdmissionRequest, 'agent' | 'definition' | 'project'>,
