@@ -47,14 +47,20 @@ function modelProblems(model: ModelNames, known: ReadonlySet<string>) {
 /** Refuses a schema that no answer could be checked against, and says where it is wrong. */
 export async function checkOutputSchema(
   { output }: { output?: WantedOutput | null | undefined },
+  parts: Pick<Parts, 'runtime'>,
+  actor: Pick<Actor, 'id' | 'scope'>,
+): Promise<void> {
+  if (output) await checkSchema({ field: 'output.schema', schema: output.schema }, parts, actor)
+}
+
+/** The same for a schema in any field. */
+export async function checkSchema(
+  { field, schema }: { field: string; schema: object },
   { runtime }: Pick<Parts, 'runtime'>,
   { id, scope }: Pick<Actor, 'id' | 'scope'>,
 ): Promise<void> {
-  if (!output) return
-  const problems = await runtime.reviewSchema(laneKey(scope.project_id, id), output.schema)
-  if (!problems) throw unavailable('Checking the output schema took too long. Try again shortly.')
+  const problems = await runtime.reviewSchema(laneKey(scope.project_id, id), schema)
+  if (!problems) throw unavailable(`Checking the schema in ${field} took too long. Try again shortly.`)
   if (problems.length === 0) return
-  throw invalid(
-    ...problems.map(({ at, problem }) => ({ field: ['output', 'schema', ...keysOf(at)].join('.'), error: problem })),
-  )
+  throw invalid(...problems.map(({ at, problem }) => ({ field: [field, ...keysOf(at)].join('.'), error: problem })))
 }

@@ -52,22 +52,18 @@ export async function allServed(
   return snapshot.served.get(environment) ?? loadServed(snapshot, environment, storage.db)
 }
 
-/** What a run's end adds for the guard, if its version is being compared with another. */
+/** What the end of a deployed version's run adds for the guard, if the version is being compared with another. */
 export async function comparedWrites(
-  { id, status, environment, deployment_id }: RunOfVersion,
+  { request_id, environment, deployment_id }: { request_id: string; environment: string; deployment_id: string },
   agent_id: string,
   parts: SnapshotParts,
 ): Promise<Write[]> {
-  // Only deployed versions are compared.
-  if (deployment_id === null || status === 'cancelled') return []
   const snapshot = await findSnapshot(agent_id, parts)
   if (!snapshot) return []
   const { stable, candidate } = await allServed(snapshot, environment, parts)
   const isCompared = candidate && [candidate.deployment_id, stable.deployment_id].includes(deployment_id)
-  return isCompared ? [rollouts.answerWrite(candidate.deployment_id, id)] : []
+  return isCompared ? [rollouts.answerWrite(candidate.deployment_id, request_id)] : []
 }
-
-type RunOfVersion = { id: string; status: string; environment: string; deployment_id: string | null }
 
 /** What an environment serves now, for a caller's transaction. */
 export async function servedNow(

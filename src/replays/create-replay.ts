@@ -3,6 +3,7 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { listCases } from '../invocations/cases/case-store.ts'
+import { checkSchemas } from '../invocations/cases/check-schemas.ts'
 import { chooseRuns, MOST_CASES } from '../invocations/cases/choose-runs.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import type { Needs } from '../operation/context.ts'
@@ -26,7 +27,11 @@ export const createReplay = operation({
   mfa: { policy: 'invoke' },
   audit: { target: 'reply' },
   idempotent: true,
-  input: { params: AgentParams, body: CreateReplayBody },
+  input: {
+    params: AgentParams,
+    body: CreateReplayBody,
+    check: ({ body: { checks } }, parts, actor) => checkSchemas([{ field: 'checks', checks }], parts, actor),
+  },
   answer: { status: 201, data: ReplayReply, errors: ['conflict'] },
 
   async run({ params, body }, context: CreateReplayNeeds) {

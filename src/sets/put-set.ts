@@ -4,6 +4,7 @@ import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { keepEach } from '../invocations/attachments/keep-attachments.ts'
 import { insertCases, removeCases } from '../invocations/cases/case-store.ts'
+import { checkSchemas } from '../invocations/cases/check-schemas.ts'
 import { chooseRuns } from '../invocations/cases/choose-runs.ts'
 import type { RunCase } from '../invocations/cases/run-case.ts'
 import { withKeyName } from '../keys/key-names.ts'
@@ -25,7 +26,16 @@ export const putSet = operation({
     'Saves messages that the agent should answer well, in place of a set with the same name. Write the cases yourself, or copy past invocations with `from`. A copy includes the answer, the results of tool calls, and the history and memories that the model saw, so it stays usable when the invocation is deleted. If an invocation or its user is erased, so is the copy. A set has at most 1,000 cases, and an agent at most 100 sets.',
   access: { permission: 'write' },
   audit: { target: ['agent_id', 'name'] },
-  input: { params: SetParams, body: PutSetBody },
+  input: {
+    params: SetParams,
+    body: PutSetBody,
+    check: ({ body: { cases = [] } }, parts, actor) =>
+      checkSchemas(
+        cases.map(({ checks }, i) => ({ field: `cases.${i}.checks`, checks })),
+        parts,
+        actor,
+      ),
+  },
   answer: { data: SetReply, errors: ['conflict'] },
 
   async run({ params, body }, context: PutSetNeeds) {

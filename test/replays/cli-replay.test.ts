@@ -88,6 +88,11 @@ onAnyEngine('moorage replay', (service) => {
     )
     assert.match(readFileSync(join(shell.folder, 'report.xml'), 'utf8'), /tests="1" failures="1" skipped="0"/)
 
+    write('sets/greetings.yaml', 'cases:\n  - message: Hi\n    checks: [{ type: schema, value: { type: text } }]\n')
+    const unchecked = await replay()
+    assert.equal(unchecked.code, 2)
+    assert.match(unchecked.stderr, /cases\.0\.checks\.0\.value\.type/)
+
     write('sets/greetings.yaml', 'cases:\n  - message: Hello!\n    message: again\n')
     const wrong = await replay()
     assert.equal(wrong.code, 2)

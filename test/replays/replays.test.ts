@@ -142,6 +142,14 @@ for (const engine of STORY_ENGINES) {
         assert.deepEqual(fieldsOf(reply.body), fields)
       }
       await refuse({ cases: [{ message: 'x', checks: [{ type: 'matches', value: '(' }] }] }, 'cases.0.checks.0.value')
+      const checked = (...values: object[]) => ({ checks: values.map((value) => ({ type: 'schema', value })) })
+      const asked = [
+        { message: 'x', ...checked({ type: 'object' }) },
+        { message: 'y', ...checked({}, { type: 'no' }) },
+      ]
+      await refuse({ cases: asked }, 'cases.1.checks.1.value.type')
+      const nowhere = { properties: { tide: { $ref: '#/$defs/none' } } }
+      await refuse({ cases: [{ message: 'x', ...checked(nowhere) }] }, 'cases.0.checks.0.value.properties.tide.$ref')
       await refuse({ cases: [{ message: 'x' }], from: { request_ids: runs } }, '(body)')
       await refuse({ from: { filter: { session_id: 'never' }, last: 3 } }, 'from')
       await refuse({ cases: [] }, 'cases')
@@ -393,6 +401,8 @@ for (const engine of STORY_ENGINES) {
       await refuse({ working_copy: true, version: 'v1', set: 'one' }, '(body)')
       await refuse({ working_copy: true, set: 'one', last: 3 }, 'last')
       await refuse({ working_copy: true, set: 'none' }, 'set')
+      const checks = [{ type: 'schema', value: { pattern: '(' } }]
+      await refuse({ working_copy: true, set: 'one', checks }, 'checks.0.value.pattern')
       await refuse({ working_copy: true, filter: { user_id: 'nobody' } }, 'filter')
       await refuse({ working_copy: true, set: 'one', limits: { cost_usd: 0 } }, 'limits.cost_usd')
       const unknown = await service.call('POST', `/v1/agents/${agent}/replays`, { body: { version: 'v9', set: 'one' } })

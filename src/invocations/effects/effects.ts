@@ -36,7 +36,7 @@ export async function effects(
   parts: EffectParts,
 ): Promise<Write[]> {
   const { events, newId } = parts
-  const { id: request_id, status, context, door, finished_at: time, version, deployment_id } = invocation
+  const { id: request_id, status, context, door, finished_at: time, environment, version, deployment_id } = invocation
   const { user_id = null, session_id = null } = context
   const source = { agent_seq: agent.seq, request_id }
   const writes = logWrites(source, logs)
@@ -56,7 +56,10 @@ export async function effects(
   if (door === 'trigger' && status !== 'cancelled') {
     writes.push(...answerWrites({ request_id, context, user_id, time }, agent, [null], { newId }))
   }
-  writes.push(...(await comparedWrites(invocation, agent.id, parts)))
+  // Only deployed versions are compared with each other.
+  if (deployment_id !== null && status !== 'cancelled') {
+    writes.push(...(await comparedWrites({ request_id, environment, deployment_id }, agent.id, parts)))
+  }
   return [...writes, ...(await events.writes(endEvent(invocation, agent)))]
 }
 

@@ -91,7 +91,7 @@ export const agentTables = {
     evidence: json.nullable,
     looked_at: time.nullable,
     ended_at: time.nullable,
-    /** Random, and shown nowhere: without it, nobody can compute who gets the candidate. Null for old rows. */
+    /** Random and secret: clients must not be able to compute who gets the candidate. Null for old rows. */
     split_key: text.nullable,
   }).indexes({
     rollouts_in_progress: 'unique (agent_id, environment) where ended_at is null',

@@ -87,6 +87,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'feedback/feedback-store.ts',
       'cases/answer-check.ts',
       'cases/case-store.ts',
+      'cases/check-schemas.ts',
       'cases/choose-runs.ts',
       'cases/run-case.ts',
       'attachments/attachment-shape.ts',
