@@ -1,4 +1,6 @@
 import type { Deployment } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { may } from '../../lib/session-state.ts'
 import { Button } from '../../ui/button.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
@@ -22,9 +24,16 @@ export function deploymentColumns({ onChanges, onRollback, serving, canUndo }: R
   return [
     {
       title: 'Version',
-      cell: ({ version, environment }) => (
+      cell: ({ id, version, environment, progress }) => (
         <>
-          <b>{version}</b>
+          {/* Its page shows what was compared, and why it was aborted. */}
+          {progress && may('findDeployment') ? (
+            <a href={href(`/deployments/${id}`)}>
+              <b>{version}</b>
+            </a>
+          ) : (
+            <b>{version}</b>
+          )}
           <span class="narrow soft">{environment}</span>
         </>
       ),
