@@ -12,6 +12,8 @@ type Checker = {
   document: Document
   ajv: Ajv2020
   compiled: Map<string, ValidateFunction>
+  /** The same, found without writing the schema as text. */
+  known: WeakMap<object, ValidateFunction>
   /** The document's paths, those with the most literal segments first: `/v1/keys/self` isn't a key's ID. */
   templates: { template: string; pattern: RegExp }[]
 }
@@ -26,7 +28,7 @@ export function checkReply(
 ): void {
   if (!(headers.get('content-type') ?? '').startsWith('application/json')) return
   checker ??= newChecker()
-  const { document, ajv, compiled, templates } = checker
+  const { document, ajv, compiled, known, templates } = checker
   const [target = ''] = path.split('?')
   const template = templates.find(({ pattern }) => pattern.test(target))?.template
   const operation = template && document.paths[template]?.[method.toLowerCase()]
@@ -35,11 +37,17 @@ export function checkReply(
 
   const schema = operation.responses[status]?.content?.['application/json']?.schema
   assert.ok(schema, `${method} ${template} documents no JSON for ${status}: ${text}`)
-  // Most operations share the schema of their refusals.
+  const check = known.get(schema) ?? compile(ajv, compiled, schema)
+  known.set(schema, check)
+  assert.ok(check(body), `${method} ${path} ${status}: ${ajv.errorsText(check.errors)}\n${text}`)
+}
+
+/** Most operations share the schema of their refusals. */
+function compile(ajv: Ajv2020, compiled: Map<string, ValidateFunction>, schema: object): ValidateFunction {
   const written = JSON.stringify(schema)
   const check = compiled.get(written) ?? ajv.compile(withinDocument(written))
   compiled.set(written, check)
-  assert.ok(check(body), `${method} ${path} ${status}: ${ajv.errorsText(check.errors)}\n${text}`)
+  return check
 }
 
 const withinDocument = (written: string) => JSON.parse(written.replaceAll('"$ref":"#', '"$ref":"api#'))
@@ -51,11 +59,12 @@ const described = JSON.stringify(await openApiDocument(operations))
 
 function newChecker(): Checker {
   const document = JSON.parse(described) as Document
-  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  // Most checks are used a few times in each process, so optimizing their code takes longer than it saves.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, code: { optimize: false } })
   addFormats.default(ajv)
   ajv.addSchema(document, 'api')
   const templates = Object.keys(document.paths)
     .toSorted((a, b) => a.split('{').length - b.split('{').length)
     .map((template) => ({ template, pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
-  return { document, ajv, compiled: new Map(), templates }
+  return { document, ajv, compiled: new Map(), known: new WeakMap(), templates }
 }
