@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
-import axe from 'axe-core'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
+
+/** The small build, because every page that is loaded has to read it. */
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
 type Finding = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }
 
@@ -28,7 +32,7 @@ const SERIOUS: ReadonlySet<string> = new Set(['serious', 'critical'])
  */
 export async function checkAccess(page: Page, { isStrict = false } = {}): Promise<void> {
   const hasAxe = await page.evaluate(`'axe' in globalThis`)
-  if (!hasAxe) await page.evaluate(axe.source)
+  if (!hasAxe) await page.evaluate(AXE)
   for (const { width, dark, ...rules } of process.env['MOORAGE_TEST_ALL'] ? STATES : [DESK]) {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' })
