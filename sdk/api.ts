@@ -2723,14 +2723,14 @@ export type UpdateSchedule = {
 export type Trigger = {
   id: string
   agent_id: string
-  /** `webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent */
-  kind: 'webhook' | 'slack' | 'telegram'
+  /** `webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent. `email`: messages to an address, which are answered by email */
+  kind: 'webhook' | 'slack' | 'telegram' | 'email'
   name: string | null
   environment: string
   enabled: boolean
   /** How the sender proves that a request is from it. With `none`, everybody who knows the URL can start runs */
   verify: {
-    scheme: 'github' | 'telegram' | 'bearer'
+    scheme: 'github' | 'telegram' | 'bearer' | 'basic'
     /** The name of the project's secret with which the sender signs */
     secret: string
   } | {
@@ -2794,6 +2794,20 @@ export type Trigger = {
     /** The URL of Telegram's API. The secret's hosts must include it */
     api_url: string
   } | null
+  email: {
+    /** The address that people write to, from which answers are sent */
+    address: string
+    /** The sender's name in answers */
+    name: string | null
+    /** The provider that sends answers */
+    provider: 'postmark' | 'resend' | 'sendgrid'
+    /** The name of the project's secret with the provider's API key */
+    api_key: string
+    /** The URL of the provider's API. The secret's hosts must include it. Default: the usual one */
+    api_url: string | null
+    /** The mail server whose `Authentication-Results` prove who has written, such as `mx.example.com`. It must remove such headers of its name from incoming mail. Messages without its proof are ignored. Default: none; then each thread has a user of its own */
+    authserv_id: string | null
+  } | null
   reply: boolean | null
   disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
   /** Where senders post to. It is a URL if `server.publicUrl` is set, and otherwise a path */
@@ -2807,14 +2821,14 @@ export type Trigger = {
 }
 
 export type CreateTrigger = {
-  /** `webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent */
-  kind?: 'webhook' | 'slack' | 'telegram' | undefined
+  /** `webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent. `email`: messages to an address, which are answered by email */
+  kind?: 'webhook' | 'slack' | 'telegram' | 'email' | undefined
   name?: string | null | undefined
   environment?: string | undefined
   enabled?: boolean | undefined
   /** How the sender proves that a request is from it. With `none`, everybody who knows the URL can start runs */
   verify: {
-    scheme: 'github' | 'telegram' | 'bearer'
+    scheme: 'github' | 'telegram' | 'bearer' | 'basic'
     /** The name of the project's secret with which the sender signs */
     secret: string
   } | {
@@ -2886,6 +2900,21 @@ export type CreateTrigger = {
     /** The URL of Telegram's API. The secret's hosts must include it */
     api_url?: string | undefined
   } | null | undefined
+  /** With the kind `email`: the address, and the provider that sends answers */
+  email?: {
+    /** The address that people write to, from which answers are sent */
+    address: string
+    /** The sender's name in answers */
+    name?: string | null | undefined
+    /** The provider that sends answers */
+    provider: 'postmark' | 'resend' | 'sendgrid'
+    /** The name of the project's secret with the provider's API key */
+    api_key: string
+    /** The URL of the provider's API. The secret's hosts must include it. Default: the usual one */
+    api_url?: string | null | undefined
+    /** The mail server whose `Authentication-Results` prove who has written, such as `mx.example.com`. It must remove such headers of its name from incoming mail. Messages without its proof are ignored. Default: none; then each thread has a user of its own */
+    authserv_id?: string | null | undefined
+  } | null | undefined
   /** Whether answers are sent to the conversation. Default: `true`; null for the kind `webhook` */
   reply?: boolean | null | undefined
 }
@@ -2896,7 +2925,7 @@ export type UpdateTrigger = {
   enabled?: boolean | undefined
   /** How the sender proves that a request is from it. With `none`, everybody who knows the URL can start runs */
   verify?: {
-    scheme: 'github' | 'telegram' | 'bearer'
+    scheme: 'github' | 'telegram' | 'bearer' | 'basic'
     /** The name of the project's secret with which the sender signs */
     secret: string
   } | {
@@ -2959,6 +2988,20 @@ export type UpdateTrigger = {
     bot_token: string
     /** The URL of Telegram's API. The secret's hosts must include it */
     api_url?: string | undefined
+  } | null | undefined
+  email?: {
+    /** The address that people write to, from which answers are sent */
+    address: string
+    /** The sender's name in answers */
+    name?: string | null | undefined
+    /** The provider that sends answers */
+    provider: 'postmark' | 'resend' | 'sendgrid'
+    /** The name of the project's secret with the provider's API key */
+    api_key: string
+    /** The URL of the provider's API. The secret's hosts must include it. Default: the usual one */
+    api_url?: string | null | undefined
+    /** The mail server whose `Authentication-Results` prove who has written, such as `mx.example.com`. It must remove such headers of its name from incoming mail. Messages without its proof are ignored. Default: none; then each thread has a user of its own */
+    authserv_id?: string | null | undefined
   } | null | undefined
   reply?: boolean | null | undefined
 }

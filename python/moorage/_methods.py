@@ -1103,7 +1103,7 @@ class Triggers(Group):
         agent_id: str,
         *,
         verify: Dict[str, Any],
-        kind: Literal["webhook", "slack", "telegram"] = UNSET,
+        kind: Literal["webhook", "slack", "telegram", "email"] = UNSET,
         name: Union[str, None] = UNSET,
         environment: str = UNSET,
         enabled: bool = UNSET,
@@ -1117,6 +1117,7 @@ class Triggers(Group):
         priority: Literal["interactive", "normal", "batch"] = UNSET,
         slack: Union[Dict[str, Any], None] = UNSET,
         telegram: Union[Dict[str, Any], None] = UNSET,
+        email: Union[Dict[str, Any], None] = UNSET,
         reply: Union[bool, None] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Trigger:
@@ -1124,7 +1125,7 @@ class Triggers(Group):
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/triggers", agent_id=agent_id),
-            body=given({"kind": kind, "name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority, "slack": slack, "telegram": telegram, "reply": reply}),
+            body=given({"kind": kind, "name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority, "slack": slack, "telegram": telegram, "email": email, "reply": reply}),
             options=options,
         )
 
@@ -1178,6 +1179,7 @@ class Triggers(Group):
         priority: Literal["interactive", "normal", "batch"] = UNSET,
         slack: Union[Dict[str, Any], None] = UNSET,
         telegram: Union[Dict[str, Any], None] = UNSET,
+        email: Union[Dict[str, Any], None] = UNSET,
         reply: Union[bool, None] = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Trigger:
@@ -1185,7 +1187,7 @@ class Triggers(Group):
         return self._caller.call(
             "PATCH",
             fill("/v1/agents/{agent_id}/triggers/{trigger_id}", agent_id=agent_id, trigger_id=trigger_id),
-            body=given({"name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority, "slack": slack, "telegram": telegram, "reply": reply}),
+            body=given({"name": name, "environment": environment, "enabled": enabled, "verify": verify, "filter": filter, "message": message, "user_from": user_from, "session_from": session_from, "dedupe_from": dedupe_from, "user_prefix": user_prefix, "on_budget": on_budget, "priority": priority, "slack": slack, "telegram": telegram, "email": email, "reply": reply}),
             options=options,
         )
 

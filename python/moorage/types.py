@@ -777,7 +777,7 @@ class UpdateSchedule(TypedDict, total=False):
 class Trigger(TypedDict):
     id: str
     agent_id: str
-    kind: Literal["webhook", "slack", "telegram"]
+    kind: Literal["webhook", "slack", "telegram", "email"]
     name: Union[str, None]
     environment: str
     enabled: bool
@@ -792,6 +792,7 @@ class Trigger(TypedDict):
     priority: Literal["interactive", "normal", "batch"]
     slack: Union[Dict[str, Any], None]
     telegram: Union[Dict[str, Any], None]
+    email: Union[Dict[str, Any], None]
     reply: Union[bool, None]
     disabled_reason: Union[Literal["requested", "key_revoked", "key_expired"], None]
     address: str
@@ -807,7 +808,7 @@ class _CreateTrigger(TypedDict):
 
 
 class CreateTrigger(_CreateTrigger, total=False):
-    kind: Literal["webhook", "slack", "telegram"]
+    kind: Literal["webhook", "slack", "telegram", "email"]
     name: Union[str, None]
     environment: str
     enabled: bool
@@ -821,6 +822,7 @@ class CreateTrigger(_CreateTrigger, total=False):
     priority: Literal["interactive", "normal", "batch"]
     slack: Union[Dict[str, Any], None]
     telegram: Union[Dict[str, Any], None]
+    email: Union[Dict[str, Any], None]
     reply: Union[bool, None]
 
 
@@ -839,6 +841,7 @@ class UpdateTrigger(TypedDict, total=False):
     priority: Literal["interactive", "normal", "batch"]
     slack: Union[Dict[str, Any], None]
     telegram: Union[Dict[str, Any], None]
+    email: Union[Dict[str, Any], None]
     reply: Union[bool, None]
 
 

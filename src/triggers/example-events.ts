@@ -1,4 +1,4 @@
-import type { Verification } from './trigger.ts'
+import type { Trigger, Verification } from './trigger.ts'
 
 type ExampleEvent = { headers: Readonly<Record<string, string>>; payload: Readonly<Record<string, unknown>> }
 
@@ -69,8 +69,24 @@ const STANDARD: ExampleEvent = {
 
 const OTHER: ExampleEvent = { headers: {}, payload: { id: '1', type: 'example', user: 'ann', text: 'Is the tide in?' } }
 
-/** An example of what a sender with this scheme posts. */
-export const EXAMPLES: Readonly<Record<Verification['scheme'], ExampleEvent>> = {
+/** What a message to a trigger for mail becomes. */
+const EMAIL: ExampleEvent = {
+  headers: {},
+  payload: {
+    from: { address: 'ann@example.com', name: 'Ann' },
+    to: ['help@example.org'],
+    subject: 'The tide',
+    text: 'Is the tide in?',
+    message_id: '<1ac3b7@example.com>',
+    references: [],
+    authentication_results: [],
+    headers: { subject: 'The tide' },
+    attachments: [],
+    sha256: '0',
+  },
+}
+
+const EXAMPLES: Readonly<Record<Verification['scheme'], ExampleEvent>> = {
   github: GITHUB,
   stripe: STRIPE,
   slack: SLACK,
@@ -79,5 +95,13 @@ export const EXAMPLES: Readonly<Record<Verification['scheme'], ExampleEvent>> = 
   hmac: OTHER,
   ed25519: OTHER,
   bearer: OTHER,
+  basic: OTHER,
   none: OTHER,
+}
+
+/** An example of what the trigger's sender posts. For mail, the proof of its sender is part of it. */
+export function exampleFor({ kind, verify, email }: Pick<Trigger, 'email' | 'kind' | 'verify'>): ExampleEvent {
+  if (kind !== 'email') return EXAMPLES[verify.scheme]
+  const proof = email?.authserv_id ? [`${email.authserv_id}; dmarc=pass header.from=example.com`] : []
+  return { ...EMAIL, payload: { ...EMAIL.payload, authentication_results: proof } }
 }

@@ -18,11 +18,13 @@ export async function requireSecret(
   throw invalid({ field: 'verify.secret', error: `the project has no secret named ${verify.secret}; set it first` })
 }
 
-const KINDS = ['slack', 'telegram'] as const satisfies ChannelKind[]
+const KINDS = ['slack', 'telegram', 'email'] as const satisfies ChannelKind[]
+/** How providers of mail, and mail servers, can prove that a request is from them. */
+const MAIL_SCHEMES: ReadonlySet<string> = new Set(['basic', 'bearer', 'ed25519', 'hmac', 'none', 'standard'])
 /** What a platform's own messages decide. */
 const DECIDED = ['user_from', 'session_from', 'dedupe_from'] as const
 
-type KindFields = Pick<Trigger, 'kind' | 'reply' | 'slack' | 'telegram' | 'verify' | (typeof DECIDED)[number]> & {
+type KindFields = Pick<Trigger, 'kind' | 'reply' | 'verify' | ChannelKind | (typeof DECIDED)[number]> & {
   message?: string | undefined
 }
 
@@ -34,7 +36,7 @@ export function requireKind(trigger: KindFields): void {
 
 /** Refuses a platform that can't be called, and a token that can't be sent to it. */
 export async function requireAccess(
-  trigger: Pick<Trigger, 'kind' | 'slack' | 'telegram'>,
+  trigger: Pick<Trigger, 'kind' | ChannelKind>,
   project_id: string,
   { config, secrets }: Pick<Parts, 'config' | 'secrets'>,
 ): Promise<void> {
@@ -45,7 +47,7 @@ export async function requireAccess(
   if (unreachable) throw invalid({ field: `${kind}.api_url`, error: unreachable.message })
   const known = await secrets(project_id)
   const secret = Object.hasOwn(known, bot_token) ? known[bot_token] : undefined
-  const field = `${kind}.bot_token`
+  const field = kind === 'email' ? 'email.api_key' : `${kind}.bot_token`
   if (!secret) throw invalid({ field, error: `the project has no secret named ${bot_token}; set it first` })
   const url = new URL(api_url)
   try {
@@ -66,7 +68,10 @@ function kindProblem(trigger: KindFields): ErrorDetail | undefined {
     return reply === null ? undefined : { field: 'reply', error: 'is only allowed in conversations' }
   }
   if (trigger[kind] === null) return { field: kind, error: `is required with the kind ${kind}` }
-  if (verify.scheme !== kind) return { field: 'verify.scheme', error: `must be ${kind} with the kind ${kind}` }
+  if (kind === 'email') {
+    if (!MAIL_SCHEMES.has(verify.scheme))
+      return { field: 'verify.scheme', error: `must be one of ${[...MAIL_SCHEMES].join(', ')} with the kind email` }
+  } else if (verify.scheme !== kind) return { field: 'verify.scheme', error: `must be ${kind} with the kind ${kind}` }
   const decided = DECIDED.find((field) => trigger[field] !== null)
   return decided && { field: decided, error: `is only allowed with the kind webhook` }
 }

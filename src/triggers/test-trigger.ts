@@ -4,7 +4,7 @@ import { ApiError, conflict, invalid } from '../errors.ts'
 import * as incoming from '../incoming/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
-import { EXAMPLES } from './example-events.ts'
+import { exampleFor } from './example-events.ts'
 import { newDelivery } from './receive/inlet.ts'
 import { type Payload, plainHeaders } from './receive/payload.ts'
 import { type ReadEvent, readEvent } from './receive/read-event.ts'
@@ -100,7 +100,7 @@ async function testedPayload(
   trigger: Trigger,
   { payload, headers, delivery_id }: z.output<typeof TestTriggerBody>,
 ): Promise<Payload> {
-  const example = EXAMPLES[trigger.verify.scheme]
+  const example = exampleFor(trigger)
   if (delivery_id === undefined) {
     const lowered = Object.entries(headers ?? example.headers).map(([name, value]) => [name.toLowerCase(), value])
     return { headers: plainHeaders(Object.fromEntries(lowered)), body: payload ?? example.payload }

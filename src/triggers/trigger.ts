@@ -3,11 +3,15 @@ import { OnBudget, Priority } from '../invocations/invocation.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../runtime/tools/called-agent.ts'
 import { SECRET_NAME } from '../security/tool-secret.ts'
 import { bareShape, Label, Text, Time } from '../shapes.ts'
+import { ADDRESS } from './mail/mail.ts'
+import { MAIL_PROVIDERS, type MailProviderName } from './mail/mail-providers.ts'
 import { messageProblem, pathProblem, sourceProblem } from './receive/payload.ts'
 
 export const TriggerKind = z
-  .enum(['webhook', 'slack', 'telegram'])
-  .describe('`webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent')
+  .enum(['webhook', 'slack', 'telegram', 'email'])
+  .describe(
+    '`webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent. `email`: messages to an address, which are answered by email',
+  )
 export type TriggerKind = z.output<typeof TriggerKind>
 
 /** Its owner disabled it, or the key that last changed it has ended. */
@@ -30,7 +34,7 @@ const Tolerance = z
 
 export const Verify = z
   .discriminatedUnion('scheme', [
-    z.strictObject({ scheme: z.enum(['github', 'telegram', 'bearer']), secret: SecretName }),
+    z.strictObject({ scheme: z.enum(['github', 'telegram', 'bearer', 'basic']), secret: SecretName }),
     z.strictObject({
       scheme: z.enum(['stripe', 'slack', 'standard']),
       secret: SecretName,
@@ -103,6 +107,36 @@ const botOf = (platform: string, api_url: string, example: string) =>
     .nullable()
     .default(null)
 
+/** An address from which answers are sent by email. */
+const EmailSettings = z
+  .strictObject({
+    address: z
+      .string()
+      .regex(ADDRESS, 'must be an email address')
+      .meta({ examples: ['help@example.com'] })
+      .describe('The address that people write to, from which answers are sent'),
+    name: Label(100).nullable().default(null).describe("The sender's name in answers"),
+    provider: z
+      .enum(Object.keys(MAIL_PROVIDERS) as [MailProviderName, ...MailProviderName[]])
+      .describe('The provider that sends answers'),
+    api_key: SecretName.meta({ examples: ['POSTMARK_TOKEN'] }).describe(
+      "The name of the project's secret with the provider's API key",
+    ),
+    api_url: ApiUrl.nullable()
+      .default(null)
+      .describe("The URL of the provider's API. The secret's hosts must include it. Default: the usual one"),
+    authserv_id: z
+      .string()
+      .regex(/^[A-Za-z0-9.-]{1,200}$/, 'must be the name of a mail server')
+      .nullable()
+      .default(null)
+      .describe(
+        'The mail server whose `Authentication-Results` prove who has written, such as `mx.example.com`. It must remove such headers of its name from incoming mail. Messages without its proof are ignored. Default: none; then each thread has a user of its own',
+      ),
+  })
+  .nullable()
+  .default(null)
+
 const READ = {
   verify: Verify,
   filter: z
@@ -132,6 +166,7 @@ const READ = {
   telegram: botOf('Telegram', 'https://api.telegram.org', 'TELEGRAM_BOT_TOKEN').describe(
     'With the kind `telegram`: its bot',
   ),
+  email: EmailSettings.describe('With the kind `email`: the address, and the provider that sends answers'),
   reply: z
     .boolean()
     .nullable()

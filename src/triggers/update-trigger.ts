@@ -46,7 +46,7 @@ export const updateTrigger = operation({
     }
     requireKind(updated)
     // A trigger whose token is gone can still be changed, for example disabled.
-    if (body.slack || body.telegram) await requireAccess(updated, agent.project_id, context)
+    if (body.slack || body.telegram || body.email) await requireAccess(updated, agent.project_id, context)
     await triggers.update(db, updated)
     return present(db, updated, context)
   },

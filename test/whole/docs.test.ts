@@ -161,6 +161,7 @@ const DOCS = [
   'docs/gradual-deployments.md',
   'docs/triggers.md',
   'docs/conversations.md',
+  'docs/email.md',
   'docs/replays.md',
   'docs/share.md',
   'docs/logs-and-metrics.md',

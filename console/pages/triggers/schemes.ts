@@ -75,6 +75,12 @@ export const SCHEMES: Readonly<Record<Scheme, SchemeHelp>> = {
     setUp: 'Send each event as a POST request with the header Authorization: Bearer and the token.',
     begin: PLAIN,
   },
+  basic: {
+    label: 'User name and password',
+    secret: 'The user name, a colon and the password',
+    setUp: 'Send each event as a POST request with HTTP Basic authentication, such as https://user:password@….',
+    begin: PLAIN,
+  },
   none: {
     label: 'No verification',
     setUp: 'Everybody who knows the URL can start runs. Keep it secret.',
@@ -86,9 +92,26 @@ export const SCHEME_NAMES = Object.keys(SCHEMES) as Scheme[]
 
 type Kind = Trigger['kind']
 
+/** What the sender of an email trigger has. */
+export const EMAIL = {
+  label: 'Email: answer messages to an address',
+  setUp:
+    'Let your provider or your mail server post each message to the URL: as message/rfc822, or with the raw message included.',
+}
+
+/** How messages can be verified. */
+export const MAIL_SCHEMES = ['basic', 'bearer', 'hmac', 'ed25519', 'standard', 'none'] as const satisfies Scheme[]
+
+/** The providers that send answers. */
+export const MAIL_PROVIDERS = [
+  { value: 'postmark', label: 'Postmark', host: 'api.postmarkapp.com' },
+  { value: 'resend', label: 'Resend', host: 'api.resend.com' },
+  { value: 'sendgrid', label: 'SendGrid', host: 'api.sendgrid.com' },
+] as const
+
 /** Platforms on which an agent answers in conversations. */
 export const PLATFORMS: Readonly<
-  Record<Exclude<Kind, 'webhook'>, { label: string; token: string; host: string; setUp: string }>
+  Record<Exclude<Kind, 'webhook' | 'email'>, { label: string; token: string; host: string; setUp: string }>
 > = {
   slack: {
     label: 'Slack: answer in threads',
@@ -108,10 +131,12 @@ export const PLATFORMS: Readonly<
 
 /** What the form shows as the sender: a platform with conversations, or how requests are signed. */
 export function senderLabel({ kind, verify }: Pick<Trigger, 'kind' | 'verify'>): string {
+  if (kind === 'email') return EMAIL.label
   return kind === 'webhook' ? SCHEMES[verify.scheme].label : PLATFORMS[kind].label
 }
 
 export function setUpOf({ kind, verify }: Pick<Trigger, 'kind' | 'verify'>): string {
+  if (kind === 'email') return EMAIL.setUp
   return kind === 'webhook' ? SCHEMES[verify.scheme].setUp : PLATFORMS[kind].setUp
 }
 

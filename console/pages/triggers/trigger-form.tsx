@@ -11,7 +11,8 @@ import { FormDialog } from '../../ui/dialogs/form-dialog.tsx'
 import { reasonOf } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
 import { fieldsOf } from '../../ui/forms/form.tsx'
-import { PLATFORMS, SCHEME_NAMES, SCHEMES } from './schemes.ts'
+import { EmailFields } from './email-fields.tsx'
+import { EMAIL, MAIL_SCHEMES, PLATFORMS, SCHEME_NAMES, SCHEMES } from './schemes.ts'
 
 type Scheme = Trigger['verify']['scheme']
 
@@ -29,6 +30,10 @@ type Values = Record<
   | 'scheme'
   | 'secret'
   | 'bot_token'
+  | 'address'
+  | 'provider'
+  | 'api_key'
+  | 'authserv_id'
   | 'filter'
   | 'message'
   | 'user_from'
@@ -44,10 +49,12 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
   const secrets = useResource(may('listSecrets') ? 'names of secrets' : undefined, (signal) =>
     service.secrets.list({ limit: SECRETS_SHOWN, sort: 'name' }, { signal }),
   )
+  const names = secrets.data?.data.map(({ name }) => name)
   const scheme = values.scheme as Scheme
   const { secret: secretHint } = SCHEMES[scheme]
   const kind = values.kind as Trigger['kind']
-  const platform = kind === 'webhook' ? undefined : PLATFORMS[kind]
+  const isMail = kind === 'email'
+  const platform = kind === 'webhook' || isMail ? undefined : PLATFORMS[kind]
   const saveChanges = useChanges(trigger ? changeable(trigger) : {})
   const save = useAction(async () => {
     const wanted = bodyOf(values, trigger)
@@ -78,8 +85,8 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
       <div class="columns">
         <Select
           label="Sender"
-          value={platform ? PLATFORM + kind : scheme}
-          error={reasonOf(save.error, 'verify.scheme')}
+          value={kind === 'webhook' ? scheme : PLATFORM + kind}
+          error={isMail ? undefined : reasonOf(save.error, 'verify.scheme')}
           choices={sendersFor(trigger)}
           onChange={(value) =>
             // A new trigger shows what suits its sender, unless the reader has changed something.
@@ -92,13 +99,22 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
         />
         <Field label="Name" {...field('name')} />
       </div>
+      {isMail && (
+        <Select
+          label="Verification"
+          value={scheme}
+          error={reasonOf(save.error, 'verify.scheme')}
+          choices={MAIL_SCHEMES.map((value) => ({ value, label: SCHEMES[value].label }))}
+          onChange={(value) => setValues({ ...values, scheme: value })}
+        />
+      )}
       {secretHint && (
         <Field
           label="Secret"
           hint={`The name of one of the project's secrets. The secret contains: ${secretHint}`}
           isMono
           isRequired
-          suggestions={secrets.data?.data.map(({ name }) => name)}
+          suggestions={names}
           {...field('secret')}
           error={reasonOf(save.error, 'verify.secret')}
         />
@@ -109,23 +125,32 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
           hint={`The name of a secret with the host ${platform.host}. The secret contains: ${platform.token}`}
           isMono
           isRequired
-          suggestions={secrets.data?.data.map(({ name }) => name)}
+          suggestions={names}
           {...field('bot_token')}
           error={reasonOf(save.error, `${kind}.bot_token`)}
         />
       )}
+      {isMail && (
+        <EmailFields
+          values={values}
+          field={field}
+          onChange={(changes) => setValues({ ...values, ...changes })}
+          secrets={names}
+          error={save.error}
+        />
+      )}
       <Field
         label="Message"
-        rows={platform ? 2 : 5}
+        rows={kind === 'webhook' ? 5 : 2}
         hint={
-          platform
-            ? '{{text}} is what the person wrote, {{/event/channel}} a value in the body.'
+          kind !== 'webhook'
+            ? `{{text}} is what the person wrote, {{${isMail ? '/from/address' : '/event/channel'}}} a value in the body.`
             : '{{/issue/title}} is a value in the body, {{header.Name}} a header, {{body}} the whole body.'
         }
         isRequired
         {...field('message')}
       />
-      {!platform && (
+      {kind === 'webhook' && (
         <div class="columns">
           <Field
             label="User"
@@ -155,7 +180,8 @@ const PLATFORM = 'conversations in '
 /** The kind of a trigger can't be changed. */
 function sendersFor(trigger: Trigger | undefined): { value: string; label: string }[] {
   const schemes = SCHEME_NAMES.map((value) => ({ value: value as string, label: SCHEMES[value].label }))
-  const platforms = Object.entries(PLATFORMS).map(([kind, { label }]) => ({ value: PLATFORM + kind, label }))
+  const conversations = [...Object.entries(PLATFORMS), ['email', EMAIL] as const]
+  const platforms = conversations.map(([kind, { label }]) => ({ value: PLATFORM + kind, label }))
   if (!trigger) return [...platforms, ...schemes]
   return trigger.kind === 'webhook' ? schemes : platforms.filter(({ value }) => value === PLATFORM + trigger.kind)
 }
@@ -163,7 +189,7 @@ function sendersFor(trigger: Trigger | undefined): { value: string; label: strin
 function senderOf(value: string): Pick<Values, 'kind' | 'scheme'> {
   if (!value.startsWith(PLATFORM)) return { kind: 'webhook', scheme: value }
   const kind = value.slice(PLATFORM.length)
-  return { kind, scheme: kind }
+  return { kind, scheme: kind === 'email' ? 'basic' : kind }
 }
 
 const CONVERSATION = { message: '{{text}}' }
@@ -179,6 +205,10 @@ function beginWith(sender: string): Values {
     scheme,
     secret: '',
     bot_token: '',
+    address: '',
+    provider: 'postmark',
+    api_key: '',
+    authserv_id: '',
     message,
     user_from,
     session_from,
@@ -198,11 +228,16 @@ function isUntouched({ kind, scheme, message, user_from, session_from, filter }:
 }
 
 function valuesOf(trigger: Trigger): Values {
-  const { name, kind, verify, filter, message, user_from, session_from, environment, slack, telegram } = trigger
+  const { name, kind, verify, filter, message, user_from, session_from, environment } = trigger
+  const { slack, telegram, email } = trigger
   return {
     name: name ?? '',
     kind,
     bot_token: (slack ?? telegram)?.bot_token ?? '',
+    address: email?.address ?? '',
+    provider: email?.provider ?? 'postmark',
+    api_key: email?.api_key ?? '',
+    authserv_id: email?.authserv_id ?? '',
     scheme: verify.scheme,
     secret: verify.scheme === 'none' ? '' : verify.secret,
     filter: filter.length === 0 ? '' : JSON.stringify(filter, null, 2),
@@ -215,8 +250,8 @@ function valuesOf(trigger: Trigger): Values {
 
 /** What the form can change in a trigger. */
 function changeable(trigger: Trigger): object {
-  const { name, verify, filter, message, user_from, session_from, environment, slack, telegram } = trigger
-  return { name, verify, filter, message, user_from, session_from, environment, slack, telegram }
+  const { name, verify, filter, message, user_from, session_from, environment, slack, telegram, email } = trigger
+  return { name, verify, filter, message, user_from, session_from, environment, slack, telegram, email }
 }
 
 function bodyOf(values: Values, trigger: Trigger | undefined): object {
@@ -224,7 +259,7 @@ function bodyOf(values: Values, trigger: Trigger | undefined): object {
   // Settings of the same scheme that the form doesn't show stay as they are.
   const kept = trigger?.verify.scheme === scheme ? trigger.verify : {}
   const bot = { ...(trigger?.slack ?? trigger?.telegram), bot_token: values.bot_token.trim() }
-  const conversation = kind === 'webhook' ? {} : { [kind]: bot }
+  const conversation = kind === 'webhook' ? {} : { [kind]: kind === 'email' ? emailOf(values, trigger) : bot }
   return {
     name: name.trim() || null,
     verify: scheme === 'none' ? { scheme } : { ...kept, scheme, secret: secret.trim() },
@@ -236,6 +271,12 @@ function bodyOf(values: Values, trigger: Trigger | undefined): object {
     session_from: session_from.trim() || null,
     environment: environment.trim(),
   }
+}
+
+function emailOf(values: Values, trigger: Trigger | undefined): object {
+  const { address, provider, api_key, authserv_id } = values
+  const asked = { address: address.trim(), provider, api_key: api_key.trim() }
+  return { ...trigger?.email, ...asked, authserv_id: authserv_id.trim() || null }
 }
 
 function filterProblem(text: string): string {

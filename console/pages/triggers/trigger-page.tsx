@@ -105,6 +105,7 @@ function TriggerDetails({ agent, trigger, of }: { agent: Agent; trigger: Trigger
 
 function TriggerFacts({ trigger }: { trigger: Trigger }) {
   const bot = trigger.slack ?? trigger.telegram ?? undefined
+  const email = trigger.email ?? undefined
   const { verify, filter, user_from, user_prefix, session_from, environment, updated_by, id } = trigger
   return (
     <Facts
@@ -112,7 +113,10 @@ function TriggerFacts({ trigger }: { trigger: Trigger }) {
         Sender: senderLabel(trigger),
         Secret: verify.scheme === 'none' ? undefined : <code>{verify.secret}</code>,
         'Bot token': bot && <code>{bot.bot_token}</code>,
-        Answers: bot && (trigger.reply === false ? 'not sent' : 'sent to the conversation'),
+        Address: email?.address,
+        Provider: email && `${email.provider} (${email.api_key})`,
+        'Trusted mail server': email && (email.authserv_id ?? 'none'),
+        Answers: (bot ?? email) && (trigger.reply === false ? 'not sent' : 'sent to the conversation'),
         User: user_from === null ? undefined : <code>{`${user_prefix}${user_from}`}</code>,
         Session: session_from === null ? undefined : <code>{session_from}</code>,
         Filter: filter.length === 0 ? undefined : <code>{JSON.stringify(filter)}</code>,

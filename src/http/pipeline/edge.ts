@@ -85,6 +85,17 @@ export type OpenInlet = {
   project_id: string
   /** Throws `unauthorized` if the request isn't proven to be from the trigger's sender. */
   prove(request: { headers: IncomingHttpHeaders; bytes: Buffer }): Promise<{ event: string | undefined }>
+  takesMail: boolean
+  /** Reads the body of a proven request. If that fails, the request is listed. */
+  read<T>(headers: Readonly<Record<string, string>>, read: () => T | Promise<T>): Promise<T>
+  /** Starts the run of a proven request with a message. */
+  acceptMail(request: {
+    request_id: string
+    headers: Readonly<Record<string, string>>
+    type: string
+    bytes: Buffer
+    event: string | undefined
+  }): Promise<{ status: 200 | 202; body: object }>
   /** Starts the run of a proven request. */
   accept(request: {
     request_id: string

@@ -40,7 +40,13 @@ async function receive(front: Front, arrived: ArrivedRequest, response: ServerRe
   arrived.trace.agent_id = inlet.agent_id
   arrived.trace.actor = senderOf(inlet, edge.parts.config.limits.defaultTier)
   await countRequest(edge, { arrived, actor: arrived.trace.actor, agent })
-  const { status, body } = await inlet.accept({ request_id, event, ...payloadOf(message, bytes) })
+  const headers = singleHeaders(message)
+  const accept = async () => {
+    const type = headers['content-type'] ?? ''
+    if (inlet.takesMail) return inlet.acceptMail({ request_id, event, headers, type, bytes })
+    return inlet.accept({ request_id, event, ...(await inlet.read(headers, () => payloadOf(type, headers, bytes))) })
+  }
+  const { status, body } = await accept()
   requests.count(arrived, status)
   send(response, arrived.headers, { status, headers: {}, body: JSON.stringify(body) })
 }
@@ -66,18 +72,21 @@ async function asKnown<T>({ steps }: Front, arrived: ArrivedRequest, find: () =>
 type Received = Pick<Parameters<OpenInlet['accept']>[0], 'payload' | 'text'>
 
 /** The body as JSON. A form becomes an object of its fields, as Slack's commands and some webhooks send them. */
-function payloadOf({ headers }: IncomingMessage, bytes: Buffer): Received {
-  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
+function payloadOf(content: string, headers: Record<string, string>, bytes: Buffer): Received {
+  const type = content.split(';')[0]?.trim().toLowerCase() ?? ''
   const isForm = type === FORM_TYPE
   if (!isForm && bytes.length > 0 && !JSON_TYPE.test(type)) {
     throw new ApiError('unsupported_media_type', 'Send the payload as application/json or as a form.')
   }
   const body = isForm ? formOf(bytes.toString('utf8')) : bytes.length > 0 ? readJson(bytes) : {}
-  const single = Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []))
-  return {
-    payload: { headers: Object.fromEntries(single) as Record<string, string>, body },
-    text: JSON.stringify(body),
-  }
+  return { payload: { headers, body }, text: JSON.stringify(body) }
+}
+
+function singleHeaders({ headers }: IncomingMessage): Record<string, string> {
+  const single = Object.entries(headers).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as const] : [],
+  )
+  return Object.fromEntries(single)
 }
 
 function formOf(text: string): Record<string, unknown> {

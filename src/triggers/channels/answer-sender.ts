@@ -11,6 +11,7 @@ import * as triggers from '../store.ts'
 import * as queue from './answer-queue.ts'
 import { askFor } from './asks.ts'
 import { CHANNELS, callPlatform, settingsOf } from './call-platform.ts'
+import type { Channel } from './channel.ts'
 
 type SenderParts = Pick<
   Parts,
@@ -130,7 +131,7 @@ export class AnswerSender {
     const settings = trigger && settingsOf(trigger)
     const snapshot = await findSnapshot(answer.agent_id, this.#parts)
     if (!settings || !snapshot) return never('The trigger has been deleted.')
-    const said = await this.#contentOf(answer, snapshot.agent.seq)
+    const said = await this.#contentOf(answer, snapshot.agent.seq, CHANNELS[settings.kind])
     const { split } = CHANNELS[settings.kind]
     const texts = said?.buttons ? split(said.text).slice(0, 1) : split(said?.text ?? '')
     if (texts.length === 0) return never('There is nothing to send any more.')
@@ -141,7 +142,13 @@ export class AnswerSender {
       if (part > first) await delay(PART_PAUSE_MS, undefined, { signal })
       const posting = callPlatform(
         trigger,
-        (channel, access) => [channel.post(access, answer.place, texts[part] as string, said?.buttons)],
+        (channel, access) => [
+          channel.post(access, answer.place, {
+            id: `${answer.id}.${part}`,
+            text: texts[part] as string,
+            buttons: said?.buttons,
+          }),
+        ],
         { config, fetch, secrets: known, now, signal },
       )
       const verdict = await posting
@@ -166,9 +173,9 @@ export class AnswerSender {
   }
 
   /** The run's answer, or what it asks. Undefined if the run was erased, or if it was decided. */
-  async #contentOf({ call_id, request_id }: ChatAnswer, agent_seq: number) {
+  async #contentOf({ call_id, request_id }: ChatAnswer, agent_seq: number, channel: Channel) {
     const { db } = this.#parts.storage
-    if (call_id !== null) return askFor(db, await findApproval(db, request_id, call_id), this.#parts)
+    if (call_id !== null) return askFor(db, await findApproval(db, request_id, call_id), channel, this.#parts)
     const run = await invocations.find(db, agent_seq, request_id)
     if (!run || run.erased_at !== null) return undefined
     return { text: run.status === 'completed' ? (run.response ?? '') : FAILED_TEXT, buttons: undefined }

@@ -14,7 +14,7 @@ import type { Parts } from '../../operation/parts.ts'
 import type { Permission } from '../../security/permissions.ts'
 import type { Database } from '../../storage/database.ts'
 import { prefixOf, type Trigger } from '../trigger.ts'
-import type { ButtonPress, ChatButton } from './channel.ts'
+import type { ButtonPress, Channel, ChatButton } from './channel.ts'
 
 /** Longer arguments are cut. The console shows them whole. */
 const MOST_SHOWN = 1_500
@@ -58,6 +58,7 @@ async function deciderOf(
 export async function askFor(
   db: Database,
   approval: Approval | undefined,
+  channel: Pick<Channel, 'hasButtons'>,
   parts: ForDeciding,
 ): Promise<{ text: string; buttons: ChatButton[] | undefined } | undefined> {
   if (approval?.status !== 'pending') return undefined
@@ -71,7 +72,7 @@ export async function askFor(
           { label: 'Approve', value: `approve:${id}` },
           { label: 'Reject', value: `reject:${id}` },
         ]
-  const hasButtons = mayDecide && choices.length > 0
+  const hasButtons = mayDecide && channel.hasButtons && choices.length > 0
   const elsewhere = kind === 'question' ? 'This must be answered in Moorage.' : 'This must be decided in Moorage.'
   const text = hasButtons ? questionOf(approval) : `${questionOf(approval)}\n\n${elsewhere}`
   return { text, buttons: hasButtons ? choices : undefined }

@@ -1,6 +1,6 @@
 import type { ChatThread } from '../../answers/conversation-answer.ts'
 import type { Payload } from '../receive/payload.ts'
-import type { TriggerKind } from '../trigger.ts'
+import type { Trigger, TriggerKind } from '../trigger.ts'
 
 /** The kinds of triggers that answer in a conversation. */
 export type ChannelKind = Exclude<TriggerKind, 'webhook'>
@@ -13,7 +13,12 @@ export type ChatMessage = {
   conversation: ChatThread
   /** Names the message, however often it is sent. */
   event: string
+  /** On channels that everybody can write to: the address. How often it can write is limited. */
+  sender?: string
 }
+
+/** A message that isn't answered, and why. */
+export type IgnoredMessage = { ignored: { code: string; reason: string } }
 
 /** What a person can choose in a message. `value` is sent back when they do. */
 export type ChatButton = { label: string; value: string }
@@ -37,20 +42,25 @@ export type PlatformReply = { status: number; body: unknown; retry_after_ms: num
 export type CallVerdict = 'accepted' | { error: string; retry_after_ms: number; isFinal: boolean }
 
 /** Where a trigger's calls go, and the value of its token. */
-export type BotAccess = { api_url: string; token: string }
+export type BotAccess = { api_url: string; token: string; mail?: NonNullable<Trigger['email']> | undefined }
+
+/** A text to show. `id` names it, however often it is sent. */
+export type Post = { id: string; text: string; buttons?: readonly ChatButton[] | undefined }
 
 /** What we know about a platform. */
 export type Channel = {
+  /** Whether people can choose buttons. */
+  hasButtons: boolean
   /** What a person wrote. Undefined for everything else: other events, changes, and what bots wrote. */
-  read(payload: Payload): ChatMessage | undefined
+  read(payload: Payload, trigger: Pick<Trigger, 'email'>): ChatMessage | IgnoredMessage | undefined
   /** The parts of a text, each short enough for the platform and in its markup. */
   split(text: string): string[]
-  post(access: BotAccess, place: ChatThread['place'], text: string, buttons?: readonly ChatButton[]): PlatformCall
+  post(access: BotAccess, place: ChatThread['place'], post: Post): PlatformCall
   /** A choice, as the platform reports it. */
   readPress(payload: Payload): ButtonPress | undefined
   /** Shows what was chosen, instead of the buttons. */
   settle(access: BotAccess, press: ButtonPress, said: string): PlatformCall[]
-  /** Shows in the conversation that an answer is being written. */
-  typing(access: BotAccess, place: ChatThread['place']): PlatformCall
+  /** Shows in the conversation that an answer is being written. Undefined if the platform can't show it. */
+  typing(access: BotAccess, place: ChatThread['place']): PlatformCall | undefined
   judge(reply: PlatformReply): CallVerdict
 }

@@ -9,7 +9,8 @@ type ShowParts = Pick<Parts, 'config' | 'errands' | 'fetch' | 'now' | 'secrets'>
 
 /** Shows in the conversation that an answer is being written. It is a courtesy, so nothing depends on its success. */
 export function showTyping(shown: Shown, { place }: ChatThread, parts: ShowParts): void {
-  call(shown, (channel, access) => [channel.typing(access, place)], parts)
+  if (shown.trigger.kind === 'email') return
+  call(shown, (channel, access) => [channel.typing(access, place)].filter((one) => one !== undefined), parts)
 }
 
 /** Shows in the conversation what was chosen, so that the buttons go away. */

@@ -54,7 +54,8 @@ export const slack: Channel = {
   read: readSlack,
   split: (text) => splitText(text, LONGEST).map(toMrkdwn),
   // Without previews, a link in an answer isn't opened by anybody but the reader.
-  post: (access, { channel, thread_ts }, text, buttons) =>
+  hasButtons: true,
+  post: (access, { channel, thread_ts }, { text, buttons }) =>
     slackCall(access, 'chat.postMessage', {
       channel,
       thread_ts,

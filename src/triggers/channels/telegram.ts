@@ -38,7 +38,8 @@ const TOKEN = /^[\w:-]{1,200}$/
 export const telegram: Channel = {
   read: readTelegram,
   split: (text) => splitText(text, LONGEST),
-  post: (access, { chat_id, message_thread_id, reply_to }, text, buttons) =>
+  hasButtons: true,
+  post: (access, { chat_id, message_thread_id, reply_to }, { text, buttons }) =>
     telegramCall(access, 'sendMessage', {
       chat_id,
       message_thread_id,

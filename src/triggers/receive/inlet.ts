@@ -10,7 +10,11 @@ import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
 import { decidePress } from '../channels/asks.ts'
 import { CHANNELS } from '../channels/call-platform.ts'
+import type { IgnoredMessage } from '../channels/channel.ts'
 import { showDecision, showTyping } from '../channels/show-typing.ts'
+import type { MailFile } from '../mail/mail.ts'
+import { MailFiles } from '../mail/mail-files.ts'
+import { MailReader } from '../mail/mail-reader.ts'
 import * as triggers from '../store.ts'
 import type { Trigger } from '../trigger.ts'
 import { type Payload, plainHeaders } from './payload.ts'
@@ -21,6 +25,7 @@ import { type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
 type InletParts = Pick<
   Parts,
   | 'audit'
+  | 'bytes'
   | 'config'
   | 'errands'
   | 'fetch'
@@ -44,7 +49,21 @@ type OpenTrigger = {
 }
 
 /** A verified request. `text` is its body, to be stored. */
-type VerifiedRequest = { request_id: string; payload: Payload; text: string; event: string | undefined }
+type VerifiedRequest = {
+  request_id: string
+  payload: Payload
+  text: string
+  event: string | undefined
+  /** The files of a message. */
+  files?: readonly MailFile[]
+}
+
+/** A verified request with a message, which has not been read yet. */
+type VerifiedMail = Pick<VerifiedRequest, 'event' | 'request_id'> & {
+  headers: Payload['headers']
+  type: string
+  bytes: Buffer
+}
 
 type InletReply = { status: 200 | 202; body: object }
 
@@ -52,9 +71,12 @@ type InletReply = { status: 200 | 202; body: object }
 const KEPT_BYTES = 256 * 1024
 /** Refused requests are stored only up to this rate, because everybody who knows the URL can send them. */
 const REFUSALS = { perMinute: 10, burst: 10 }
+/** How many messages of one sender, and of one thread, are answered: programs that answer each other never stop. */
+const MAILS = { perMinute: 1, burst: 20 }
 
 /** Receives what is sent to the URLs of triggers. */
 export function openInlet(parts: InletParts) {
+  const mails = new MailReader(parts.config.files.maxBytes)
   return {
     /** The trigger of a token, and what can be done with a request to it. */
     async find(token: string) {
@@ -66,7 +88,15 @@ export function openInlet(parts: InletParts) {
         agent_id,
         project_id: open.project_id,
         prove: (request: Omit<SignedRequest, 'now'>) => proveRequest(open, request, parts),
+        takesMail: open.trigger.kind === 'email',
         accept: (request: VerifiedRequest) => acceptRequest(open, request, parts),
+        async acceptMail({ headers, type, bytes, ...request }: VerifiedMail) {
+          const { mail, files } = await reading(open, headers, () => mails.read({ type, bytes }, placeOf(open)), parts)
+          const payload = { headers, body: mail }
+          return acceptRequest(open, { ...request, payload, files, text: JSON.stringify(mail) }, parts)
+        },
+        /** Reads the body of a verified request. One that can't be read is listed as failed. */
+        read: <T>(headers: Payload['headers'], read: () => T | Promise<T>) => reading(open, headers, read, parts),
       }
     },
   }
@@ -114,6 +144,31 @@ async function noteRefusal(trigger: Trigger, { code, reason }: VerifyRefusal, pa
   await incoming.insert(parts.storage.db, { ...newDelivery(trigger, parts), outcome: 'refused', code, reason })
 }
 
+const placeOf = ({ trigger, project_id }: OpenTrigger) => ({ id: trigger.id, project_id })
+
+async function reading<T>(
+  { trigger }: OpenTrigger,
+  headers: Payload['headers'],
+  read: () => T | Promise<T>,
+  parts: InletParts,
+): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    const delivery = { ...newDelivery(trigger, parts), headers: plainHeaders(headers) }
+    throw await noteFailure(delivery, error, parts)
+  }
+}
+
+/** Lists a verified request that starts no run because of an error of its own. Returns the error. */
+async function noteFailure(delivery: IncomingDelivery, error: unknown, parts: InletParts): Promise<unknown> {
+  if (!(error instanceof ApiError) || error.code === 'not_found') return error
+  const { code, message: reason } = error
+  await incoming.insert(parts.storage.db, { ...delivery, outcome: 'failed', code, reason })
+  parts.telemetry.incoming.add(1, 'failed')
+  return error
+}
+
 /**
  * Starts the run of a verified request. Its delivery and its queued run are one commit, and the sender gets its reply
  * afterwards.
@@ -134,25 +189,52 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
   const delivery = { ...newDelivery(trigger, parts), headers, body }
   try {
     const event = readEvent(trigger, { headers, body: payload.body }, request.event)
-    if (!event.isWanted) {
+    const ignored = event.isWanted ? await tooManyMails(trigger, event, parts) : (event.ignored ?? NOT_WANTED)
+    if (ignored) {
       // A sender may send many events that the trigger doesn't want, so their payloads aren't stored.
-      await incoming.insert(parts.storage.db, { ...delivery, outcome: 'filtered', headers: {}, body: null })
+      const left = { ...delivery, ...ignored, headers: {}, body: null }
+      await incoming.insert(parts.storage.db, { ...left, outcome: 'filtered' })
       parts.telemetry.incoming.add(1, 'filtered')
       return { status: 200, body: { success: true, data: { ignored: true, delivery_id: delivery.id } } }
     }
     return await commitRun(open, { ...request, read: event, delivery }, parts)
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code === 'not_found') throw error
-    const { code, message: reason } = error
-    await incoming.insert(parts.storage.db, { ...delivery, outcome: 'failed', code, reason })
-    parts.telemetry.incoming.add(1, 'failed')
-    throw error
+    throw await noteFailure(delivery, error, parts)
   }
 }
 
-async function commitRun(
+const NOT_WANTED = { code: null, reason: null }
+
+/** Why a message isn't answered although it is wanted. A repeated one counts again, which does no harm. */
+async function tooManyMails(
+  { id }: Trigger,
+  { sender, session_id }: ReadEvent,
+  { limiter }: InletParts,
+): Promise<IgnoredMessage['ignored'] | undefined> {
+  if (sender === undefined) return undefined
+  for (const bucket of [`mail from:${id}:${sender}`, `mail in:${id}:${session_id}`]) {
+    const { allowed } = await limiter.take(bucket, MAILS)
+    if (!allowed) return { code: 'too_many', reason: 'Too many messages of this sender or in this thread.' }
+  }
+  return undefined
+}
+
+type ReadRequest = VerifiedRequest & { read: ReadEvent; delivery: IncomingDelivery }
+
+async function commitRun(open: OpenTrigger, request: ReadRequest, parts: InletParts): Promise<InletReply> {
+  const { files = [] } = request
+  const received = files.length > 0 ? await MailFiles.receive(files, open.project_id, parts) : undefined
+  try {
+    return await commitWith(received, open, request, parts)
+  } finally {
+    await received?.release()
+  }
+}
+
+async function commitWith(
+  files: MailFiles | undefined,
   { trigger, actor, project_id }: OpenTrigger,
-  { request_id, read, delivery }: VerifiedRequest & { read: ReadEvent; delivery: IncomingDelivery },
+  { request_id, read, delivery }: ReadRequest,
   parts: InletParts,
 ): Promise<InletReply> {
   const { event_key, user_id, session_id } = read
@@ -166,7 +248,7 @@ async function commitRun(
     if (known) return known
     const agent = await agents.find(db, trigger.agent_id)
     if (!agent) throw noTrigger()
-    const by = { actor, delivery_id: delivery.id, request_id }
+    const by = { actor, delivery_id: delivery.id, request_id, files }
     await startRun(db, { trigger, agent, event: read }, by, parts)
     return undefined
   })

@@ -4,7 +4,7 @@ import { InvocationContext } from '../../invocations/invocation.ts'
 import { isObject } from '../../lib/json.ts'
 import { sha256 } from '../../security/digest.ts'
 import { CHANNELS } from '../channels/call-platform.ts'
-import type { ChannelKind } from '../channels/channel.ts'
+import type { ChannelKind, IgnoredMessage } from '../channels/channel.ts'
 import { prefixOf, type Trigger } from '../trigger.ts'
 import { FilledTooLong, fillTemplate, MAX_FILLED, type Payload, passes, readSource } from './payload.ts'
 
@@ -18,6 +18,10 @@ export type ReadEvent = {
   session_id: string | null
   /** Where the answer is sent. Null if it isn't sent. */
   conversation: ChatThread | null
+  /** Why a message isn't wanted, if it isn't because of the filter. */
+  ignored?: { code: string; reason: string }
+  /** The address of the person who wrote it, if everybody can write. */
+  sender?: string | undefined
 }
 
 /** Where providers write an ID of each event into the body that they sign. */
@@ -29,7 +33,16 @@ const EVENT_ID: Partial<Record<Trigger['verify']['scheme'], string>> = {
 
 type EventReader = Pick<
   Trigger,
-  'dedupe_from' | 'filter' | 'kind' | 'message' | 'reply' | 'session_from' | 'user_from' | 'user_prefix' | 'verify'
+  | 'dedupe_from'
+  | 'email'
+  | 'filter'
+  | 'kind'
+  | 'message'
+  | 'reply'
+  | 'session_from'
+  | 'user_from'
+  | 'user_prefix'
+  | 'verify'
 >
 
 /**
@@ -41,7 +54,10 @@ export function readEvent(trigger: EventReader, payload: Payload, proven: string
   const unread = { isWanted, event_key: null, message: '', user_id: null, session_id: null, conversation: null }
   if (!isWanted) return unread
   const { kind } = trigger
-  if (kind !== 'webhook') return readMessage(kind, trigger, payload) ?? { ...unread, isWanted: false }
+  if (kind !== 'webhook') {
+    const read = readMessage(kind, trigger, payload)
+    return read && !('ignored' in read) ? read : { ...unread, ...read, isWanted: false }
+  }
   const event_key = eventKey(trigger, payload, proven)
   const user = readId(trigger, 'user_from', payload)
   const session_id = readId(trigger, 'session_from', payload)
@@ -51,10 +67,15 @@ export function readEvent(trigger: EventReader, payload: Payload, proven: string
 }
 
 /** What a person wrote in a conversation. Undefined for all other events, which the trigger ignores. */
-function readMessage(kind: ChannelKind, trigger: EventReader, payload: Payload): ReadEvent | undefined {
-  const written = CHANNELS[kind].read(payload)
-  if (!written || written.text === '') return undefined
-  const { text, user, conversation, event } = written
+function readMessage(
+  kind: ChannelKind,
+  trigger: EventReader,
+  payload: Payload,
+): ReadEvent | IgnoredMessage | undefined {
+  const written = CHANNELS[kind].read(payload, trigger)
+  if (!written || 'ignored' in written) return written
+  if (written.text === '') return undefined
+  const { text, user, conversation, event, sender } = written
   const user_id = prefixOf(trigger) + user
   const session_id = conversation.key
   requireContext({ user_id, session_id })
@@ -65,6 +86,7 @@ function readMessage(kind: ChannelKind, trigger: EventReader, payload: Payload):
     user_id,
     session_id,
     conversation: trigger.reply === false ? null : conversation,
+    sender,
   }
 }
 

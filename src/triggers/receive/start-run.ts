@@ -9,10 +9,13 @@ import type { Parts } from '../../operation/parts.ts'
 import { requireRoom } from '../../projects/project.ts'
 import * as projects from '../../projects/store.ts'
 import type { Database } from '../../storage/database.ts'
+import type { MailFiles } from '../mail/mail-files.ts'
 import type { Trigger } from '../trigger.ts'
 import type { ReadEvent } from './read-event.ts'
 
 type TriggeredBy = {
+  /** The files of a message, which are stored in the same transaction. */
+  files?: MailFiles | undefined
   delivery_id: string
   request_id: string
   /** The run has this actor's permissions. */
@@ -26,7 +29,7 @@ type TriggeredBy = {
 export async function startRun(
   db: Database,
   { trigger, agent, event }: { trigger: Trigger; agent: Agent; event: ReadEvent },
-  { actor, delivery_id, request_id }: TriggeredBy,
+  { actor, delivery_id, request_id, files }: TriggeredBy,
   { now, pauses }: Pick<Parts, 'now' | 'pauses'>,
 ): Promise<void> {
   requireRunning(agent, await pauses.find(agent.project_id, db))
@@ -43,7 +46,8 @@ export async function startRun(
   const way = { door: 'trigger', mode: 'background', now, repeatable: undefined } as const
   const asked = { message, context, environment, on_budget }
   const begun = newInvocation(asked, agent, served, { actor, request_id, ...way })
-  const invocation = { ...begun, authors: JSON.stringify(authors) }
+  const attachments = await files?.keep(db, { agent_id: agent.id, request_id, user_id, created_by: actor.id })
+  const invocation = { ...begun, authors: JSON.stringify(authors), ...(attachments?.length && { attachments }) }
   const { definition } = served
   if (!(await enqueueRun(db, { invocation, agent, definition, priority }, now()))) throw sessionBusy()
 }

@@ -166,6 +166,13 @@ const bearer: Scheme<'bearer'> = (request, secret) => {
   return matches(secret, [given]) ? { event: namedByKey(request) } : wrong()
 }
 
+/** The secret is `user:password`, as it is written into a URL. */
+const basic: Scheme<'basic'> = (request, secret) => {
+  const given = /^Basic +([A-Za-z0-9+/=]+)$/i.exec(headerOf(request, 'authorization'))?.[1]
+  if (given === undefined) return missing('Authorization: Basic')
+  return matches(secret, [Buffer.from(given, 'base64').toString('utf8')]) ? { event: namedByKey(request) } : wrong()
+}
+
 /** Without a signature, the sender can name the event. */
 function namedByKey(request: SignedRequest): string | undefined {
   const key = headerOf(request, 'idempotency-key')
@@ -181,6 +188,7 @@ const SCHEMES: { [Name in Exclude<Verification['scheme'], 'none'>]: Scheme<Name>
   hmac: ownHmac,
   ed25519,
   bearer,
+  basic,
 }
 
 /** Checks a request against the trigger's secret, whose value is undefined if it doesn't exist. */

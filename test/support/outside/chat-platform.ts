@@ -9,6 +9,8 @@ export type PlatformRequest = {
   // Each test asserts the shape itself.
   // oxlint-disable-next-line typescript/no-explicit-any
   body: any
+  /** The header `Idempotency-Key`. */
+  key?: string
 }
 
 /** Answers a request. Returns undefined to answer as the platform does. */
@@ -26,9 +28,10 @@ export type ChatPlatform = {
   close(): Promise<void>
 }
 
-const POSTS = new Set(['chat.postMessage', 'sendMessage'])
+/** The last three are the paths of Postmark, Resend and SendGrid. */
+const POSTS = new Set(['chat.postMessage', 'sendMessage', 'email', 'emails', 'send'])
 
-/** Slack and Telegram as far as bots see them, with bad moods. Both accept calls at the same address. */
+/** Slack, Telegram and providers of mail as far as bots see them, with bad moods. All accept calls at the same address. */
 export async function startChatPlatform(): Promise<ChatPlatform> {
   const asked: PlatformRequest[] = []
   const shown: string[] = []
@@ -37,11 +40,12 @@ export async function startChatPlatform(): Promise<ChatPlatform> {
     const path = (request.url ?? '').split('/').filter(Boolean)
     const method = path.at(-1) ?? ''
     const ofTelegram = path[0]?.startsWith('bot') ? path[0].slice(3) : undefined
-    const token = ofTelegram ?? request.headers.authorization?.replace('Bearer ', '') ?? ''
-    const one = { method, token, body: JSON.parse(await readBody(request)) }
+    const { authorization, 'x-postmark-server-token': ofPostmark, 'idempotency-key': key } = request.headers
+    const token = ofTelegram ?? String(ofPostmark ?? authorization?.replace('Bearer ', '') ?? '')
+    const one = { method, token, body: JSON.parse(await readBody(request)), ...(key && { key: String(key) }) }
     asked.push(one)
     if (POSTS.has(method) && (await current?.(one, response)) !== undefined) return
-    if (POSTS.has(method)) shown.push(one.body.text)
+    if (POSTS.has(method)) shown.push(one.body.text ?? one.body.TextBody ?? one.body.content[0].value)
     response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"ok":true}')
   })
   return { ...server, asked, shown: () => [...shown], mood: (mood) => void (current = mood) }

@@ -10,13 +10,20 @@ import type { World } from '../../world.ts'
 /** Options that stand for the most common `verify`. */
 const verifiable = (command: Command) =>
   command
-    .option('--scheme <name>', 'how requests are signed: github, stripe, slack, telegram, standard, bearer, none …')
+    .option(
+      '--scheme <name>',
+      'how requests are signed: github, stripe, slack, telegram, standard, bearer, basic, none …',
+    )
     .option('--secret <name>', "the name of the project's secret that signs them")
 
 const withBot = (command: Command) =>
   verifiable(command)
     .option('--bot-token <name>', "the name of the project's secret with the token of the Slack or Telegram bot")
-    .option('--api-url <url>', "the URL of the platform's API, if it isn't the usual one")
+    .option('--api-url <url>', "the URL of the platform's or provider's API, if it isn't the usual one")
+    .option('--address <address>', 'with --kind email: the address that people write to')
+    .option('--provider <name>', 'with --kind email: the provider that sends answers: postmark, resend, sendgrid')
+    .option('--provider-key <name>', "with --kind email: the name of the project's secret with the provider's API key")
+    .option('--authserv-id <host>', 'with --kind email: the mail server whose Authentication-Results prove who wrote')
 
 const FIELDS = {
   name: { flags: '--name <text>' },
@@ -28,7 +35,7 @@ const SPECS: CommandSpecs = {
   createTrigger: {
     about: "Create a URL to which another service's events are sent",
     args: ['[message...]'],
-    options: { ...FIELDS, reply: false, slack: false, telegram: false },
+    options: { ...FIELDS, reply: false, slack: false, telegram: false, email: false },
     more: withBot,
     async read(asked, world) {
       const { body } = asked
@@ -36,10 +43,11 @@ const SPECS: CommandSpecs = {
       const isConversation = kind !== undefined && kind !== 'webhook'
       const { message } = body
       if (message === '-' || (message === undefined && !isConversation)) body['message'] = await readMessage(world, [])
-      // A platform signs its events in its own way.
-      if (isConversation) asked.options['scheme'] ??= kind
+      // A platform signs its events in its own way. Providers of mail don't.
+      if (isConversation && kind !== 'email') asked.options['scheme'] ??= kind
       readVerify(asked)
       readBot(asked, kind)
+      readEmail(asked, kind)
       if (asked.body['verify'] === undefined) {
         throw usage('Specify how requests are signed, such as --scheme github --secret GITHUB_SECRET.')
       }
@@ -128,6 +136,18 @@ function readBot({ body, options }: CommandInput, kind: string | undefined): voi
   if (botToken === undefined) return
   if (kind !== 'slack' && kind !== 'telegram') throw usage('Specify --kind slack or --kind telegram with --bot-token.')
   body[kind] = { bot_token: botToken, ...(apiUrl !== undefined && { api_url: apiUrl }) }
+}
+
+type EmailOptions = { address?: string; provider?: string; providerKey?: string; authservId?: string; apiUrl?: string }
+
+function readEmail({ body, options }: CommandInput, kind: string | undefined): void {
+  const { address, provider, providerKey: api_key, authservId: authserv_id, apiUrl: api_url } = options as EmailOptions
+  if (kind !== 'email') {
+    if (address ?? provider ?? api_key ?? authserv_id) throw usage('Specify --kind email with --address.')
+    return
+  }
+  if (!address || !provider || !api_key) throw usage('Specify --address, --provider and --provider-key.')
+  body['email'] = { address, provider, api_key, ...(authserv_id && { authserv_id }), ...(api_url && { api_url }) }
 }
 
 /** `disabled (key_revoked)` */
