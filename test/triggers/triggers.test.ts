@@ -382,7 +382,7 @@ onBothEngines(
         })
         assert.deepEqual([reply.status, fieldsOf(reply.body)], [400, [field]], reply.text)
       }
-      const { address } = await createTrigger(service(), agent_id, { message: 'x', verify: { scheme: 'none' } })
+      const { address, id } = await createTrigger(service(), agent_id, { message: 'x', verify: { scheme: 'none' } })
       const bodies: [string, string, number][] = [
         ['{', 'application/json', 400],
         ['{"a":"\\u0000"}', 'application/json', 400],
@@ -395,6 +395,9 @@ onBothEngines(
         const reply = await post(service(), address, { body, headers: { 'Content-Type': type } })
         assert.equal(reply.status, status, `${body.slice(0, 20)} ${reply.text}`)
       }
+      const failed = `/v1/agents/${agent_id}/triggers/${id}/deliveries?outcome=failed&sort=created_at`
+      const codes = (await service().call('GET', failed)).body.data.map(({ code }: { code: string }) => code)
+      assert.deepEqual(codes, [...Array(3).fill('invalid_request'), 'unsupported_media_type'])
     })
   },
   JWT_SETTINGS,
