@@ -30,6 +30,11 @@ export async function insert(db: Database, delivery: IncomingDelivery): Promise<
   return fromRow(row)
 }
 
+/** The delivery has continued this run, instead of starting one. */
+export async function setRequest(db: Database, id: string, request_id: string): Promise<void> {
+  await db.updateTable('incoming_deliveries').set({ request_id }).where('id', '=', id).execute()
+}
+
 export async function get(db: Database, trigger_id: string, id: string): Promise<IncomingDelivery> {
   const row = await db
     .selectFrom('incoming_deliveries')

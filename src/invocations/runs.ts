@@ -12,7 +12,7 @@ import { announce, type Database } from '../storage/database.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import { commitPatiently } from '../storage/journal/journal.ts'
 import type { Write } from '../storage/journal/rows.ts'
-import { insertIf, writeRows } from '../storage/journal/write-rows.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
 import { LEASE_MS, type Lease } from '../storage/leases/lease.ts'
 import type { Approval } from './approvals/approval.ts'
 import { cancelBelow } from './children/child-store.ts'
@@ -28,7 +28,7 @@ import {
 } from './queue/queue-store.ts'
 import { queueWaitingForBudgets } from './queue/waiting-store.ts'
 import * as rows from './rows/invocation-rows.ts'
-import { type AdmitParts, admitInSession, type PutInLine } from './turns/admit-in-session.ts'
+import { type AdmitParts, admitInSession, insertCounted, type PutInLine } from './turns/admit-in-session.ts'
 import { announceDue, join } from './turns/turn-store.ts'
 
 /*
@@ -93,22 +93,6 @@ export async function admit(
   }
   if (isLimited) run.limited_lane = laneKey(agent.project_id, agent.seq)
   return undefined
-}
-
-type Conditions = { hasRoom: RawBuilder<SqlBool> | undefined; countRun: CountRun | undefined }
-
-/** Stores a run if there is room for it. A run that has to be counted is counted in the same transaction. */
-function insertCounted(
-  storage: Parts['storage'],
-  row: Write,
-  { hasRoom = sql<SqlBool>`true`, countRun }: Conditions,
-): Promise<boolean> {
-  if (!countRun) return insertIf(storage.db, row, hasRoom)
-  return storage.transaction(async (db) => {
-    const isStored = await insertIf(db, row, hasRoom)
-    if (isStored) await countRun(db)
-    return isStored
-  })
 }
 
 /** Whether the agent and its project have room for a run, on all nodes. */

@@ -576,6 +576,37 @@ onBothEngines(
         )
       })
 
+      test('without options, the next message of the person in the conversation is the answer', async () => {
+        const rules = [{ call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: '{{result}}' }]
+        const agent = { tools: [{ type: 'ask_person' }], model: 'builtin/script', script: { rules } }
+        const { address, agent_id } = await made(slackFields(), { ...agent, approvals: { self: true } })
+        const say = (text: string, user: string, channel = 'D51') => slack(address, slackEvent(text, { channel, user }))
+        const { request_id } = (await say('moor', 'U3')).body.data
+        const asked = await posted('D51')
+        assert.deepEqual([asked.body.text, asked.body.blocks], ['Which berth?', undefined])
+        // Not the person, and not the conversation.
+        for (const [user, channel] of [
+          ['U4', 'D51'],
+          ['U3', 'D52'],
+        ] as const) {
+          assert.notEqual((await say('West', user, channel)).body.data.request_id, request_id)
+        }
+        const event = slackEvent('North', { channel: 'D51', user: 'U3' })
+        const replies = await Promise.all([1, 2, 3].map(() => slack(address, event)))
+        assert.deepEqual(
+          replies.map(({ status, body }) => [status, body.data.request_id]).toSorted(),
+          [200, 200, 202].map((status) => [status, request_id]),
+        )
+        const run = await until('it is answered', async () => {
+          const found = await ok('GET', `/v1/agents/${agent_id}/invocations/${request_id}`)
+          return found.status === 'completed' ? found : undefined
+        })
+        assert.equal(run.response, 'North')
+        assert.equal((await ok('GET', `/v1/agents/${agent_id}/invocations`)).length, 3)
+        const audited = await ok('GET', `/v1/audit-log?agent_id=${agent_id}&action=decideApproval`)
+        assert.equal(audited.length, 1)
+      })
+
       test('without `approvals.self`, or with a one-time code, there are no buttons, and none are accepted', async () => {
         const codes = { security: { mfa: { enabled: true, requiredFor: ['approve'] } } }
         for (const [i, more] of [{ approvals: { self: false } }, codes].entries()) {

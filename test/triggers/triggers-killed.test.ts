@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { databaseUrl } from '../support/inside.ts'
 import { refuse, startChatPlatform } from '../support/outside/chat-platform.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
@@ -121,6 +122,15 @@ for (const engine of STORY_ENGINES) {
   })
 }
 
+/** Rejects unless the reply says that a run was started. */
+const onlyAccepted = async (reply: Promise<Awaited<ReturnType<typeof post>> | undefined>) => {
+  const found = await reply
+  if (found?.status !== 202) throw new Error('not the first')
+  return found
+}
+
+const MASTER_KEY = { MOORAGE_MASTER_KEY: '00'.repeat(32) }
+
 onManyNodes(
   'an event that three nodes receive five times each',
   (service, engine) => {
@@ -129,7 +139,8 @@ onManyNodes(
       t.after(() => platform.close())
       const nodes = [service()]
       // A SQLite store has one node.
-      while (engine === 'postgres' && nodes.length < 3) nodes.push(await service().beside(LOCAL_TOOLS))
+      while (engine === 'postgres' && nodes.length < 3)
+        nodes.push(await service().beside({ ...LOCAL_TOOLS, ...MASTER_KEY }))
       t.after(() => Promise.all(nodes.slice(1).map((node) => node.stop())))
       for (const [name, value, host] of [
         ['SIGNING', SIGNING, 'none.invalid'],
@@ -155,7 +166,40 @@ onManyNodes(
       assert.equal(platform.shown().length, 2)
       const { body } = await service().call('GET', `/v1/agents/${agent_id}/invocations`)
       assert.equal(body.total ?? body.data.length, 2)
+      await service().call('DELETE', `/v1/agents/${agent_id}/triggers/${id}`)
+    })
+
+    // A SQLite store has one node.
+    const skip = engine !== 'postgres'
+    test('starts one run and gets one answer, although the node that accepted it is killed', { skip }, async (t) => {
+      const platform = await startChatPlatform()
+      t.after(() => platform.close())
+      platform.mood(refuse(503, 'down'))
+      const other = await service().beside({ ...LOCAL_TOOLS, ...MASTER_KEY })
+      t.after(() => other.stop())
+      const shared = { MOORAGE_INIT_KEY: service().admin, DATABASE_URL: databaseUrl(service()) }
+      const mortal = await startChildService(t, engine, { ...LOCAL_TOOLS, ...MASTER_KEY, ...shared })
+      await service().call('PUT', '/v1/secrets/SIGNING', { body: { value: SIGNING, hosts: ['none.invalid'] } })
+      await service().call('PUT', '/v1/secrets/BOT', { body: { value: 'xoxb-1', hosts: [platform.host] } })
+      const agent_id = await newAgent(service())
+      const slack = { bot_token: 'BOT', api_url: platform.url }
+      const { address, id } = await createTrigger(service(), agent_id, { ...SLACK, message: '{{text}}', slack })
+      const send = (node: { url: string }) =>
+        Array.from({ length: 5 }, () => post(node, address, slackEvent('3.1')).catch(() => undefined))
+      const first = send({ url: mortal.url() })
+      assert.equal((await Promise.any(first.map(onlyAccepted))).status, 202)
+      const [replies] = await Promise.all([Promise.all([service(), other].flatMap(send)), mortal.kill()])
+      for (const reply of replies) assert.deepEqual([reply?.status, reply?.body.data.repeated], [200, true])
+      platform.mood()
+      // The leases of the killed node end.
+      for (const node of [service(), other]) node.advance(60_000)
+      await until('the answer is stored as sent', async () => {
+        const { body } = await service().call('GET', `/v1/agents/${agent_id}/triggers/${id}/deliveries`)
+        return body.data[0]?.answer?.status === 'sent' ? body.data : undefined
+      })
+      const { body } = await service().call('GET', `/v1/agents/${agent_id}/invocations`)
+      assert.deepEqual([body.data.length, body.data[0].status, platform.shown().length], [1, 'completed', 1])
     })
   },
-  LOCAL_TOOLS,
+  { ...LOCAL_TOOLS, ...MASTER_KEY },
 )

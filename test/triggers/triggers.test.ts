@@ -73,7 +73,7 @@ onBothEngines(
         [created_at, created_by, null, null],
       )
       const defaults = { agent_id, kind: 'webhook', environment: 'production', enabled: true, dedupe_from: null }
-      const channels = { slack: null, telegram: null, reply: null }
+      const channels = { slack: null, telegram: null, email: null, reply: null }
       assert.deepEqual(asked, {
         ...TRIAGE,
         ...defaults,

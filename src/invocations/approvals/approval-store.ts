@@ -57,6 +57,25 @@ export async function listPending(db: Database, request_ids: readonly string[]):
   return readable(db, rows, fromRow)
 }
 
+/** What waiting runs of a user's session ask, oldest first. */
+export async function listPendingIn(
+  db: Database,
+  { agent_seq, user_id, session_id }: { agent_seq: number; user_id: string; session_id: string },
+): Promise<Approval[]> {
+  const runs = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('status', '=', 'waiting')
+    .where('agent_seq', '=', agent_seq)
+    .where('user_id', '=', user_id)
+    .where('session_id', '=', session_id)
+    .execute()
+  return listPending(
+    db,
+    runs.map(({ id }) => id),
+  )
+}
+
 /**
  * Approvals that wait for a sign-in which has happened, or never will because the connection was deleted. It costs
  * nothing while no run waits for one.

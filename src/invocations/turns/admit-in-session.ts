@@ -1,4 +1,4 @@
-import { type RawBuilder, type SqlBool } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import { laneKey } from '../../lib/work/lane-key.ts'
@@ -7,6 +7,7 @@ import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { isDuplicate } from '../../storage/failures.ts'
 import type { Write } from '../../storage/journal/rows.ts'
+import { insertIf } from '../../storage/journal/write-rows.ts'
 import type { Lease } from '../../storage/leases/lease.ts'
 import type { Invocation } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
@@ -64,9 +65,9 @@ async function admitAfter(
   const start = { project_id: agent.project_id, session_key, priority: 'interactive' as const }
   const joining = { session_key, while_busy, begun: row, queued: rows.insertionInLine(queued, start), hasRoom }
   const joined = await storage.transaction(async (db) => {
-    const joined = await join(db, { ...joining, now: now() })
-    if (joined === 'begun' || joined === 'queued') await countRun?.(db)
-    return joined
+    const place = await join(db, { ...joining, now: now() })
+    if (place === 'begun' || place === 'queued') await countRun?.(db)
+    return place
   })
   if (joined === 'queued') return { queued }
   if (joined === 'busy') return 'session_busy'
@@ -88,4 +89,20 @@ async function commitUnlessTaken(row: Write, journal: Parts['journal']): Promise
 /** A run that a client waits for and that waits for its turn. If its node dies, another node continues it. */
 function inLine(invocation: Invocation): Invocation {
   return { ...invocation, status: 'queued', attempt: 0, started_at: null, keyed: true }
+}
+
+type Conditions = { hasRoom: RawBuilder<SqlBool> | undefined; countRun: CountRun | undefined }
+
+/** Stores a run if there is room for it. A run that has to be counted is counted in the same transaction. */
+export function insertCounted(
+  storage: Pick<Parts['storage'], 'db' | 'transaction'>,
+  row: Write,
+  { hasRoom = sql<SqlBool>`true`, countRun }: Conditions,
+): Promise<boolean> {
+  if (!countRun) return insertIf(storage.db, row, hasRoom)
+  return storage.transaction(async (db) => {
+    const isStored = await insertIf(db, row, hasRoom)
+    if (isStored) await countRun(db)
+    return isStored
+  })
 }

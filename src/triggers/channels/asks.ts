@@ -14,6 +14,7 @@ import type { Parts } from '../../operation/parts.ts'
 import type { Permission } from '../../security/permissions.ts'
 import type { Database } from '../../storage/database.ts'
 import { prefixOf, type Trigger } from '../trigger.ts'
+import { CHANNELS } from './call-platform.ts'
 import type { ButtonPress, Channel, ChatButton } from './channel.ts'
 
 /** Longer arguments are cut. The console shows them whole. */
@@ -65,6 +66,9 @@ export async function askFor(
   const { id, kind } = approval
   const mayDecide = (await deciderOf(db, approval, parts)) !== undefined
   const options = kind === 'question' ? optionsOf(approval) : []
+  // The person answers with the next message.
+  if (mayDecide && isAnsweredInWords(approval, channel))
+    return { text: withOptions(approval, options), buttons: undefined }
   const choices: ChatButton[] =
     kind === 'question'
       ? options.map((label, i) => ({ label: label.slice(0, LONGEST_LABEL), value: `${i}:${id}` }))
@@ -76,6 +80,15 @@ export async function askFor(
   const elsewhere = kind === 'question' ? 'This must be answered in Moorage.' : 'This must be decided in Moorage.'
   const text = hasButtons ? questionOf(approval) : `${questionOf(approval)}\n\n${elsewhere}`
   return { text, buttons: hasButtons ? choices : undefined }
+}
+
+/** Whether the next message in the conversation is the answer. */
+function isAnsweredInWords(approval: Approval, { hasButtons }: Pick<Channel, 'hasButtons'>): boolean {
+  return approval.kind === 'question' && !(hasButtons && optionsOf(approval).length > 0)
+}
+
+function withOptions(approval: Approval, options: readonly string[]): string {
+  return [questionOf(approval), ...options.map((option) => `- ${option}`)].join('\n')
 }
 
 function questionOf({ kind, tool, arguments: given }: Approval): string {
@@ -113,32 +126,87 @@ export async function decidePress(
       if (!decider) return undefined
       const answer = approval.kind === 'question' ? optionsOf(approval)[Number(choice)] : undefined
       if ((approval.kind === 'question') !== (answer !== undefined)) return undefined
-      const { request_id, call_id } = approval
       const decision =
         answer === undefined ? { decision: choice as 'approve' | 'reject' } : { decision: 'approve' as const, answer }
-      const requireRun = (run: Invocation) => {
-        if (!isOwn(run, trigger.id, user_id)) throw notFound('Invocation', request_id)
-      }
-      const decided = await settleDecision(db, { ...decider, request_id, call_id, decision, requireRun }, parts.now())
-      // The same call may have been asked about again, with another approval.
-      if (decided.id !== id) throw notFound('Approval', call_id)
-      await parts.audit.record(db, {
-        actor: decider.actor,
-        action: 'decideApproval',
-        project_id,
-        agent_id: trigger.agent_id,
-        target: id,
-        request_id: press_id,
-        address: null,
-        fields: ['decision'],
-        outcome: 'success',
-      })
+      await settle(db, { trigger, project_id }, { approval, decider, decision, user_id, request_id: press_id }, parts)
       return answer ?? (choice === 'approve' ? 'Approved' : 'Rejected')
     })
   } catch (error) {
     if (error instanceof ApiError) return undefined
     throw error
   }
+}
+
+type Settling = {
+  approval: Approval
+  decider: { actor: Actor; agent: Agent }
+  decision: { decision: 'approve' | 'reject'; answer?: string }
+  user_id: string
+  /** Of the request that contains the decision. */
+  request_id: string
+}
+
+/** Throws an `ApiError` if the person can't decide, or if it is too late. */
+async function settle(
+  db: Database,
+  { trigger, project_id }: PressedTrigger,
+  { approval, decider, decision, user_id, request_id: by_request }: Settling,
+  { audit, now }: Pick<Parts, 'audit' | 'now'>,
+): Promise<void> {
+  const { id, request_id, call_id } = approval
+  const requireRun = (run: Invocation) => {
+    if (!isOwn(run, trigger.id, user_id)) throw notFound('Invocation', request_id)
+  }
+  const decided = await settleDecision(db, { ...decider, request_id, call_id, decision, requireRun }, now())
+  // The same call may have been asked about again, with another approval.
+  if (decided.id !== id) throw notFound('Approval', call_id)
+  await audit.record(db, {
+    actor: decider.actor,
+    action: 'decideApproval',
+    project_id,
+    agent_id: trigger.agent_id,
+    target: id,
+    request_id: by_request,
+    address: null,
+    fields: ['decision'],
+    outcome: 'success',
+  })
+}
+
+type WrittenAnswer = { text: string; user_id: string | null; session_id: string | null; request_id: string }
+
+/** Longer messages aren't answers. */
+const LONGEST_ANSWER = 20_000
+
+/**
+ * If a run of this conversation has asked the person who wrote a question without buttons, their message is the answer.
+ * Returns the ID of that run. Undefined if there is none, and the message starts a run of its own.
+ */
+export async function answerQuestion(
+  db: Database,
+  { trigger, project_id }: PressedTrigger,
+  { text, user_id, session_id, request_id }: WrittenAnswer,
+  parts: ForDeciding & Pick<Parts, 'audit'>,
+): Promise<string | undefined> {
+  if (trigger.kind === 'webhook' || user_id === null || session_id === null || text.length > LONGEST_ANSWER) {
+    return undefined
+  }
+  const agent = await agents.find(db, trigger.agent_id)
+  if (!agent) return undefined
+  for (const approval of await approvals.listPendingIn(db, { agent_seq: agent.seq, user_id, session_id })) {
+    if (!isAnsweredInWords(approval, CHANNELS[trigger.kind])) continue
+    const decider = await deciderOf(db, approval, parts)
+    if (!decider) continue
+    const decision = { decision: 'approve' as const, answer: text }
+    try {
+      await settle(db, { trigger, project_id }, { approval, decider, decision, user_id, request_id }, parts)
+      return approval.request_id
+    } catch (error) {
+      // Another person has just decided it, or it belongs to another trigger.
+      if (!(error instanceof ApiError)) throw error
+    }
+  }
+  return undefined
 }
 
 /** Whether the run was started by this person's message to this trigger. */

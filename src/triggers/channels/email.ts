@@ -78,7 +78,7 @@ function readMessage({ body }: Payload, { email: settings }: Pick<Trigger, 'emai
   return {
     // A reply has the subject of its thread.
     text: isReply || subject === '' || text === '' ? text || subject : `${subject}\n\n${text}`,
-    // Everybody can write any sender into a message. Without a proof, a sender is somebody else in each thread.
+    // Everybody can write any sender into a message. Without a proof, a sender is another user in each thread.
     user: authserv_id === null ? `unverified/${sha256(`${key} ${user}`).slice(0, 32)}` : user,
     sender: user,
     conversation: {

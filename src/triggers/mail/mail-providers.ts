@@ -1,5 +1,3 @@
-import type { PlatformCall } from '../channels/channel.ts'
-
 /** A message to send. `id` names it, however often it is sent. */
 export type OutgoingMail = {
   id: string
@@ -80,7 +78,7 @@ export class InvalidApiKey extends Error {}
 export function sendingCall(
   { provider, api_url, token }: { provider: MailProviderName; api_url: string; token: string },
   mail: OutgoingMail,
-): PlatformCall {
+): { url: string; headers: Readonly<Record<string, string>>; body: object } {
   if (!/^[\x21-\x7e]{1,500}$/.test(token)) throw new InvalidApiKey()
   const { path, headers, body } = MAIL_PROVIDERS[provider].call(mail, token)
   return { url: api_url + path, headers: { ...headers, 'Content-Type': 'application/json' }, body }

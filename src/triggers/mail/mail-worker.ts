@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
-import PostalMime, { addressParser, type Attachment, type Email } from 'postal-mime'
+import PostalMime, { type Attachment, addressParser, type Email } from 'postal-mime'
 import { isObject } from '../../lib/json.ts'
 import { MEDIA_TYPE, storable } from '../../lib/text/text.ts'
 import { ADDRESS, type Mail, type MailFile, type ReadMail } from './mail.ts'
@@ -20,7 +20,7 @@ const MOST_REFERENCES = 50
 const MOST_ADDRESSES = 50
 const MOST_RESULTS = 10
 const LONGEST_NAME = 200
-/** A message can have so many lines, and further ones if its lines are this long on average. */
+/** A message can have this number of short lines. All further lines must have this average length. */
 const FREE_LINES = 20_000
 const SHORTEST_LINE = 40
 const MESSAGE_ID = /<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>/g
@@ -33,8 +33,8 @@ const NO_MESSAGE = 'Send the whole message as message/rfc822, or in the field ra
 if (parentPort) {
   const port = parentPort
   port.on('message', async (request: MailRequest) => {
-    const read = await answer(request)
-    port.postMessage(read, 'files' in read ? read.files.map(({ content }) => content.buffer) : [])
+    const reply = await answer(request)
+    port.postMessage(reply, 'files' in reply ? reply.files.map(({ content }) => content.buffer) : [])
   })
 }
 

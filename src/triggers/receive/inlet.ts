@@ -8,7 +8,7 @@ import { storable } from '../../lib/text/text.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
-import { decidePress } from '../channels/asks.ts'
+import { answerQuestion, decidePress } from '../channels/asks.ts'
 import { CHANNELS } from '../channels/call-platform.ts'
 import type { IgnoredMessage } from '../channels/channel.ts'
 import { showDecision, showTyping } from '../channels/show-typing.ts'
@@ -239,6 +239,8 @@ async function commitWith(
 ): Promise<InletReply> {
   const { event_key, user_id, session_id } = read
   const stored = { ...delivery, outcome: 'accepted', event_key, request_id, user_id, session_id } as const
+  /** The run whose question the message answers. */
+  let answered: string | undefined
   const earlier = await parts.storage.transaction(async (db) => {
     if (!(await triggers.isUnchanged(db, trigger))) {
       const isOpen = (await triggers.findByToken(db, trigger.token_hash))?.enabled
@@ -246,6 +248,13 @@ async function commitWith(
     }
     const known = await incoming.insert(db, stored)
     if (known) return known
+    const { text = '' } = read
+    const written = { text, user_id, session_id, request_id }
+    answered = text === '' ? undefined : await answerQuestion(db, { trigger, project_id }, written, parts)
+    if (answered !== undefined) {
+      await incoming.setRequest(db, delivery.id, answered)
+      return undefined
+    }
     const agent = await agents.find(db, trigger.agent_id)
     if (!agent) throw noTrigger()
     const by = { actor, delivery_id: delivery.id, request_id, files }
@@ -255,7 +264,7 @@ async function commitWith(
   parts.telemetry.incoming.add(1, earlier ? 'repeated' : 'accepted')
   if (!earlier) {
     if (read.conversation) showTyping({ trigger, project_id }, read.conversation, parts)
-    const data = { request_id, status: 'queued', delivery_id: delivery.id }
+    const data = { request_id: answered ?? request_id, status: 'queued', delivery_id: delivery.id }
     return { status: 202, body: { success: true, data } }
   }
   const data = { request_id: earlier.request_id, repeated: true, delivery_id: earlier.id }

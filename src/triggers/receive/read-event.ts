@@ -20,6 +20,8 @@ export type ReadEvent = {
   conversation: ChatThread | null
   /** Why a message isn't wanted, if it isn't because of the filter. */
   ignored?: { code: string; reason: string }
+  /** What a person wrote in a conversation. */
+  text?: string
   /** The address of the person who wrote it, if everybody can write. */
   sender?: string | undefined
 }
@@ -86,6 +88,7 @@ function readMessage(
     user_id,
     session_id,
     conversation: trigger.reply === false ? null : conversation,
+    text,
     sender,
   }
 }

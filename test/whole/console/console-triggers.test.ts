@@ -108,4 +108,40 @@ inConsole('triggers in the console', (visit, service) => {
     assert.deepEqual([kind, slack, message], ['slack', bot, 'A question: {{text}}'])
     await leave()
   })
+
+  test('a trigger answers email: its form has what the provider needs', async () => {
+    for (const [name, host] of Object.entries({ INBOUND: 'none.invalid', RESEND: 'api.resend.com' })) {
+      await service().call('PUT', `/v1/secrets/${name}`, { body: { value: 'user:password', hosts: [host] } })
+    }
+    const { page, expect, leave } = await visit('/agents/pilot/triggers')
+    expect(/400/)
+    await page.getByRole('button', { name: 'New trigger' }).click()
+    const form = page.getByRole('dialog', { name: 'New trigger' })
+    await form.getByLabel('Sender').selectOption({ label: 'Email: answer messages to an address' })
+    await form.getByLabel('Name').fill('mail')
+    await form.getByLabel('Secret').fill('INBOUND')
+    await form.getByLabel('Address').fill('help@example.org')
+    await form.getByLabel('Provider').selectOption('Resend')
+    await form.getByLabel('API key').fill('INBOUND')
+    await form.getByRole('button', { name: 'Create trigger' }).click()
+    await form.getByText("can't be sent to api.resend.com", { exact: false }).first().waitFor()
+    await form.getByLabel('API key').fill('RESEND')
+    await form.getByRole('button', { name: 'Create trigger' }).click()
+    await page.getByRole('heading', { name: 'mail' }).waitFor()
+    await page.getByText('message/rfc822', { exact: false }).waitFor()
+
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const edit = page.getByRole('dialog', { name: 'Edit trigger' })
+    await edit.getByLabel('Trusted mail server').fill('mx.example.org')
+    await edit.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('mx.example.org').waitFor()
+    const { body } = await service().call('GET', '/v1/agents/pilot/triggers?sort=-created_at')
+    const [{ kind, verify, email }] = body.data
+    const sends = { address: 'help@example.org', name: null, provider: 'resend', api_key: 'RESEND', api_url: null }
+    assert.deepEqual(
+      [kind, verify, email],
+      ['email', { scheme: 'basic', secret: 'INBOUND' }, { ...sends, authserv_id: 'mx.example.org' }],
+    )
+    await leave()
+  })
 })

@@ -27,7 +27,7 @@ export type Links = {
   /** Whether the token belongs to a link that has expired. */
   hasExpired(token: string): Promise<boolean>
   show(link: OpenLink): Promise<ShownChat>
-  /** Checks a message before it is read: throws if the chat answers nobody, or if the visitor sends too fast. */
+  /** Checks a message before it is read: throws if the chat isn't available, or if the visitor sends too fast. */
   checkMessage(visitor: Visitor, address: string): Promise<void>
   /** Counts the run of a visitor's message when the run is stored. */
   runCounter(visitor: Visitor, request_id: string): CountRun
