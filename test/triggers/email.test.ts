@@ -275,9 +275,9 @@ onAnyEngine(
         `Content-Type: application/zip; name=bomb.zip\nContent-Transfer-Encoding: base64\n\n${line.repeat(13_000)}`,
       )
       const large = mail(body, { 'Content-Type': type })
-      const before = process.threadCpuUsage()
+      const start = process.threadCpuUsage()
       const big = await sendRaw(trigger, large)
-      const { user, system } = process.threadCpuUsage(before)
+      const { user, system } = process.threadCpuUsage(start)
       assert.ok(user + system < 250_000, `this thread worked for ${(user + system) / 1000} ms`)
       const [{ name, size }] = (await runOf(trigger, big)).attachments
       assert.deepEqual([name, size], ['bomb.zip', 57 * 13_000])
