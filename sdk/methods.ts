@@ -113,7 +113,7 @@ export function methods({ call, list, lines }: Caller) {
       pause: (agent_id: string, deployment_id: string, o?: RequestOptions) => call('pauseDeployment', { params: { agent_id, deployment_id } }, o),
       /** Resume a gradual deployment. Starts the step's clock again. If the guard has paused the deployment, the comparison starts over with new answers. */
       resume: (agent_id: string, deployment_id: string, o?: RequestOptions) => call('resumeDeployment', { params: { agent_id, deployment_id } }, o),
-      /** Abort a gradual deployment. Serves the version before for all messages again. Active invocations finish on the version they started with. `forget: true` also removes the memories that runs of the version have written, in the background; it requires the permission `delete`. */
+      /** Abort a gradual deployment. Serves the previous version for all messages again. Active invocations finish on the version they started with. `forget: true` also removes the memories that runs of the version have written, in the background; it requires the permission `delete`. */
       abort: (agent_id: string, deployment_id: string, body: Body<'abortDeployment'> = {}, o?: RequestOptions) => call('abortDeployment', { params: { agent_id, deployment_id }, body }, o),
     },
     sets: {

@@ -819,7 +819,7 @@ class Deployments(Group):
         forget: bool = UNSET,
         **options: Unpack[RequestOptions],
     ) -> t.Deployment:
-        """Abort a gradual deployment. Serves the version before for all messages again. Active invocations finish on the version they started with. `forget: true` also removes the memories that runs of the version have written, in the background; it requires the permission `delete`."""
+        """Abort a gradual deployment. Serves the previous version for all messages again. Active invocations finish on the version they started with. `forget: true` also removes the memories that runs of the version have written, in the background; it requires the permission `delete`."""
         return self._caller.call(
             "POST",
             fill("/v1/agents/{agent_id}/deployments/{deployment_id}/abort", agent_id=agent_id, deployment_id=deployment_id),
