@@ -6,6 +6,8 @@ import { Upload } from '../../storage/bytes/upload.ts'
 import type { Database } from '../../storage/database.ts'
 import type { MailFile } from './mail.ts'
 
+const PIECE_BYTES = 256 * 1024
+
 type FilesOf = { agent_id: string; request_id: string; user_id: string | null; created_by: string }
 type FileParts = Pick<Parts, 'bytes' | 'config' | 'newId' | 'now'>
 
@@ -23,7 +25,7 @@ export class MailFiles {
     const uploads: Upload[] = []
     try {
       for (const { name, media_type, content } of files) {
-        const taken = await parts.bytes.take(project_id, onePiece(content))
+        const taken = await parts.bytes.take(project_id, piecesOf(content))
         uploads.push(new Upload(taken, await mediaTypeOf(taken.head, media_type), name))
       }
     } catch (error) {
@@ -51,6 +53,7 @@ export class MailFiles {
   }
 }
 
-async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
+/** In pieces, because hashing a large file at once would hold up other requests. */
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
 }
