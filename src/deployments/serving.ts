@@ -52,17 +52,24 @@ export async function allServed(
   return snapshot.served.get(environment) ?? loadServed(snapshot, environment, storage.db)
 }
 
-/** What the end of a deployed version's run adds for the guard, if the version is being compared with another. */
+/**
+ * What the end of a deployed version's run adds for the guard, if the version is being compared with another. A run must
+ * be able to end even if its agent can't be read, so its answer isn't counted then.
+ */
 export async function comparedWrites(
   { request_id, environment, deployment_id }: { request_id: string; environment: string; deployment_id: string },
   agent_id: string,
   parts: SnapshotParts,
 ): Promise<Write[]> {
-  const snapshot = await findSnapshot(agent_id, parts)
-  if (!snapshot) return []
-  const { stable, candidate } = await allServed(snapshot, environment, parts)
-  const isCompared = candidate && [candidate.deployment_id, stable.deployment_id].includes(deployment_id)
-  return isCompared ? [rollouts.answerWrite(candidate.deployment_id, request_id)] : []
+  try {
+    const snapshot = await findSnapshot(agent_id, parts)
+    if (!snapshot) return []
+    const { stable, candidate } = await allServed(snapshot, environment, parts)
+    const isCompared = candidate && [candidate.deployment_id, stable.deployment_id].includes(deployment_id)
+    return isCompared ? [rollouts.answerWrite(candidate.deployment_id, request_id)] : []
+  } catch {
+    return []
+  }
 }
 
 /** What an environment serves now, for a caller's transaction. */
