@@ -297,7 +297,11 @@ onBothEngines(
         for (const key of [keys[0], keys[0], keys[1], keys[0]]) await cancelled(key)
         // Many at once, with keys that were counted before, and in another session.
         const again = [...keys, keys[1]].map((key) => visitor.say('Again', {}, key))
-        const refused = await Promise.all([...again, visitor.say('Again'), visitor.say('Again', { session_id: 'other' })])
+        const refused = await Promise.all([
+          ...again,
+          visitor.say('Again'),
+          visitor.say('Again', { session_id: 'other' }),
+        ])
         for (const reply of refused) assertRefusal(reply, 429, 'budget_exceeded')
         assert.equal((await service().call('GET', path)).body.data.used.messages, 4)
         const runs = await service().call('GET', `/v1/agents/${agent}/invocations`)

@@ -64,9 +64,9 @@ async function admitAfter(
   const start = { project_id: agent.project_id, session_key, priority: 'interactive' as const }
   const joining = { session_key, while_busy, begun: row, queued: rows.insertionInLine(queued, start), hasRoom }
   const joined = await storage.transaction(async (db) => {
-    const joined = await join(db, { ...joining, now: now() })
-    if (joined === 'begun' || joined === 'queued') await countRun?.(db)
-    return joined
+    const outcome = await join(db, { ...joining, now: now() })
+    if (outcome === 'begun' || outcome === 'queued') await countRun?.(db)
+    return outcome
   })
   if (joined === 'queued') return { queued }
   if (joined === 'busy') return 'session_busy'
