@@ -514,8 +514,9 @@ for (const engine of STORY_ENGINES) {
         const asked = { guard: JSON.stringify({ ...guard, ...limit }), evidence: null }
         await store.updateTable('deployments').set({ status: 'rolling_out' }).where('id', '=', id).execute()
         await store.updateTable('rollouts').set(asked).where('deployment_id', '=', id).execute()
-        const { evidence, status } = await looked(agent, id, verdict, (record) => record.evidence)
-        assert.deepEqual([evidence.verdict, status], [verdict, 'paused'])
+        // A deployment and its evidence are read one after the other, so the guard may pause it in between.
+        const { evidence } = await looked(agent, id, verdict, (record) => record.evidence && record.status === 'paused')
+        assert.equal(evidence.verdict, verdict)
         assert.equal(evidence.examples.length, verdict === 'feedback' ? 0 : 5)
       }
     })

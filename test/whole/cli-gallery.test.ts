@@ -10,7 +10,7 @@ import { newShell, type Shell } from '../support/clients/cli.ts'
 import { LOCAL_TOOLS } from '../support/outside/local-server.ts'
 import { until } from '../support/running/until.ts'
 import { childEnv, startChild } from '../support/service/child.ts'
-import { onBothEngines } from '../support/service/service.ts'
+import { onAnyEngine } from '../support/service/service.ts'
 import { approver } from '../support/slices/approvals.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -24,7 +24,7 @@ function install(folder: string): void {
   symlinkSync(join(root, 'node_modules/@langchain'), join(modules, '@langchain'))
 }
 
-onBothEngines(
+onAnyEngine(
   'the gallery',
   (service) => {
     let shell: Shell
