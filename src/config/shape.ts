@@ -152,13 +152,13 @@ const Outgoing = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      'Allow plain `http` for tools, MCP servers, webhooks, and for identity and model providers that clients set',
+      'Allow plain `http` for tools, MCP servers, webhooks, and for identity and model providers set through the API',
     ),
   allowedCidrs: z
     .array(AddressRange)
     .optional()
     .describe(
-      'Private IP ranges allowed for tools, MCP servers, webhooks, and for identity and model providers that clients set',
+      'Private IP ranges allowed for tools, MCP servers, webhooks, and for identity and model providers set through the API',
     ),
 })
 
@@ -181,7 +181,7 @@ const Webhooks = z.strictObject({
     .int()
     .min(1)
     .default(50)
-    .describe("Maximum number of webhooks for one agent, and of a project's webhooks that cover all its agents"),
+    .describe("Maximum number of webhooks per agent. The same limit applies to a project's webhooks for all agents"),
 })
 
 const perAgent = (things: string) =>

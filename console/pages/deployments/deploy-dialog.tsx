@@ -67,8 +67,8 @@ export function DeployDialog({ agent, serving, onClose, onDone, onConflict }: Pr
           pattern="[a-z0-9][a-z0-9\-]{0,31}"
           hint={
             current
-              ? `serves ${current.version} now`
-              : 'lowercase letters, digits and hyphens; serves the draft until its first deployment'
+              ? `Serves ${current.version} now.`
+              : 'Lowercase letters, digits and hyphens. The environment serves the draft until its first deployment.'
           }
           isRequired
         />

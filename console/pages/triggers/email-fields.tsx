@@ -44,7 +44,7 @@ export function EmailFields({ values, field, onChange, secrets, error }: Props) 
       />
       <Field
         label="Trusted mail server"
-        hint="Its Authentication-Results prove who has written. Leave empty for none: then each thread has a user of its own."
+        hint="The server whose Authentication-Results prove who has written. If empty, no sender is proven, and each thread has its own users."
         isMono
         {...field('authserv_id', 'email.authserv_id')}
       />

@@ -159,7 +159,7 @@ export function ConnectionDialog({ connection, onClose, onSaved }: Props) {
         </div>
       </details>
       {connection && (
-        <p class="hint">Changing the provider, the client, the scopes or who signs in ends all sign-ins.</p>
+        <p class="hint">If you change the provider, the client, the scopes or who signs in, all sign-ins end.</p>
       )}
       {failed && (
         <p class="notice" role="alert">

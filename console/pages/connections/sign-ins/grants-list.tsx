@@ -51,7 +51,7 @@ export function GrantsList({ connection: { name } }: { connection: Connection })
         sort={query.sort}
         empty={
           <Empty title="No one has signed in yet" filters={['status', 'user']}>
-            <p>If a run needs a sign-in, it waits. Approvals shows the link for the run's user.</p>
+            <p>If a run needs a sign-in, it waits. The link for the run's user is under Approvals.</p>
           </Empty>
         }
       />
