@@ -133,8 +133,13 @@ async function proveRequest(
   await noteRefusal(trigger, proof.refusal, parts)
   parts.telemetry.incoming.add(1, 'refused')
   const { reason } = proof.refusal
-  const challenge = settings.scheme === 'bearer' ? 'Bearer' : 'Signature'
-  throw new ApiError('unauthorized', reason, { headers: { 'WWW-Authenticate': challenge } })
+  throw new ApiError('unauthorized', reason, { headers: { 'WWW-Authenticate': challengeOf(settings.scheme) } })
+}
+
+/** Many clients only send a user name and a password when they are asked for them. */
+function challengeOf(scheme: Trigger['verify']['scheme']): string {
+  if (scheme === 'basic') return 'Basic realm="trigger"'
+  return scheme === 'bearer' ? 'Bearer' : 'Signature'
 }
 
 async function noteRefusal(trigger: Trigger, { code, reason }: VerifyRefusal, parts: InletParts): Promise<void> {
@@ -187,8 +192,10 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
   const headers = plainHeaders(payload.headers)
   const body = Buffer.byteLength(text) > KEPT_BYTES ? null : storable(text)
   const delivery = { ...newDelivery(trigger, parts), headers, body }
+  let user: Pick<IncomingDelivery, 'user_id' | 'session_id'> | undefined
   try {
     const event = readEvent(trigger, { headers, body: payload.body }, request.event)
+    user = { user_id: event.user_id, session_id: event.session_id }
     const ignored = event.isWanted ? await tooManyMails(trigger, event, parts) : (event.ignored ?? NOT_WANTED)
     if (ignored) {
       // A sender may send many events that the trigger doesn't want, so their payloads aren't stored.
@@ -199,7 +206,8 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
     }
     return await commitRun(open, { ...request, read: event, delivery }, parts)
   } catch (error) {
-    throw await noteFailure(delivery, error, parts)
+    // It contains what the user wrote, and must be found when the user is erased.
+    throw await noteFailure({ ...delivery, ...user }, error, parts)
   }
 }
 
