@@ -195,7 +195,10 @@ onAnyEngine(
       const from = provider.asked.length
       const proof = `${HOST}; spf=pass smtp.mailfrom=ann@example.com; dmarc=pass (p=reject) header.from=example.com`
       const proven = { 'Authentication-Results': proof }
-      const good = await sendRaw(trigger, mail('Hi', proven))
+      const good = await sendRaw(
+        trigger,
+        mail('Hi', { ...proven, From: '"Harbour, \\"<Ann>\\"" (work) <ann@example.com>' }),
+      )
       assert.equal((await runOf(trigger, good)).context.user_id, 'email:ann@example.com')
       const forged: [string, Record<string, string | undefined>][] = [
         ['unproven_sender', {}],
@@ -211,6 +214,10 @@ onAnyEngine(
         ['unproven_sender', { 'Authentication-Results': `${HOST}; none\r\nAuthentication-Results: ${proof}` }],
         ['no_sender', { ...proven, From: 'ann@example.com, bob@example.com' }],
         ['no_sender', { ...proven, From: `eve@example.com\r\nFrom: ann@example.com` }],
+        ['no_sender', { ...proven, From: '<ann@example.com> <eve@example.com>' }],
+        ['no_sender', { ...proven, From: 'ann@example.com(<eve@example.com>)' }],
+        ['no_sender', { ...proven, From: 'eve@example.com ann@example.com' }],
+        ['no_sender', { ...proven, From: '"ann@example.com"' }],
         ['no_sender', { ...proven, From: '=?utf-8?q?ann=40example=2Ecom?=' }],
         ['own_address', { ...proven, From: 'HELP@example.org' }],
         ['automatic', { ...proven, 'Auto-Submitted': 'auto-replied' }],
