@@ -429,6 +429,8 @@ describe('what a person wrote', () => {
       '> old?\nYes.',
     ]
     for (const text of texts) assert.equal(withoutQuotes(text), 'Yes.', text)
+    const forwarded = 'From: Ann\nSent: Monday\nTo: help@example.org\n\nWhen is the tide?'
+    assert.equal(withoutQuotes(`\r\n${forwarded.replaceAll('\n', '\r\n')}`), forwarded)
     assert.equal(withoutQuotes('From: my desk, hello\nOn time: yes'), 'From: my desk, hello\nOn time: yes')
     const html =
       '<head><title>x</title></head><p>A&nbsp;b &#x26; c</p><ul><li>d</ul><!-- <p>e --><div class="gmail_quote">old</div>'
