@@ -20,7 +20,7 @@ import type { Trigger } from '../trigger.ts'
 import { type Payload, plainHeaders } from './payload.ts'
 import { challengeIn, type ReadEvent, readEvent } from './read-event.ts'
 import { startRun } from './start-run.ts'
-import { type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
+import { challengeOf, type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
 
 type InletParts = Pick<
   Parts,
@@ -133,13 +133,7 @@ async function proveRequest(
   await noteRefusal(trigger, proof.refusal, parts)
   parts.telemetry.incoming.add(1, 'refused')
   const { reason } = proof.refusal
-  throw new ApiError('unauthorized', reason, { headers: { 'WWW-Authenticate': challengeOf(settings.scheme) } })
-}
-
-/** Many clients only send a user name and a password when they are asked for them. */
-function challengeOf(scheme: Trigger['verify']['scheme']): string {
-  if (scheme === 'basic') return 'Basic realm="trigger"'
-  return scheme === 'bearer' ? 'Bearer' : 'Signature'
+  throw new ApiError('unauthorized', reason, { headers: { 'WWW-Authenticate': challengeOf(settings) } })
 }
 
 async function noteRefusal(trigger: Trigger, { code, reason }: VerifyRefusal, parts: InletParts): Promise<void> {
