@@ -63,6 +63,22 @@ export async function answersOf(db: Database, request_ids: readonly string[]): P
   return new Map(readable(db, rows, fromRow).map((answer) => [answer.request_id, answer]))
 }
 
+/** Whether a question has arrived in the conversation, or is being sent to it. Before that, no message answers it. */
+export async function isShown(
+  db: Database,
+  { request_id, call_id }: { request_id: string; call_id: string },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('chat_answers')
+    .select('id')
+    .where('request_id', '=', request_id)
+    .where('call_id', '=', call_id)
+    .where((answer) => answer.or([answer('status', '=', 'sent'), answer('owner', 'is not', null)]))
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Nothing more is sent about runs that are erased. */
 export async function removeOfRequests(db: Database, request_ids: readonly string[]): Promise<void> {
   if (request_ids.length === 0) return

@@ -195,7 +195,10 @@ onAnyEngine(
       const from = provider.asked.length
       const proof = `${HOST}; spf=pass smtp.mailfrom=ann@example.com; dmarc=pass (p=reject) header.from=example.com`
       const proven = { 'Authentication-Results': proof }
-      const good = await sendRaw(trigger, mail('Hi', proven))
+      const good = await sendRaw(
+        trigger,
+        mail('Hi', { ...proven, From: '"Harbour, \\"<Ann>\\"" (work) <ann@example.com>' }),
+      )
       assert.equal((await runOf(trigger, good)).context.user_id, 'email:ann@example.com')
       const forged: [string, Record<string, string | undefined>][] = [
         ['unproven_sender', {}],
@@ -211,6 +214,10 @@ onAnyEngine(
         ['unproven_sender', { 'Authentication-Results': `${HOST}; none\r\nAuthentication-Results: ${proof}` }],
         ['no_sender', { ...proven, From: 'ann@example.com, bob@example.com' }],
         ['no_sender', { ...proven, From: `eve@example.com\r\nFrom: ann@example.com` }],
+        ['no_sender', { ...proven, From: '<ann@example.com> <eve@example.com>' }],
+        ['no_sender', { ...proven, From: 'ann@example.com(<eve@example.com>)' }],
+        ['no_sender', { ...proven, From: 'eve@example.com ann@example.com' }],
+        ['no_sender', { ...proven, From: '"ann@example.com"' }],
         ['no_sender', { ...proven, From: '=?utf-8?q?ann=40example=2Ecom?=' }],
         ['own_address', { ...proven, From: 'HELP@example.org' }],
         ['automatic', { ...proven, 'Auto-Submitted': 'auto-replied' }],
@@ -229,6 +236,7 @@ onAnyEngine(
         ignored.map(({ outcome, code }: { outcome: string; code: string }) => [outcome, code]),
         forged.map(([code]) => ['filtered', code]),
       )
+      assert.ok(!JSON.stringify(ignored).includes('ann@'), 'nothing of an ignored message is stored')
       const replies = await Promise.all(Array.from({ length: 22 }, () => sendRaw(trigger, mail('Loop', proven))))
       assert.equal(replies.filter(({ status }) => status === 202).length, 19)
       assert.ok((await deliveries(trigger)).some(({ code }: { code: string }) => code === 'too_many'))
@@ -329,6 +337,49 @@ onAnyEngine(
       assert.equal(await until('it answers', () => provider.shown()[known + 1]), 'Seven')
     })
 
+    test('a message that was written before a question arrived does not answer it', async () => {
+      const rules = [{ call: { tool: 'ask_person', arguments: { question: 'Delete it?' } }, reply: '{{result}}' }]
+      const asking = { model: 'builtin/script', tools: [{ type: 'ask_person' }], script: { rules } }
+      const trigger = await made({}, { ...asking, approvals: { self: true } })
+      const id = nextId()
+      provider.mood(refuse(503, { Message: 'down' }, { 'Retry-After': '1800' }))
+      const first = await sendRaw(trigger, mail('Moor', { 'Message-ID': id }))
+      const row = () =>
+        rowsOf(service(), 'chat_answers').then((rows) => rows.find(({ trigger_id }) => trigger_id === trigger.id))
+      await until('the question was refused', async () => (await row())?.tries === 1)
+      const second = await sendRaw(trigger, mail('Yes, thanks!', { 'In-Reply-To': id }))
+      assert.notEqual(second.body.data.request_id, first.body.data.request_id)
+      provider.mood()
+      service().advance(HOUR_MS)
+      await until('it asks', async () => (await row())?.status === 'sent')
+      const third = await sendRaw(trigger, mail('Yes', { 'In-Reply-To': id }))
+      assert.equal(third.body.data.request_id, first.body.data.request_id)
+      const silent = await made({}, { ...asking, approvals: { self: true } }, { reply: false })
+      const thread = nextId()
+      const unasked = await sendRaw(silent, mail('Moor', { 'Message-ID': thread }))
+      await until('it waits', async () => (await runOf(silent, unasked)).status === 'waiting')
+      const next = await sendRaw(silent, mail('Hello?', { 'In-Reply-To': thread }))
+      assert.notEqual(next.body.data.request_id, unasked.body.data.request_id)
+    })
+
+    test('a message that could start no run is erased with its user', async () => {
+      const trigger = await made()
+      await ok('PATCH', `/v1/agents/${trigger.agent_id}`, { body: { status: 'paused' } })
+      assert.equal((await sendRaw(trigger, mail('My secret berth'))).status, 409)
+      const [{ outcome, user_id }] = await deliveries(trigger)
+      assert.equal(outcome, 'failed')
+      assert.match(user_id, /^email:unverified\/[0-9a-f]{32}$/)
+      await ok('DELETE', `/v1/users/${encodeURIComponent(user_id)}`)
+      const rows = await rowsOf(service(), 'incoming_deliveries')
+      assert.ok(!JSON.stringify(rows).includes('My secret berth'))
+    })
+
+    test('a client without a password is asked for one', async () => {
+      const { address } = await made()
+      const { status, headers } = await fetch(service().url + address, { method: 'POST', body: mail('Hi') })
+      assert.deepEqual([status, headers.get('WWW-Authenticate')], [401, 'Basic realm="trigger"'])
+    })
+
     test('a message can be tested and replayed, and wrong settings are refused', async () => {
       const trigger = await made({ authserv_id: HOST })
       const tested = await ok('POST', `${trigger.path}/test`, { body: {} })
@@ -342,6 +393,9 @@ onAnyEngine(
       const replayed = await ok('POST', `${plain.path}/deliveries/${id}/replay`)
       assert.equal((await runOf(plain, { body: { data: replayed } })).message, 'The tide\n\nAgain')
       const { email } = fieldsFor()
+      await ok('PATCH', plain.path, { body: { email: { ...email, authserv_id: HOST } } })
+      const unproven = await service().call('POST', `${plain.path}/deliveries/${id}/replay`)
+      assert.deepEqual([unproven.status, unproven.body.error.code], [409, 'conflict'])
       const wrong: [string, object][] = [
         ['email', { email: null }],
         ['email', { kind: 'webhook', message: 'x' }],
@@ -375,6 +429,8 @@ describe('what a person wrote', () => {
       '> old?\nYes.',
     ]
     for (const text of texts) assert.equal(withoutQuotes(text), 'Yes.', text)
+    const forwarded = 'From: Ann\nSent: Monday\nTo: help@example.org\n\nWhen is the tide?'
+    assert.equal(withoutQuotes(`\r\n${forwarded.replaceAll('\n', '\r\n')}`), forwarded)
     assert.equal(withoutQuotes('From: my desk, hello\nOn time: yes'), 'From: my desk, hello\nOn time: yes')
     const html =
       '<head><title>x</title></head><p>A&nbsp;b &#x26; c</p><ul><li>d</ul><!-- <p>e --><div class="gmail_quote">old</div>'

@@ -1,5 +1,6 @@
 import type { Agent } from '../../agents/agent.ts'
 import * as agents from '../../agents/store.ts'
+import { isShown } from '../../answers/store.ts'
 import { ApiError, notFound } from '../../errors.ts'
 import type { Approval } from '../../invocations/approvals/approval.ts'
 import * as approvals from '../../invocations/approvals/approval-store.ts'
@@ -194,7 +195,7 @@ export async function answerQuestion(
   const agent = await agents.find(db, trigger.agent_id)
   if (!agent) return undefined
   for (const approval of await approvals.listPendingIn(db, { agent_seq: agent.seq, user_id, session_id })) {
-    if (!isAnsweredInWords(approval, CHANNELS[trigger.kind])) continue
+    if (!isAnsweredInWords(approval, CHANNELS[trigger.kind]) || !(await isShown(db, approval))) continue
     const decider = await deciderOf(db, approval, parts)
     if (!decider) continue
     const decision = { decision: 'approve' as const, answer: text }

@@ -68,7 +68,8 @@ function readMessage({ body }: Payload, { email: settings }: Pick<Trigger, 'emai
   if (isAutomatic(data, user)) return ignored('automatic', 'A program has sent the message.')
   const { authserv_id } = settings
   if (authserv_id !== null && !isProven(data.authentication_results, authserv_id, user)) {
-    return ignored('unproven_sender', `${authserv_id} has not confirmed that the message is from ${user}.`)
+    // The listing shows the reason, and erasing a user doesn't find it. So it doesn't contain the address.
+    return ignored('unproven_sender', `${authserv_id} has not confirmed who has sent the message.`)
   }
   const id = message_id || data.sha256
   const key = sha256(`thread ${references[0] ?? id}`).slice(0, 32)

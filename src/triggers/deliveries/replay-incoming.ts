@@ -39,6 +39,7 @@ export const replayTriggerDelivery = operation({
     if (body === null) throw conflict('The payload of this delivery is not stored.')
     const payload = { headers, body: JSON.parse(body) as unknown }
     const event = readEvent({ ...trigger, filter: [], dedupe_from: null }, payload, undefined)
+    if (!event.isWanted) throw conflict(event.ignored?.reason ?? 'The trigger ignores what this delivery contains.')
     const { user_id, session_id } = event
     const replayed = { ...newDelivery(trigger, context), replay_of: id, request_id, user_id, session_id, headers, body }
     await incoming.insert(db, { ...replayed, outcome: 'accepted' })

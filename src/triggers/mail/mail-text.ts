@@ -66,7 +66,7 @@ const HEADER_LINE = /^\*?(?:from|von|de|sent|gesendet|to|an|subject|betreff)\*?\
 
 /**
  * What a person wrote in a reply. Removes quoted lines, what introduces them, and everything that a mail program adds
- * below. Answers between quoted lines stay.
+ * below. Answers between quoted lines stay. A message that contains nothing else was forwarded, so it stays whole.
  */
 export function withoutQuotes(text: string): string {
   const lines = text.replaceAll('\r\n', '\n').split('\n')
@@ -80,7 +80,11 @@ export function withoutQuotes(text: string): string {
     if (isBeforeQuote && INTRODUCTIONS[2]?.test(twoLines)) break
     if (!plain.startsWith('>')) kept.push(line.trimEnd())
   }
-  return kept
+  return trimmed(kept) || trimmed(lines)
+}
+
+function trimmed(lines: readonly string[]): string {
+  return lines
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()

@@ -24,6 +24,10 @@ const LONGEST_NAME = 200
 const FREE_LINES = 20_000
 const SHORTEST_LINE = 40
 const MESSAGE_ID = /<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>/g
+const QUOTED = /"(?:[^"\\]|\\.)*"/g
+const COMMENT = /\([^()<>@"]*\)/g
+/** One address: in brackets behind a name, or alone. */
+const AUTHOR = /^(?:[^<>()]*<\s*([^<>()"\s]+)\s*>|\s*([^<>()"\s]+))\s*$/
 const LIMITS = { maxNestingDepth: 20, maxHeadersSize: 256 * 1024, forceRfc822Attachments: true } as const
 /** Signatures, which say nothing to an agent. */
 const SIGNATURE = /^application\/(?:pgp-signature|(?:x-)?pkcs7-signature)$/
@@ -106,12 +110,17 @@ function read(email: Email, sha256: string, { most_files, most_file_bytes }: Mai
   return { mail, files }
 }
 
-/** The author. With several, or with an address that is only part of a name, it isn't clear who has written. */
+/**
+ * The author. With several, or with an address that is only part of a name, it isn't clear who has written: mail servers
+ * could have proven another address than the one that is found here.
+ */
 function authorOf(values: readonly string[]): Mail['from'] {
   const [value] = values
   if (value === undefined || values.length > 1) return null
   const [author, ...others] = addressParser(value)
   if (!author || others.length > 0 || author.group || !ADDRESS.test(author.address)) return null
+  const [, bracketed, bare] = AUTHOR.exec(value.replaceAll(QUOTED, '""').replaceAll(COMMENT, '')) ?? []
+  if (author.address !== (bracketed ?? bare)) return null
   return { address: author.address.toLowerCase(), name: line(author.name, LONGEST_NAME) }
 }
 

@@ -20,7 +20,7 @@ import type { Trigger } from '../trigger.ts'
 import { type Payload, plainHeaders } from './payload.ts'
 import { challengeIn, type ReadEvent, readEvent } from './read-event.ts'
 import { startRun } from './start-run.ts'
-import { type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
+import { challengeOf, type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
 
 type InletParts = Pick<
   Parts,
@@ -133,8 +133,7 @@ async function proveRequest(
   await noteRefusal(trigger, proof.refusal, parts)
   parts.telemetry.incoming.add(1, 'refused')
   const { reason } = proof.refusal
-  const challenge = settings.scheme === 'bearer' ? 'Bearer' : 'Signature'
-  throw new ApiError('unauthorized', reason, { headers: { 'WWW-Authenticate': challenge } })
+  throw new ApiError('unauthorized', reason, { headers: { 'WWW-Authenticate': challengeOf(settings) } })
 }
 
 async function noteRefusal(trigger: Trigger, { code, reason }: VerifyRefusal, parts: InletParts): Promise<void> {
@@ -187,8 +186,10 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
   const headers = plainHeaders(payload.headers)
   const body = Buffer.byteLength(text) > KEPT_BYTES ? null : storable(text)
   const delivery = { ...newDelivery(trigger, parts), headers, body }
+  let user: Pick<IncomingDelivery, 'user_id' | 'session_id'> | undefined
   try {
     const event = readEvent(trigger, { headers, body: payload.body }, request.event)
+    user = { user_id: event.user_id, session_id: event.session_id }
     const ignored = event.isWanted ? await tooManyMails(trigger, event, parts) : (event.ignored ?? NOT_WANTED)
     if (ignored) {
       // A sender may send many events that the trigger doesn't want, so their payloads aren't stored.
@@ -199,7 +200,8 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
     }
     return await commitRun(open, { ...request, read: event, delivery }, parts)
   } catch (error) {
-    throw await noteFailure(delivery, error, parts)
+    // It contains what the user wrote, and must be found when the user is erased.
+    throw await noteFailure({ ...delivery, ...user }, error, parts)
   }
 }
 

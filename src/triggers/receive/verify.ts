@@ -198,3 +198,9 @@ export function verify(settings: Verification, secret: string | undefined, reque
   const scheme = SCHEMES[settings.scheme] as Scheme<Verification['scheme']>
   return scheme(request, secret, settings)
 }
+
+/** Many clients only send a user name and a password when they are asked for them. */
+export function challengeOf({ scheme }: Verification): string {
+  if (scheme === 'basic') return 'Basic realm="trigger"'
+  return scheme === 'bearer' ? 'Bearer' : 'Signature'
+}
