@@ -521,6 +521,28 @@ for (const engine of STORY_ENGINES) {
       }
     })
 
+    test('a damaged gradual deployment stops no other guard, and hides no other deployment', async () => {
+      const [damaged, other] = [await rollingOut(), await rollingOut()]
+      const store = storeOf(service)
+      const damage = (steps: string, id: string) =>
+        store.updateTable('rollouts').set({ steps }).where('deployment_id', '=', id).execute()
+      const { steps } = await store
+        .selectFrom('rollouts')
+        .select('steps')
+        .where('deployment_id', '=', damaged.candidate.id)
+        .executeTakeFirstOrThrow()
+      await damage('{', damaged.candidate.id)
+      await send(other.agent, 80, 'candidate')
+      await looked(other.agent, other.candidate.id, 'the rollback', ({ status }) => status === 'aborted')
+      const listed = await call('GET', `/v1/agents/${damaged.agent}/deployments`)
+      assert.deepEqual(
+        listed.map(({ id }: { id: string }) => id).toSorted(),
+        [damaged.stable.id, damaged.candidate.id].toSorted(),
+      )
+      await damage(steps, damaged.candidate.id)
+      await act(damaged.agent, damaged.candidate.id, 'abort')
+    })
+
     test('what cannot be compared is refused', async () => {
       const agent = await newAgent(service)
       const path = `/v1/agents/${agent}/deployments`
