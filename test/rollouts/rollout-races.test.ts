@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import * as rollouts from '../../src/deployments/rollouts/rollout-store.ts'
 import { countSlice } from '../../src/judge/count-answers.ts'
-import { databaseUrl, inTransaction, storeOf } from '../support/inside.ts'
+import { databaseUrl, inTransaction, storeOf, wakeJobs } from '../support/inside.ts'
 import { until } from '../support/running/until.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { type Service, startService } from '../support/service/service.ts'
@@ -39,6 +39,49 @@ test('answers that the guard counts while a person pauses the deployment stay co
   assert.equal(status, 200, text)
   const { candidate, serving, waits_for } = body.data.progress
   assert.deepEqual([waits_for, candidate.answers + serving.answers], ['person', ANSWERS])
+})
+
+test('an agent can be deleted at the moment when the guard rolls its deployment back', async (t) => {
+  const service = await startService('postgres')
+  t.after(() => service.stop())
+  const path = `/v1/agents/${await newAgent(service)}`
+  const send = async (method: string, to: string, body: object = {}) => {
+    const reply = await service.call(method, `${path}${to}`, { body })
+    assert.ok(reply.status < 300, reply.text)
+    return reply.body.data
+  }
+  await send('POST', '/deployments', { environment: 'production', version: 'v1' })
+  await send('PUT', '/sets/all', { cases: [{ message: 'Hello' }] })
+  // A paused agent's replay waits.
+  await send('PATCH', '', { status: 'paused' })
+  const gradual = { environment: 'production', version: 'v2', require_replay: { set: 'all' } }
+  const { id: rollout_id } = await send('POST', '/deployments', gradual)
+  const replay_id = await until('the replay has started', async () => {
+    wakeJobs(service)
+    return (await rollouts.find(storeOf(service), rollout_id))?.replay_id
+  })
+  await storeOf(service).insertInto('rollout_answers').values({ rollout_id, request_id: 'req_1' }).execute()
+
+  const other = new pg.Client({ connectionString: databaseUrl(service) })
+  await other.connect()
+  await other.query('begin')
+  await other.query('select * from rollout_answers for update')
+  await send('POST', `/replays/${replay_id}/cancel`)
+  await until('the guard rolls back', async () => {
+    wakeJobs(service)
+    return (await lockWaiters(other, 'rollout_answers')) > 0
+  })
+  const deleting = service.call('DELETE', path)
+  await until('the request waits for the guard', async () => (await lockWaiters(other, 'agents')) > 0)
+  await other.query('commit')
+  await other.end()
+  const deleted = await deleting
+  assert.equal(deleted.status, 200, deleted.text)
+  const audit = await service.call('GET', '/v1/audit-log?action=abortDeployment')
+  assert.deepEqual(
+    audit.body.data.map(({ target }: { target: string }) => target),
+    [rollout_id],
+  )
 })
 
 async function requestWaits(service: Service): Promise<void> {
