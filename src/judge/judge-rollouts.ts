@@ -43,7 +43,8 @@ export function judgeRollouts(parts: JudgeParts): JobHandler {
           log.warn({ err, deployment: rollout.deployment_id }, 'could not look at a gradual deployment; it is retried')
         }
       }
-      if (inProgress.length === 0) return rollouts.removeLeftAnswers(storage.db)
+      await rollouts.removeLeftAnswers(storage.db)
+      if (inProgress.length === 0) return
       const time = now()
       const next = { id: newId('job', time), kind: rollouts.LOOK_JOB, run_at: time + LOOK_MS }
       await storage.transaction((db) => enqueue(db, next))

@@ -267,6 +267,18 @@ for (const engine of STORY_ENGINES) {
       ])
     })
 
+    test('answers that no guard will count are removed while other deployments are in progress', async () => {
+      const [kept, deleted] = [await rollingOut(), await rollingOut()]
+      const store = storeOf(service)
+      await call('DELETE', `/v1/agents/${deleted.agent}`)
+      const left = { rollout_id: deleted.candidate.id, request_id: 'req_1' }
+      await store.insertInto('rollout_answers').values(left).execute()
+      await looked(kept.agent, kept.candidate.id, 'they are removed', async () => {
+        const rows = store.selectFrom('rollout_answers').selectAll().where('rollout_id', '=', left.rollout_id)
+        return (await rows.execute()).length === 0
+      })
+    })
+
     test('the split follows a secret that nobody is shown', async () => {
       const { agent, candidate } = await rollingOut()
       const store = storeOf(service)
