@@ -25,7 +25,9 @@ type JudgeParts = Pick<Parts, 'audit' | 'events' | 'findProject' | 'log' | 'memo
 
 /**
  * Looks at every gradual deployment in progress, every two seconds while there is one. The job's lease makes one node
- * the judge; if it dies, another takes the job. Each decision is a conditioned change, so it's made once in any case.
+ * the judge; if it dies, another takes the job. Each decision is a conditioned change, so it's made once in any case. It
+ * locks the agent first, as requests do, because PostgreSQL locks the deployments before the rollouts when an agent is
+ * deleted.
  */
 export function judgeRollouts(parts: JudgeParts): JobHandler {
   const { log, newId, now, storage } = parts
@@ -41,7 +43,8 @@ export function judgeRollouts(parts: JudgeParts): JobHandler {
           log.warn({ err, deployment: rollout.deployment_id }, 'could not look at a gradual deployment; it is retried')
         }
       }
-      if (inProgress.length === 0) return rollouts.removeLeftAnswers(storage.db)
+      await rollouts.removeLeftAnswers(storage.db)
+      if (inProgress.length === 0) return
       const time = now()
       const next = { id: newId('job', time), kind: rollouts.LOOK_JOB, run_at: time + LOOK_MS }
       await storage.transaction((db) => enqueue(db, next))
@@ -72,6 +75,7 @@ async function nextStep(rollout: Rollout, agent: Agent, parts: JudgeParts): Prom
   if (rollout.step >= rollout.steps.length && (await hasWrongTools(rollout, agent, parts))) return
   const time = now()
   await storage.transaction(async (db) => {
+    await agents.lock(db, agent.id)
     if (rollout.step >= rollout.steps.length) {
       if (await promoteCandidate(db, rollout, time)) await record(db, 'promoteDeployment', rollout, agent, parts)
       return
@@ -102,6 +106,7 @@ async function endBad(
   if (on_bad === 'rollback') return rollBack(rollout, evidence, agent, parts)
   const time = now()
   await storage.transaction(async (db) => {
+    await agents.lock(db, agent.id)
     const clock = clock_at === null ? {} : { clock_ms: ranFor(rollout, time), clock_at: null }
     if (!(await rollouts.change(db, rollout, { ...rollout, ...clock, evidence }))) return
     const { deployment_id: id, agent_id } = rollout
@@ -113,6 +118,7 @@ async function endBad(
 async function rollBack(rollout: Rollout, evidence: RolloutEvidence, agent: Agent, parts: JudgeParts): Promise<void> {
   const { events, log, now, storage } = parts
   const isAborted = await storage.transaction(async (db) => {
+    await agents.lock(db, agent.id)
     const way = { reason: 'guard' as const, project_id: agent.project_id, now: now(), events }
     if (!(await abortCandidate(db, rollout, evidence, way))) return false
     await record(db, 'abortDeployment', rollout, agent, parts)
@@ -165,6 +171,7 @@ async function lookAtReplay(rollout: Rollout, agent: Agent, parts: JudgeParts): 
   if (rollout.steps.length === 0 && (await hasWrongTools(rollout, agent, parts))) return
   const time = now()
   await storage.transaction(async (db) => {
+    await agents.lock(db, agent_id)
     if (rollout.steps.length > 0) return void (await rollouts.change(db, rollout, atStep(rollout, 1, time)))
     if (await promoteCandidate(db, rollout, time)) await record(db, 'promoteDeployment', rollout, agent, parts)
   })

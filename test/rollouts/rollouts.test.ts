@@ -267,6 +267,18 @@ for (const engine of STORY_ENGINES) {
       ])
     })
 
+    test('answers that no guard will count are removed while other deployments are in progress', async () => {
+      const [kept, deleted] = [await rollingOut(), await rollingOut()]
+      const store = storeOf(service)
+      await call('DELETE', `/v1/agents/${deleted.agent}`)
+      const left = { rollout_id: deleted.candidate.id, request_id: 'req_1' }
+      await store.insertInto('rollout_answers').values(left).execute()
+      await looked(kept.agent, kept.candidate.id, 'they are removed', async () => {
+        const rows = store.selectFrom('rollout_answers').selectAll().where('rollout_id', '=', left.rollout_id)
+        return (await rows.execute()).length === 0
+      })
+    })
+
     test('the split follows a secret that nobody is shown', async () => {
       const { agent, candidate } = await rollingOut()
       const store = storeOf(service)
@@ -519,6 +531,28 @@ for (const engine of STORY_ENGINES) {
         assert.equal(evidence.verdict, verdict)
         assert.equal(evidence.examples.length, verdict === 'feedback' ? 0 : 5)
       }
+    })
+
+    test('a damaged gradual deployment stops no other guard, and hides no other deployment', async () => {
+      const [damaged, other] = [await rollingOut(), await rollingOut()]
+      const store = storeOf(service)
+      const damage = (steps: string, id: string) =>
+        store.updateTable('rollouts').set({ steps }).where('deployment_id', '=', id).execute()
+      const { steps } = await store
+        .selectFrom('rollouts')
+        .select('steps')
+        .where('deployment_id', '=', damaged.candidate.id)
+        .executeTakeFirstOrThrow()
+      await damage('{', damaged.candidate.id)
+      await send(other.agent, 80, 'candidate')
+      await looked(other.agent, other.candidate.id, 'the rollback', ({ status }) => status === 'aborted')
+      const listed = await call('GET', `/v1/agents/${damaged.agent}/deployments`)
+      assert.deepEqual(
+        listed.map(({ id }: { id: string }) => id).toSorted(),
+        [damaged.stable.id, damaged.candidate.id].toSorted(),
+      )
+      await damage(steps, damaged.candidate.id)
+      await act(damaged.agent, damaged.candidate.id, 'abort')
     })
 
     test('what cannot be compared is refused', async () => {

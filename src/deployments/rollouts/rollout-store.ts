@@ -1,7 +1,7 @@
 import type { Insertable, Selectable, SqlBool } from 'kysely'
 import { sql } from 'kysely'
 import { conflict } from '../../errors.ts'
-import { jsonOf } from '../../storage/damaged-rows.ts'
+import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
 import { enqueue } from '../../storage/jobs/jobs.ts'
 import { bulkTable } from '../../storage/journal/bulk-table.ts'
@@ -42,17 +42,19 @@ export async function listInProgress(db: Database): Promise<Rollout[]> {
     .where('ended_at', 'is', null)
     .orderBy('deployment_id')
     .execute()
-  return rows.map(fromRow)
+  return readable(db, rows, fromRow)
 }
 
 export async function listOfDeployments(db: Database, deployment_ids: readonly string[]): Promise<Rollout[]> {
   if (deployment_ids.length === 0) return []
   const rows = await db.selectFrom('rollouts').selectAll().where('deployment_id', 'in', deployment_ids).execute()
-  return rows.map(fromRow)
+  return readable(db, rows, fromRow)
 }
 
 export async function find(db: Database, deployment_id: string): Promise<Rollout | undefined> {
-  return (await listOfDeployments(db, [deployment_id]))[0]
+  const select = db.selectFrom('rollouts').selectAll().where('deployment_id', '=', deployment_id)
+  const row = await select.executeTakeFirst()
+  return row && fromRow(row)
 }
 
 /** Refuses another deployment to an environment in which one is in progress. */

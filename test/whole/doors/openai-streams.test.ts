@@ -9,7 +9,8 @@ import { startChildService } from '../../support/service/child-service.ts'
 
 type StreamedEvent = { type: string; sequence_number: number; delta?: string; text?: string }
 
-test('a response stream whose run starts again sends its text once, with increasing numbers', () => {
+/** Writes a background response, and returns what its client receives. */
+function toldBy() {
   const request_id = 'req_01KA0000000000000000000000'
   const writer = new ResponsesWriter({ request_id, background: true, given: null, created_at: 0 })
   writer.begin('agt_01KA0000000000000000000000')
@@ -19,6 +20,11 @@ test('a response stream whose run starts again sends its text once, with increas
     for (const [, data] of written.matchAll(/^data: (.*)$/gm)) told.push(JSON.parse(data as string))
   }
   const delta = (id: string, text: string) => tell({ id, event: 'delta', data: { text } })
+  return { told, tell, delta }
+}
+
+test('a response stream whose run starts again sends its text once, with increasing numbers', () => {
+  const { told, tell, delta } = toldBy()
   tell({ id: '1.0.0', event: 'start', data: {} })
   delta('1.4.0', 'one ')
   delta('1.7.0', 'two')
@@ -32,6 +38,18 @@ test('a response stream whose run starts again sends its text once, with increas
   checkEvents(told)
   assert.equal(told.map((event) => event.delta ?? '').join(''), 'one two three')
   assert.equal(told.find(({ type }) => type === 'response.output_text.done')?.text, 'one two three')
+})
+
+test('a response whose run starts again and then waits for a sign-in never goes back to an earlier number', () => {
+  const { told, tell, delta } = toldBy()
+  tell({ id: '1.0.0', event: 'start', data: {} })
+  delta('1.4.0', 'one ')
+  delta('1.7.0', 'two')
+  const last = told.at(-1)?.sequence_number
+  tell({ id: '2.0.0', event: 'restart', data: {} })
+  const connection = { name: 'desk', url: 'https://moorage.example/connect', link_id: 'lnk_1' }
+  tell({ id: '2.0.0', event: 'waiting', data: { approvals: [{ kind: 'connection', connection }] } })
+  assert.deepEqual([told.at(-1)?.type, told.at(-1)?.sequence_number], ['response.in_progress', last])
 })
 
 test('a completion stream whose run starts again sends its text once', () => {

@@ -133,13 +133,13 @@ export class ResponsesWriter implements Writer {
   }
 
   /**
-   * Says where to sign in. Other responses than those in the background end with it. A resumed stream doesn't contain this if the run has gone on, so it takes no number of its own:
-   * it has the one of the event before it.
+   * Says where to sign in. Other responses than those in the background end with it. A resumed stream doesn't contain
+   * this if the run has continued, so it has no number of its own, but the last one that the client has received.
    */
   #wait({ approvals }: Pick<Accepted, 'approvals'>): string {
     const response = waitingResponse(this.#beginning(), approvals)
     if (!this.#begun.background || response.output.length === 0) return ''
-    return eventText('response.in_progress', this.#next - 1, { response })
+    return eventText('response.in_progress', Math.max(this.#next - 1, this.#startingAfter), { response })
   }
 
   #delta(text: string): string {
