@@ -176,7 +176,7 @@ inConsole('deployments in the console', (visit, service) => {
     await shown.getByRole('region', { name: 'Compared with v2' }).waitFor()
     await checkAccess(page)
     await shown.getByRole('button', { name: 'Pause' }).click()
-    await shown.getByText('until you resume it').waitFor()
+    await shown.getByText('until you resume the deployment').waitFor()
     await shown.getByRole('button', { name: 'Resume' }).click()
     await shown.getByRole('button', { name: 'Pause' }).waitFor()
     await shown.getByRole('button', { name: 'Promote' }).click()

@@ -99,7 +99,7 @@ inConsole(
       await admin.page.reload()
       await admin.page.getByRole('row', { name: 'edsger@example.com developer in shop accepted' }).waitFor()
       await invite(admin.page, 'nobody@example.com', 'viewer')
-      await admin.page.getByRole('button', { name: 'Revoke the invitation of nobody@example.com' }).click()
+      await admin.page.getByRole('button', { name: 'Revoke the invitation for nobody@example.com' }).click()
       await admin.page.getByText('Invitation for nobody@example.com revoked').waitFor()
       await admin.page.getByRole('row', { name: 'nobody' }).waitFor({ state: 'detached' })
       await admin.leave()
