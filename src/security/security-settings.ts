@@ -60,7 +60,9 @@ export const SecuritySettings = z.strictObject({
   mtls: z
     .strictObject({
       enabled: z.boolean().default(false).describe('Require a client certificate in addition to the key'),
-      clientCert: FileName.optional().describe('PEM file: certificate that clients on this machine present'),
+      clientCert: FileName.optional().describe(
+        'PEM file: certificate for clients on this machine. The service only checks that it matches its key',
+      ),
       clientKey: FileName.optional().describe('PEM file: key of that certificate'),
       caCert: Pem.optional().describe('PEM file: authority that signs client certificates'),
     })
@@ -138,7 +140,9 @@ const OAuth2 = z
         error: `must contain one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
       })
       .optional()
-      .describe('oauth2: agent scopes to accept (if not set: all), and other scopes that every token must have'),
+      .describe(
+        'oauth2: list of scopes. The agent scopes among them are accepted (if not set: all). Every token must have all others',
+      ),
     introspection: z
       .enum(['opaque', 'always'])
       .optional()
