@@ -902,7 +902,7 @@ export type Agent = {
     mtls: {
       /** Require a client certificate in addition to the key */
       enabled: boolean
-      /** PEM file: certificate that clients on this machine present */
+      /** PEM file: certificate for clients on this machine. The service only checks that it matches its key */
       clientCert?: string | undefined
       /** PEM file: key of that certificate */
       clientKey?: string | undefined
@@ -1140,7 +1140,7 @@ export type CreateAgent = {
     mtls?: {
       /** Require a client certificate in addition to the key */
       enabled?: boolean | undefined
-      /** PEM file: certificate that clients on this machine present */
+      /** PEM file: certificate for clients on this machine. The service only checks that it matches its key */
       clientCert?: string | undefined
       /** PEM file: key of that certificate */
       clientKey?: string | undefined
@@ -1190,7 +1190,7 @@ export type CreateAgent = {
     clientId: string
     /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: agent scopes to accept (if not set: all), and other scopes that every token must have */
+    /** oauth2: list of scopes. The agent scopes among them are accepted (if not set: all). Every token must have all others */
     scopes?: string[] | undefined
     /** oauth2: which tokens are checked at the provider (RFC 7662): only `opaque` tokens, or `always` */
     introspection?: 'opaque' | 'always' | undefined
@@ -1434,7 +1434,7 @@ export type UpdateAgent = {
     mtls?: {
       /** Require a client certificate in addition to the key */
       enabled?: boolean | undefined
-      /** PEM file: certificate that clients on this machine present */
+      /** PEM file: certificate for clients on this machine. The service only checks that it matches its key */
       clientCert?: string | undefined
       /** PEM file: key of that certificate */
       clientKey?: string | undefined
@@ -1484,7 +1484,7 @@ export type UpdateAgent = {
     clientId: string
     /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: agent scopes to accept (if not set: all), and other scopes that every token must have */
+    /** oauth2: list of scopes. The agent scopes among them are accepted (if not set: all). Every token must have all others */
     scopes?: string[] | undefined
     /** oauth2: which tokens are checked at the provider (RFC 7662): only `opaque` tokens, or `always` */
     introspection?: 'opaque' | 'always' | undefined
