@@ -13,7 +13,7 @@ import { startPostgres } from '../test/support/stores/postgres.ts'
 import { startRedis } from '../test/support/stores/redis.ts'
 import { storedBytes } from './disk.ts'
 import { fillMemory } from './fill.ts'
-import { type LoadResult, measure } from './load.ts'
+import { type Load, type LoadResult, measure } from './load.ts'
 import { printProfiles } from './profile.ts'
 import { printReport, type Result } from './report.ts'
 import { busyMilliseconds, LOAD_CORE, pinLoad, pinned, type Server, type StoredServer, startServer } from './servers.ts'
@@ -63,7 +63,8 @@ type Measurement = {
   results: (LoadResult & { cpu_us: number; busy: number; load_busy: number })[]
 }
 
-const wanted = subjectsFor(key, Number(options.rows)).filter(
+const subjects = subjectsFor(key, Number(options.rows))
+const wanted = subjects.filter(
   ({ group, name, engine }) =>
     (options.only.length === 0 && !(options.quick && group !== 'requests')) ||
     options.only.some((part) => `${group} ${name} ${engine}`.includes(part)),
@@ -111,9 +112,10 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-async function measureGroup(bare: Server, subjects: Subject[]): Promise<Result[]> {
-  const measurements = await prepareGroup(subjects)
-  const yardstick = subjects.find(({ engine }) => engine !== 'floor')?.load as Subject['load']
+async function measureGroup(bare: Server, chosen: Subject[]): Promise<Result[]> {
+  const measurements = await prepareGroup(chosen)
+  const group = chosen[0]?.group
+  const yardstick = subjects.find((subject) => subject.group === group && subject.engine !== 'floor')?.load as Load
   const bareRates: number[] = []
   await measure(bare.url, yardstick, CONNECTIONS, WARM_UP_MS)
   for (const measurement of measurements) {
