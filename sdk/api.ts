@@ -4520,7 +4520,7 @@ export type Budget = {
 
 export type CreateBudget = {
   name: string
-  /** Exactly one of `cost_usd`, `tokens` and `runs`. Tokens are input plus output tokens */
+  /** Exactly one of `cost_usd`, `tokens` or `runs`. Tokens are input plus output tokens */
   limit: {
     cost_usd?: number | undefined
     tokens?: number | undefined
@@ -4544,7 +4544,7 @@ export type CreateBudget = {
 
 export type UpdateBudget = {
   name?: string | undefined
-  /** Exactly one of `cost_usd`, `tokens` and `runs`. Tokens are input plus output tokens */
+  /** Exactly one of `cost_usd`, `tokens` or `runs`. Tokens are input plus output tokens */
   limit?: {
     cost_usd?: number | undefined
     tokens?: number | undefined

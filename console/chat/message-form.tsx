@@ -27,7 +27,7 @@ export function MessageForm() {
     const all = [...files, ...read]
     const size = all.reduce((sum, { data }) => sum + data.length * 0.75, 0)
     if (all.length > MOST_FILES) setProblem(`A message can have at most ${MOST_FILES} files.`)
-    else if (size > MOST_BYTES) setProblem('The files of a message can have at most 700 KB.')
+    else if (size > MOST_BYTES) setProblem("A message's files can have at most 700 KB in total.")
     else {
       setProblem(undefined)
       setFiles(all)

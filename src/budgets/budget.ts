@@ -17,8 +17,8 @@ const Limit = z
     tokens: z.int().min(1).max(MOST_TOKENS).optional(),
     runs: z.int().min(1).max(MOST_TOKENS).optional(),
   })
-  .refine((limit) => Object.keys(limit).length === 1, 'specify exactly one of `cost_usd`, `tokens` and `runs`')
-  .describe('Exactly one of `cost_usd`, `tokens` and `runs`. Tokens are input plus output tokens')
+  .refine((limit) => Object.keys(limit).length === 1, 'specify exactly one of `cost_usd`, `tokens` or `runs`')
+  .describe('Exactly one of `cost_usd`, `tokens` or `runs`. Tokens are input plus output tokens')
 
 const Thresholds = z
   .array(z.int().min(1).max(100))

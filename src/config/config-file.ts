@@ -26,8 +26,8 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
   BAD_ALIAS: 'anchors and aliases are not supported; put a value that starts with * or & in quotes',
   BAD_DQ_ESCAPE: 'an unknown escape in double quotes; use single quotes or double the backslash',
   BAD_INDENT: 'wrong indentation, or an earlier bracket that is not closed',
-  BAD_SCALAR_START: 'this character cannot start a plain value; put the value in quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot start here; put a value that contains ": " in quotes',
+  BAD_SCALAR_START: "this character can't start a plain value; put the value in quotes",
+  BLOCK_AS_IMPLICIT_KEY: `a mapping can't start here; put a value that contains ": " in quotes`,
   KEY_OVER_1024_CHARS: 'a key has at most 1,024 characters',
   MISSING_CHAR: 'a character is missing here, such as a closing quote, a bracket, a comma or a colon',
   MULTILINE_IMPLICIT_KEY: 'a key must be on one line and end with a colon',
@@ -48,7 +48,7 @@ export function readConfigFile(name: string, cwd: string, required: boolean): Co
     const { code } = error as NodeJS.ErrnoException
     if (code === undefined) throw error
     if (code === 'ENOENT' && !required) return nothing
-    return { ...nothing, readable: false, problems: [{ text: `${name}: cannot be read (${code})` }] }
+    return { ...nothing, readable: false, problems: [{ text: `${name}: can't be read (${code})` }] }
   }
 }
 

@@ -136,7 +136,7 @@ function readVariable(
     report(`${name}_FILE`, 'the file it names is empty')
   } catch (error) {
     // The path isn't shown, because the operator may have put the secret itself here, and it must not get into a log.
-    report(`${name}_FILE`, `the file it names cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    report(`${name}_FILE`, `the file it names can't be read (${(error as NodeJS.ErrnoException).code})`)
   }
   return undefined
 }

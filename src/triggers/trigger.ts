@@ -94,7 +94,7 @@ const FilterCondition = z
 const ApiUrl = z
   .string()
   .max(500)
-  .regex(/^https?:\/\/[^\s?#]+[^\s?#/]$/, 'must be a URL without a query and without a slash at the end')
+  .regex(/^https?:\/\/[^\s?#]+[^\s?#/]$/, 'must be a URL without a query or a trailing slash')
 
 const botOf = (platform: string, api_url: string, example: string) =>
   z

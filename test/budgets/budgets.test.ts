@@ -63,7 +63,7 @@ onBothEngines('budgets', (service) => {
     }
 
     test('400 names the possible limits and says what is wrong with the given one', async () => {
-      const one = { field: 'limit', error: 'specify exactly one of `cost_usd`, `tokens` and `runs`' }
+      const one = { field: 'limit', error: 'specify exactly one of `cost_usd`, `tokens` or `runs`' }
       for (const limit of [{}, { tokens: 1, runs: 1 }]) {
         assert.deepEqual((await create({ ...MONTHLY, limit })).body.error.details, [one])
       }

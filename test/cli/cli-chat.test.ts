@@ -116,7 +116,7 @@ describe('moorage chat in a terminal', () => {
     assert.deepEqual(files, [[], ['second one.txt'], ['first.txt']])
     for (const name of ['nothing.txt', '.']) {
       const missing = await shell.moorage(['chat', 'talker'], { cwd: folder, stdin: `/attach ${name}\n` })
-      assert.deepEqual([missing.code, missing.stderr.includes(`${name} cannot be read`)], [3, true], missing.stderr)
+      assert.deepEqual([missing.code, missing.stderr.includes(`${name} can't be read`)], [3, true], missing.stderr)
     }
     shell.remove()
   })

@@ -133,7 +133,7 @@ describe('moorage login', () => {
     const { code, stdout, stderr } = await shell().moorage(['agents', 'list'])
     writeFileSync(file, whole)
     assert.deepEqual([code, stdout], [1, ''])
-    assert.equal(stderr, `error: ${file} cannot be read: SyntaxError\n  Delete it and log in again\n`)
+    assert.equal(stderr, `error: ${file} can't be read: SyntaxError\n  Delete it and log in again\n`)
   })
 
   test('a key that does not work is not stored', async () => {

@@ -77,7 +77,7 @@ describe('structured answers in the SDK, the command line and webhooks', () => {
     }
     const missing = await shell.moorage(['invoke', 'scripted', 'read it', '--schema', 'gone.json'])
     assert.equal(missing.code, 2)
-    assert.match(missing.stderr, /gone.json cannot be read \(ENOENT\)/)
+    assert.match(missing.stderr, /gone.json can't be read \(ENOENT\)/)
     const unfit = await shell.moorage(['invoke', 'scripted', 'read it', '--schema', '{"type":"array"}'])
     assert.deepEqual([unfit.code, unfit.stdout], [1, ''])
     assert.match(unfit.stderr, /must be a list/)

@@ -101,12 +101,12 @@ describe("a YAML file that can't be parsed", () => {
     'auth:\n  secret: *x\n': [
       'moorage.yaml:2:11: anchors and aliases are not supported; put a value that starts with * or & in quotes',
     ],
-    'auth:\n  secret: @x\n': ['moorage.yaml:2:11: this character cannot start a plain value; put the value in quotes'],
+    'auth:\n  secret: @x\n': ["moorage.yaml:2:11: this character can't start a plain value; put the value in quotes"],
     'auth:\n  secret: "\\q"\n': [
       'moorage.yaml:2:12: an unknown escape in double quotes; use single quotes or double the backslash',
     ],
     'auth:\n  secret: a: b\n': [
-      'moorage.yaml:2:11: a mapping cannot start here; put a value that contains ": " in quotes',
+      `moorage.yaml:2:11: a mapping can't start here; put a value that contains ": " in quotes`,
     ],
     'auth:\n  secret: "x\n': [
       'moorage.yaml:3:1: a character is missing here, such as a closing quote, a bracket, a comma or a colon',

@@ -139,8 +139,8 @@ describe('configuration sources', () => {
     assert.equal(folder.load().config.server.port, 1)
     assert.equal(folder.load({ MOORAGE_CONFIG: 'a.yaml' }).config.server.port, 2)
     assert.equal(folder.load({ MOORAGE_CONFIG: 'a.yaml' }, { config: 'sub/b.yaml' }).config.server.port, 3)
-    assert.deepEqual(folder.problems({ MOORAGE_CONFIG: 'no.yaml' }), ['no.yaml: cannot be read (ENOENT)'])
-    assert.deepEqual(folder.problems({}, { config: 'no.yaml' }), ['no.yaml: cannot be read (ENOENT)'])
+    assert.deepEqual(folder.problems({ MOORAGE_CONFIG: 'no.yaml' }), ["no.yaml: can't be read (ENOENT)"])
+    assert.deepEqual(folder.problems({}, { config: 'no.yaml' }), ["no.yaml: can't be read (ENOENT)"])
   })
 
   test('an empty file, or one with only comments, sets nothing', (t) => {
@@ -177,7 +177,7 @@ describe('configuration by environment', () => {
     const names = listSettings(configSchema()).flatMap(variablesOf)
     assert.ok(names.includes('PORT') && names.includes('MOORAGE_WEBHOOKS__ALLOWED_CIDRS'))
     const problems = configFolder(t).problems(Object.fromEntries(names.map((name) => [`${name}_FILE`, 'missing'])))
-    const expected = names.map((name) => `environment ${name}_FILE: the file it names cannot be read (ENOENT)`)
+    const expected = names.map((name) => `environment ${name}_FILE: the file it names can't be read (ENOENT)`)
     assert.deepEqual(problems, expected)
   })
 

@@ -26,16 +26,15 @@ export function changedElsewhere(clashes: readonly Clash[]): MoorageError {
   return new MoorageError('conflict', 'Someone else changed the same fields while you were editing.', {
     details: clashes.map(({ field, theirs }) => ({
       field,
-      error: `was changed${valueText(theirs)} while you were editing. Save again to overwrite it with your value.`,
+      error: `was ${changeText(theirs)} while you were editing. Save again to overwrite it with your value.`,
     })),
   })
 }
 
 const LONGEST_SHOWN = 60
 
-function valueText(value: unknown): string {
-  if (value === null || value === undefined) return ' to nothing'
-  if (typeof value === 'object') return ''
-  const text = String(value)
-  return text.length > LONGEST_SHOWN || text.includes('\n') ? '' : ` to ${text}`
+function changeText(value: unknown): string {
+  if (value === null || value === undefined) return 'cleared'
+  const text = typeof value === 'object' ? '' : String(value)
+  return text === '' || text.length > LONGEST_SHOWN || text.includes('\n') ? 'changed' : `changed to ${text}`
 }

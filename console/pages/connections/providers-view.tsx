@@ -62,7 +62,7 @@ export function ProvidersView() {
           }}
         >
           <p>
-            Agents whose model begins with <code>{leaving.name}/</code> will fail from their next run.
+            Agents whose model starts with <code>{leaving.name}/</code> will fail from their next run.
           </p>
         </Confirm>
       )}

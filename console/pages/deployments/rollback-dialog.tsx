@@ -79,7 +79,7 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
             label="Reason"
             value={message}
             onInput={setMessage}
-            placeholder="Why? Shown in the history."
+            placeholder="Shown in the deployment history"
             hasFocus
           />
         </>

@@ -22,7 +22,7 @@ export function UploadDialog({ onClose, onChanged }: { onClose(): void; onChange
           label="User"
           value={user}
           onInput={setUser}
-          hint="The user that the files belong to. They are erased and exported with that user's data. Leave empty for files of the project."
+          hint="The user that the files belong to. Exporting or erasing the user includes these files. Leave empty if they belong to no user."
         />
         <UploadChips uploads={uploads} />
         <p>

@@ -65,7 +65,7 @@ export function SecondFactor({ key_id }: { key_id: string }) {
           }}
         >
           <p>
-            The key can't provide one-time codes any more. Requests that require a code are refused until the key has a
+            The key can no longer provide one-time codes. Requests that require a code are refused until the key has a
             second factor again.
           </p>
         </Confirm>

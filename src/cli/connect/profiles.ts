@@ -24,7 +24,7 @@ export function readProfiles(world: World): Profiles {
     return { current, profiles }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: DEFAULT_PROFILE, profiles: {} }
-    throw new Failure(EXIT.failed, `${path} cannot be read: ${(error as Error).name}`, '  Delete it and log in again')
+    throw new Failure(EXIT.failed, `${path} can't be read: ${(error as Error).name}`, '  Delete it and log in again')
   }
 }
 

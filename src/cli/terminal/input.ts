@@ -45,7 +45,7 @@ export function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new Failure(EXIT.usage, `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    throw new Failure(EXIT.usage, `${path} can't be read (${(error as NodeJS.ErrnoException).code})`)
   }
 }
 

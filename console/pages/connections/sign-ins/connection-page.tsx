@@ -98,8 +98,8 @@ export function ConnectionPage({ params: { connection: name = '' } }: { params: 
           }}
         >
           <p>
-            All sign-ins end, here and at the provider. Tools that use <code>{name}</code> will fail from their next
-            call.
+            This ends all of the connection's sign-ins, here and at the provider. Tools that use <code>{name}</code>{' '}
+            will fail from their next call.
           </p>
         </Confirm>
       )}
@@ -131,7 +131,7 @@ function TestResult({ tested }: { tested: ConnectionTest }) {
             'Users sign in at': authorize_url,
             Client: client && `${client_id} (${CLIENTS[client]})`,
             Scopes: scopes.length > 0 ? scopes.join(' ') : 'none',
-            'Sign-ins end at the provider': can_revoke ? 'yes' : 'no, only here',
+            'Ends sign-ins at the provider': can_revoke ? 'yes' : 'no, only here',
           }}
         />
       )}

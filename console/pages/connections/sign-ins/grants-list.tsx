@@ -68,8 +68,8 @@ export function GrantsList({ connection: { name } }: { connection: Connection })
           }}
         >
           <p>
-            The sign-in of <b>{ending.user_id ?? OF_PROJECT}</b> ends, here and at the provider. Runs that need it wait
-            until {ending.user_id === null ? 'someone signs in' : 'the user signs in'} again.
+            This ends the sign-in of <b>{ending.user_id ?? OF_PROJECT}</b>, here and at the provider. Runs that need it
+            wait until {ending.user_id === null ? 'someone signs in' : 'the user signs in'} again.
           </p>
         </Confirm>
       )}

@@ -8,7 +8,8 @@ import { printRows } from '../../terminal/output.ts'
 import { readSecret } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
-const UNTESTED = '. The list is public, so the key was not tested. To test it, let a model answer with --model'
+const UNTESTED =
+  '. The list is public, so the key was not tested. To test the key, send a message to a model with --model'
 
 const SPECS: CommandSpecs = {
   setProvider: {

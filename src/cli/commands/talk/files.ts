@@ -125,6 +125,6 @@ async function openPath(world: World, path: string): Promise<File> {
   try {
     return await fromPath(resolve(world.cwd, path))
   } catch {
-    throw new Failure(EXIT.notFound, `${path} cannot be read.`)
+    throw new Failure(EXIT.notFound, `${path} can't be read.`)
   }
 }

@@ -132,7 +132,7 @@ const SPECS: CommandSpecs = {
   },
   eraseInvocation: {
     about: "Erase an invocation's message and answer. The receipt is kept",
-    confirm: 'Erase the message and answer of {}? This cannot be undone.',
+    confirm: "Erase the message and answer of {}? This can't be undone.",
     done: 'Erased the message and answer of {}',
   },
 }

@@ -21,7 +21,7 @@ const SPECS: CommandSpecs = {
   eraseUser: {
     about: "Erase a user's data: memory, files, receipt texts, logs and events",
     more: (command) => command.option('--cancel', 'cancel the runs of the user that have not ended'),
-    confirm: 'Erase all data of the user {}? This cannot be undone.',
+    confirm: "Erase all data of the user {}? This can't be undone.",
     call: (client, { params, options }) => erase(client, params['user_id'] ?? '', options['cancel'] === true),
     verify({ unfinished, unfinished_runs }, { ref, options }) {
       if (unfinished === 0) return

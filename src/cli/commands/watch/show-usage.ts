@@ -125,5 +125,5 @@ function show(world: World, { rows, totals }: Usage, nameOf: NameOf, placeOf: Pl
   if (totals.unpriced_calls === 0) return
   const others = totals.unpriced_calls === totals.calls ? '' : `; the others cost USD ${usd(totals.priced_cost_usd)}`
   const known = `${counted(totals.unpriced_calls, 'call has', 'calls have')} no known price${others}`
-  note(world, `${known}. \`moorage prices list\` shows which are missing, and \`moorage prices set\` sets one`)
+  note(world, `${known}. \`moorage prices list\` shows which models have no price, and \`moorage prices set\` sets one`)
 }

@@ -190,7 +190,7 @@ function attachmentOf(part: AttachedPart, at: string): PlacedAttachment {
     file_url: own['file_url'],
   }
   const [found, source] = Object.entries(sources).find(([, one]) => typeof one === 'string') ?? []
-  if (found === undefined) throw invalid({ field: at, error: 'has no file_id, data or URL' })
+  if (found === undefined) throw invalid({ field: at, error: 'must contain a file_id, data or a URL' })
   const field = `${within}.${found}`
   return { asked: askedOf(source as string, { isData: found === 'file_data', name, field }), field }
 }

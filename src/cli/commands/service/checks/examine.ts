@@ -120,7 +120,7 @@ async function* examineService(world: World, options: Common): AsyncGenerator<Fi
   } catch (error) {
     world.signal.throwIfAborted()
     const { cause, message } = error as Error & { cause?: { code?: string } }
-    yield warning('service', `${url} cannot be reached (${cause?.code ?? message})`)
+    yield warning('service', `${url} can't be reached (${cause?.code ?? message})`)
     return
   }
   if (key === undefined) {
