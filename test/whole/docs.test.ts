@@ -169,6 +169,8 @@ const DOCS = [
   'docs/memory-search.md',
   'docs/privacy.md',
   'docs/schedules.md',
+  'docs/files.md',
+  'docs/structured-answers.md',
   'docs/webhooks.md',
   'docs/mcp.md',
   'docs/openai.md',
