@@ -22,7 +22,7 @@ export function UploadDialog({ onClose, onChanged }: { onClose(): void; onChange
           label="User"
           value={user}
           onInput={setUser}
-          hint="The user that the files belong to. They are erased and exported with that user's data. Leave empty for files of the project."
+          hint="The user that the files belong to. The files are exported and erased with that user's data. Leave empty for files of the project."
         />
         <UploadChips uploads={uploads} />
         <p>
