@@ -95,7 +95,7 @@ export function aboutField({ about = '', nullable }: CommandField): string {
 }
 
 /** A description as part of a sentence: without Markdown, and without the capital letter at its beginning. */
-export function phrase(text: string): string {
+function phrase(text: string): string {
   return text
     .replaceAll('`', '')
     .replace(/^true: /, '')
