@@ -2878,7 +2878,7 @@ export type CreateTrigger = {
   user_from?: string | null | undefined
   /** Where the `session_id` is */
   session_from?: string | null | undefined
-  /** What identifies an event, so that it starts only one run even if it arrives several times. Default: depends on the scheme, such as the event's ID */
+  /** What identifies an event, so that it starts only one run even if it arrives several times. Default: depends on the scheme, for example the event's ID */
   dedupe_from?: string | null | undefined
   /** Text in front of every `user_id`. Default: the scheme or the kind, followed by a colon, such as `github:` */
   user_prefix?: string | null | undefined
@@ -4339,7 +4339,7 @@ export type SetConnection = {
   client_secret?: string | null | undefined
   /** The scopes to ask for. Empty: those that the MCP server names */
   scopes?: string[] | undefined
-  /** Hosts that tokens can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one. Required for `oauth2`. Default for `mcp`: the host of `url` */
+  /** Hosts that tokens can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one. Required for `oauth2`. Default for `mcp`: the MCP server's host */
   hosts?: string[] | undefined
   /** Origins of your application. A link can send the browser back to them */
   return_origins?: string[] | undefined

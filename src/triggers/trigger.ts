@@ -154,7 +154,7 @@ const READ = {
   dedupe_from: Source.nullable()
     .default(null)
     .describe(
-      "What identifies an event, so that it starts only one run even if it arrives several times. Default: depends on the scheme, such as the event's ID",
+      "What identifies an event, so that it starts only one run even if it arrives several times. Default: depends on the scheme, for example the event's ID",
     ),
   user_prefix: Label(100, 0)
     .nullable()
