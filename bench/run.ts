@@ -150,12 +150,12 @@ async function measureGroup(bare: Server, chosen: Subject[]): Promise<Result[]> 
 }
 
 /** Starts what the subjects need, and fills it. */
-async function prepareGroup(subjects: Subject[]): Promise<Measurement[]> {
+async function prepareGroup(chosen: Subject[]): Promise<Measurement[]> {
   const flags = options.profile ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []
   const measurements: Measurement[] = []
   const servers = new Map<string, StoredServer>()
   for (const checkout of checkouts) {
-    for (const subject of subjects) {
+    for (const subject of chosen) {
       const { engine, store, fill } = subject
       const name = `${checkout} ${engine} ${store?.name}`
       let server = servers.get(name)

@@ -1190,7 +1190,7 @@ export type CreateAgent = {
     clientId: string
     /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: list of scopes. The agent scopes among them are accepted (if not set: all). Every token must have all others */
+    /** oauth2: list of scopes. Of the agent scopes, only those in the list are accepted (if not set: all of them). Every token must have all other scopes in the list */
     scopes?: string[] | undefined
     /** oauth2: which tokens are checked at the provider (RFC 7662): only `opaque` tokens, or `always` */
     introspection?: 'opaque' | 'always' | undefined
@@ -1484,7 +1484,7 @@ export type UpdateAgent = {
     clientId: string
     /** oauth2: client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: list of scopes. The agent scopes among them are accepted (if not set: all). Every token must have all others */
+    /** oauth2: list of scopes. Of the agent scopes, only those in the list are accepted (if not set: all of them). Every token must have all other scopes in the list */
     scopes?: string[] | undefined
     /** oauth2: which tokens are checked at the provider (RFC 7662): only `opaque` tokens, or `always` */
     introspection?: 'opaque' | 'always' | undefined
@@ -2452,9 +2452,9 @@ export type CreateReplay = {
   })[] | undefined
   /** How much the replay can spend. A call that could exceed the limit is not made */
   limits?: {
-    /** What the model calls can cost in total. Requires a price for every model */
+    /** What the model calls can cost in total, in US dollars. Requires a price for every model. null: no limit */
     cost_usd?: number | null | undefined
-    /** Input plus output tokens in total */
+    /** Input plus output tokens in total. null: no limit */
     tokens?: number | null | undefined
   } | undefined
 }
@@ -2723,7 +2723,7 @@ export type UpdateSchedule = {
 export type Trigger = {
   id: string
   agent_id: string
-  /** `webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent. `email`: messages to an address, which are answered by email */
+  /** `webhook`: events from any sender. `slack`, `telegram`: messages to a bot, which are answered in the conversation. `email`: messages to an email address, which are answered by email */
   kind: 'webhook' | 'slack' | 'telegram' | 'email'
   name: string | null
   environment: string
@@ -2773,7 +2773,7 @@ export type Trigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[]
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
+  /** The message to the agent. `{{/issue/title}}` inserts a value from the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, and `{{body}}` the whole body. In conversations and email, `{{text}}` inserts what the person wrote. Default: `{{body}}`, or `{{text}}` in conversations and email */
   message: string
   user_from: string | null
   session_from: string | null
@@ -2821,7 +2821,7 @@ export type Trigger = {
 }
 
 export type CreateTrigger = {
-  /** `webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent. `email`: messages to an address, which are answered by email */
+  /** `webhook`: events from any sender. `slack`, `telegram`: messages to a bot, which are answered in the conversation. `email`: messages to an email address, which are answered by email */
   kind?: 'webhook' | 'slack' | 'telegram' | 'email' | undefined
   name?: string | null | undefined
   environment?: string | undefined
@@ -2864,7 +2864,7 @@ export type CreateTrigger = {
   } | {
     scheme: 'none'
   }
-  /** Conditions that must all hold. Other requests are answered with 200 and start no run */
+  /** Conditions that an event must meet. Other events get 200 and start no run */
   filter?: ({
     /** A JSON pointer such as `/action`, or `{{header.X-GitHub-Event}}` */
     path: string
@@ -2872,15 +2872,15 @@ export type CreateTrigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[] | undefined
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
+  /** The message to the agent. `{{/issue/title}}` inserts a value from the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, and `{{body}}` the whole body. In conversations and email, `{{text}}` inserts what the person wrote. Default: `{{body}}`, or `{{text}}` in conversations and email */
   message?: string | undefined
   /** Where the `user_id` is: a JSON pointer such as `/sender/login`, or a text with placeholders */
   user_from?: string | null | undefined
   /** Where the `session_id` is */
   session_from?: string | null | undefined
-  /** What names the event, so that it starts one run however often it arrives. Default: the ID or the signature */
+  /** What identifies an event, so that it starts only one run even if it arrives several times. Default: depends on the scheme, for example the event's ID */
   dedupe_from?: string | null | undefined
-  /** Put before every `user_id`. Default: the scheme or the kind, and a colon, such as `github:` */
+  /** Text in front of every `user_id`. Default: the scheme or the kind, followed by a colon, such as `github:` */
   user_prefix?: string | null | undefined
   /** What to do when a budget is used up: `fail`, or `wait` until it resets. Only background runs can wait */
   on_budget?: 'fail' | 'wait' | undefined
@@ -2968,7 +2968,7 @@ export type UpdateTrigger = {
     in?: (string | number | boolean | null)[] | undefined
     exists?: boolean | undefined
   })[] | undefined
-  /** The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default */
+  /** The message to the agent. `{{/issue/title}}` inserts a value from the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, and `{{body}}` the whole body. In conversations and email, `{{text}}` inserts what the person wrote. Default: `{{body}}`, or `{{text}}` in conversations and email */
   message?: string | undefined
   user_from?: string | null | undefined
   session_from?: string | null | undefined
@@ -3140,7 +3140,7 @@ export type Link = {
 }
 
 export type CreateLink = {
-  /** The title that visitors see. With null, they see the agent's name */
+  /** The title that visitors see. null: the agent's name */
   name?: string | null | undefined
   /** The environment that answers */
   environment?: string | undefined
@@ -4115,7 +4115,7 @@ export type PersonWithLostKeys = {
 }
 
 export type SetPersonRole = {
-  /** A role from the configuration; null removes the role */
+  /** A role from the configuration. null: remove the role */
   role: string | null
   /** In all projects. A service administrator has the role admin in all projects */
   all_projects?: boolean | undefined
@@ -4190,15 +4190,15 @@ export type Project = {
 }
 
 export type ProjectLimits = {
-  /** For all of the project's callers together; null is no limit */
+  /** For all of the project's callers together. null: no limit */
   requests_per_minute: number | null
-  /** Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait */
+  /** Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait. null: no limit */
   concurrent_runs: number | null
-  /** Bytes of receipts, logs, memories and files, measured about once a minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs */
+  /** Bytes of receipts, logs, memories and files, measured about once per minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs. null: no limit */
   stored_bytes: number | null
-  /** Total bytes of its files; an upload that would exceed it gets 409 */
+  /** Total bytes of its files. An upload that would exceed it gets 409. null: no limit */
   file_bytes: number | null
-  /** Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days; null: the service's retention applies */
+  /** Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days. null: the service's retention applies */
   retention_days: number | null
 }
 
@@ -4209,15 +4209,15 @@ export type CreateProject = {
 }
 
 export type SetProjectLimits = {
-  /** For all of the project's callers together; null is no limit */
+  /** For all of the project's callers together. null: no limit */
   requests_per_minute?: number | null | undefined
-  /** Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait */
+  /** Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait. null: no limit */
   concurrent_runs?: number | null | undefined
-  /** Bytes of receipts, logs, memories and files, measured about once a minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs */
+  /** Bytes of receipts, logs, memories and files, measured about once per minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs. null: no limit */
   stored_bytes?: number | null | undefined
-  /** Total bytes of its files; an upload that would exceed it gets 409 */
+  /** Total bytes of its files. An upload that would exceed it gets 409. null: no limit */
   file_bytes?: number | null | undefined
-  /** Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days; null: the service's retention applies */
+  /** Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days. null: the service's retention applies */
   retention_days?: number | null | undefined
 }
 
@@ -4339,7 +4339,7 @@ export type SetConnection = {
   client_secret?: string | null | undefined
   /** The scopes to ask for. Empty: those that the MCP server names */
   scopes?: string[] | undefined
-  /** Hosts that tokens can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one. Required for `oauth2`. Default for `mcp`: the host of `url` */
+  /** Hosts that tokens can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one. Required for `oauth2`. Default for `mcp`: the MCP server's host */
   hosts?: string[] | undefined
   /** Origins of your application. A link can send the browser back to them */
   return_origins?: string[] | undefined

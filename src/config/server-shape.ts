@@ -35,7 +35,7 @@ export const ServerSettings = z.strictObject({
   requestTimeout: duration('1s', '10m')
     .prefault('30s')
     .describe(
-      'How long a request can take to arrive, including files that it refers to by URL. A TLS handshake can take just as long, but at most 10 s',
+      'How long a request can take to arrive, including the download of files that it refers to by URL. A TLS handshake has the same limit, but at most 10 s',
     ),
   stallTimeout: duration('1s', '10m')
     .prefault('30s')

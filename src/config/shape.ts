@@ -226,7 +226,7 @@ const Embedder = z.discriminatedUnion('type', [
 const Memory = z.strictObject({
   warm: Size.refine((bytes) => bytes <= parseSize('64GiB'), 'must be at most 64GiB')
     .prefault('128MiB')
-    .describe('Main memory for search indexes. 0: none are kept'),
+    .describe('RAM for search indexes. 0: no indexes are kept in RAM'),
   embedder: Embedder.optional(),
 })
 

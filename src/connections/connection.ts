@@ -68,7 +68,7 @@ export const SetConnectionBody = z
     hosts: FIELDS.hosts
       .optional()
       .describe(
-        'Hosts that tokens can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one. Required for `oauth2`. Default for `mcp`: the host of `url`',
+        "Hosts that tokens can be sent to: `api.example.com` on any port, `api.example.com:8443` on that one. Required for `oauth2`. Default for `mcp`: the MCP server's host",
       ),
     return_origins: FIELDS.return_origins.default([]),
   })

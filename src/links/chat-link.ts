@@ -33,10 +33,7 @@ const LinkCost = z
 
 export const CreateLinkBody = z
   .strictObject({
-    name: Label(200)
-      .nullable()
-      .default(null)
-      .describe("The title that visitors see. With null, they see the agent's name"),
+    name: Label(200).nullable().default(null).describe("The title that visitors see. null: the agent's name"),
     environment: Environment.default(DEFAULT_ENVIRONMENT).describe('The environment that answers'),
     origins: z
       .array(Origin)

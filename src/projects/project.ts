@@ -12,16 +12,18 @@ const limit = (most: number) => z.int().min(1).max(most).nullable()
 
 const Limits = z
   .strictObject({
-    requests_per_minute: limit(10_000_000).describe("For all of the project's callers together; null is no limit"),
+    requests_per_minute: limit(10_000_000).describe("For all of the project's callers together. null: no limit"),
     concurrent_runs: limit(10_000).describe(
-      'Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait',
+      'Concurrent runs of all its agents, on all nodes. Above it, requests get 429 and background runs wait. null: no limit',
     ),
     stored_bytes: limit(2 ** 50).describe(
-      'Bytes of receipts, logs, memories and files, measured about once a minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs',
+      'Bytes of receipts, logs, memories and files, measured about once per minute. Above it, the project accepts no new messages, memories or files (409), and its schedules skip their runs. null: no limit',
     ),
-    file_bytes: limit(2 ** 50).describe('Total bytes of its files; an upload that would exceed it gets 409'),
+    file_bytes: limit(2 ** 50).describe(
+      'Total bytes of its files. An upload that would exceed it gets 409. null: no limit',
+    ),
     retention_days: limit(36_500).describe(
-      "Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days; null: the service's retention applies",
+      "Receipts, approvals, logs, memories, deliveries, replays and files are deleted after this many days. null: the service's retention applies",
     ),
   })
   .meta({ id: 'ProjectLimits' })

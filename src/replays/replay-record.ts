@@ -35,8 +35,16 @@ const ReplayLimits = z.strictObject({
     .max(MOST_USD)
     .nullable()
     .default(null)
-    .describe('What the model calls can cost in total. Requires a price for every model'),
-  tokens: z.int().min(1).max(MOST_TOKENS).nullable().default(null).describe('Input plus output tokens in total'),
+    .describe(
+      'What the model calls can cost in total, in US dollars. Requires a price for every model. null: no limit',
+    ),
+  tokens: z
+    .int()
+    .min(1)
+    .max(MOST_TOKENS)
+    .nullable()
+    .default(null)
+    .describe('Input plus output tokens in total. null: no limit'),
 })
 
 export const CreateReplayBody = z

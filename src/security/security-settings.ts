@@ -141,7 +141,7 @@ const OAuth2 = z
       })
       .optional()
       .describe(
-        'oauth2: list of scopes. The agent scopes among them are accepted (if not set: all). Every token must have all others',
+        'oauth2: list of scopes. Of the agent scopes, only those in the list are accepted (if not set: all of them). Every token must have all other scopes in the list',
       ),
     introspection: z
       .enum(['opaque', 'always'])

@@ -10,7 +10,7 @@ import { messageProblem, pathProblem, sourceProblem } from './receive/payload.ts
 export const TriggerKind = z
   .enum(['webhook', 'slack', 'telegram', 'email'])
   .describe(
-    '`webhook`: any sender. `slack`, `telegram`: conversations of a bot, in which the answers are sent. `email`: messages to an address, which are answered by email',
+    '`webhook`: events from any sender. `slack`, `telegram`: messages to a bot, which are answered in the conversation. `email`: messages to an email address, which are answered by email',
   )
 export type TriggerKind = z.output<typeof TriggerKind>
 
@@ -143,9 +143,9 @@ const READ = {
     .array(FilterCondition)
     .max(20)
     .default([])
-    .describe('Conditions that must all hold. Other requests are answered with 200 and start no run'),
+    .describe('Conditions that an event must meet. Other events get 200 and start no run'),
   message: checked(Text(20_000), messageProblem).describe(
-    'The message to the agent. `{{/issue/title}}` is a value in the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, `{{body}}` the whole body, which is the default. In conversations, `{{text}}` is what the person wrote, and the default',
+    'The message to the agent. `{{/issue/title}}` inserts a value from the body (a JSON pointer), `{{header.X-GitHub-Event}}` a header, and `{{body}}` the whole body. In conversations and email, `{{text}}` inserts what the person wrote. Default: `{{body}}`, or `{{text}}` in conversations and email',
   ),
   user_from: Source.nullable()
     .default(null)
@@ -154,12 +154,14 @@ const READ = {
   dedupe_from: Source.nullable()
     .default(null)
     .describe(
-      'What names the event, so that it starts one run however often it arrives. Default: the ID or the signature',
+      "What identifies an event, so that it starts only one run even if it arrives several times. Default: depends on the scheme, for example the event's ID",
     ),
   user_prefix: Label(100, 0)
     .nullable()
     .default(null)
-    .describe('Put before every `user_id`. Default: the scheme or the kind, and a colon, such as `github:`'),
+    .describe(
+      'Text in front of every `user_id`. Default: the scheme or the kind, followed by a colon, such as `github:`',
+    ),
   on_budget: OnBudget,
   priority: Priority.default('normal'),
   slack: botOf('Slack', 'https://slack.com/api', 'SLACK_BOT_TOKEN').describe('With the kind `slack`: its bot'),

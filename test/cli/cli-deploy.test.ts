@@ -42,7 +42,7 @@ onAnyEngine('moorage deploy', (service) => {
     assert.equal(code, 2)
     assert.equal(
       stderr,
-      'error: agent.yaml not found in this folder.\n  `moorage init <name>` writes one; -f names another file\n',
+      'error: agent.yaml not found in this folder.\n  Create one with `moorage init <name>`, or name another file with -f\n',
     )
     shell.remove()
   })

@@ -86,7 +86,7 @@ describe('messages of commands', () => {
   test('a misspelled role is quoted, with the role that was probably meant', async () => {
     const { code, stderr } = await shell().moorage(['keys', 'create', 'ci', '--role', 'develper'])
     assert.equal(code, 2)
-    assert.match(stderr, /There is no role develper\. Did you mean developer\? The roles are admin, /)
+    assert.match(stderr, /Unknown role "develper"\. Did you mean developer\? The roles are admin, /)
   })
 })
 

@@ -101,7 +101,7 @@ function EnrolDialog({ enrolled, onClose }: { enrolled: NewKeyFactor; onClose():
   })
   return (
     <FormDialog title="Set up second factor" onClose={onClose} isGuarded action="Confirm" doing={confirm}>
-      <p>Scan this with an authenticator app, or type the secret into the app. It is shown only now.</p>
+      <p>Scan this code with an authenticator app, or type the secret into the app. The secret is shown only once.</p>
       <QrCode text={enrolled.uri} label="QR code for the authenticator app" />
       <Snippet label="secret" text={enrolled.secret} />
       <Field

@@ -155,7 +155,7 @@ function NobodyHere({ project }: { project: string }) {
   const total = everybody.data
   return (
     <Empty title={`No one has a role in ${project}`}>
-      <p>Service administrators, people of other projects and people without a role are listed under Everybody.</p>
+      <p>To see service administrators, people in other projects and people without a role, choose Everybody.</p>
       <Failure error={everybody.error} retry={everybody.reload} />
       {total !== undefined && total > 0 && (
         <p>

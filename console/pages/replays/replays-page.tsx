@@ -64,7 +64,7 @@ function Replays({ agent, query }: { agent: Agent; query: ReturnType<typeof page
         keyOf={({ name }) => name}
         empty={
           <Empty title="No sets yet">
-            <p>A set is a list of messages that the agent should answer well. Make one from past invocations.</p>
+            <p>A set is a list of messages that the agent should answer well. Create one from past invocations.</p>
           </Empty>
         }
       />

@@ -44,7 +44,7 @@ export function EmailFields({ values, field, onChange, secrets, error }: Props) 
       />
       <Field
         label="Trusted mail server"
-        hint="The server whose Authentication-Results prove who has written. If empty, no sender is proven, and each thread has its own users."
+        hint="The mail server whose Authentication-Results header proves the sender. If empty, no sender is proven, and each sender has a different user_id in each thread."
         isMono
         {...field('authserv_id', 'email.authserv_id')}
       />

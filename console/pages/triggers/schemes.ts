@@ -59,14 +59,14 @@ export const SCHEMES: Readonly<Record<Scheme, SchemeHelp>> = {
   standard: {
     label: 'Standard Webhooks',
     secret: "The sender's secret, whsec_…",
-    setUp: 'Enter the URL at the sender.',
+    setUp: "Enter the URL in the sender's settings.",
     begin: PLAIN,
   },
   hmac: { label: 'HMAC', secret: 'The key', setUp: 'Sign the body with HMAC-SHA256.', begin: PLAIN },
   ed25519: {
     label: 'Ed25519',
     secret: "The sender's public key: 32 bytes in hexadecimal or base64",
-    setUp: 'Enter the URL at the sender.',
+    setUp: "Enter the URL in the sender's settings.",
     begin: PLAIN,
   },
   bearer: {
@@ -96,7 +96,7 @@ type Kind = Trigger['kind']
 export const EMAIL = {
   label: 'Email: answer messages to an address',
   setUp:
-    'Let your provider or your mail server post each message to the URL: as message/rfc822, or with the raw message included.',
+    'Configure your provider or mail server to post each message to the URL, as message/rfc822 or with the raw message included.',
 }
 
 /** How messages can be verified. */

@@ -144,8 +144,8 @@ export function TriggerForm({ agent, trigger, onClose, onSaved }: Props) {
         rows={kind === 'webhook' ? 5 : 2}
         hint={
           kind !== 'webhook'
-            ? `{{text}} is what the person wrote, {{${isMail ? '/from/address' : '/event/channel'}}} a value in the body.`
-            : '{{/issue/title}} is a value in the body, {{header.Name}} a header, {{body}} the whole body.'
+            ? `{{text}} inserts what the person wrote, and {{${isMail ? '/from/address' : '/event/channel'}}} a value from the body.`
+            : '{{/issue/title}} inserts a value from the body, {{header.Name}} a header, and {{body}} the whole body.'
         }
         isRequired
         {...field('message')}

@@ -81,19 +81,21 @@ export function flagsOf(field: CommandField): string {
 }
 
 function aboutOf(field: CommandField): string {
-  const isNone = field.nullable === true && isCount(field)
-  const said = isNone ? phrase(field.about ?? '').replaceAll(/\bnull\b/g, 'none') : phrase(field.about ?? '')
-  const none = isNone && !/\bnone\b/.test(said) ? 'or none' : ''
+  const what = aboutField(field)
   const { fallback = false } = field
   const shown = isDuration(field) ? `${Number(fallback) / (field.path.endsWith('_ms') ? 1000 : 1)}s` : fallback
   const usual = fallback === false || fallback === '' ? '' : `(default: ${shown})`
-  const what = [said, none].filter(Boolean).join(', ')
   const time = what === '' ? 'a duration such as 7d, or a time' : `${what} (a duration such as 7d, or a time)`
   return [field.type === 'time' ? time : what, usual].filter(Boolean).join(' ')
 }
 
+/** A field's description. The command line writes null as `none`. */
+export function aboutField({ about = '', nullable }: CommandField): string {
+  return nullable ? phrase(about).replaceAll(/\bnull\b/g, 'none') : phrase(about)
+}
+
 /** A description as part of a sentence: without Markdown, and without the capital letter at its beginning. */
-export function phrase(text: string): string {
+function phrase(text: string): string {
   return text
     .replaceAll('`', '')
     .replace(/^true: /, '')

@@ -14,7 +14,7 @@ import type { World } from '../world.ts'
 import type { CommandField, CommandRow } from './command-row.ts'
 import type { CommandInput, CommandOptions, CommandSpec, CommandSpecs, SentFields } from './command-spec.ts'
 import { COMMAND_TABLE } from './command-table.ts'
-import { fieldOption, fieldValue, flagsOf, type OwnOption, phrase } from './field-option.ts'
+import { aboutField, fieldOption, fieldValue, flagsOf, type OwnOption } from './field-option.ts'
 import { type Columns, printTable } from './item-table.ts'
 
 /**
@@ -77,7 +77,7 @@ export function operationCommand<Id extends OperationId>(
   const args = argumentsOf(row, spec)
   for (const { field, isLong, isOptional } of args) {
     const word = `${field.path.split('.').at(-1)}${isLong ? '...' : ''}`
-    const about = [phrase(field.about ?? ''), spec.stdin && 'read from stdin if not given'].filter(Boolean).join('; ')
+    const about = [aboutField(field), spec.stdin && 'read from stdin if not given'].filter(Boolean).join('; ')
     command.argument(isOptional ? `[${word}]` : `<${word}>`, about)
   }
   if (row.kind === 'list') {

@@ -30,7 +30,7 @@ export function SignInDialog({ connection: { name, as }, onClose, onSignedIn }: 
       doing={next}
       onClose={onClose}
     >
-      {!link && isProject && <p>All runs use this sign-in. Use an account that is meant for it, such as a bot's.</p>}
+      {!link && isProject && <p>All runs use this sign-in. Use a dedicated account, such as a bot's.</p>}
       {!link && !isProject && (
         <Field
           label="User ID"

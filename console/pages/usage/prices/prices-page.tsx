@@ -156,8 +156,8 @@ function DeletePrice({ price: { model }, onClose, onDone }: DeleteProps) {
       }}
     >
       <p>
-        From now on, calls to <code>{model}</code> cost what you have set for all models of the provider, or else what
-        the public list says. If neither has a price, the cost is unknown.
+        From now on, calls to <code>{model}</code> use the price that is set for all models of the provider, or the
+        public list's price. If neither has a price, the cost is unknown.
       </p>
     </Confirm>
   )

@@ -97,7 +97,7 @@ async function findBudget({ params }: CommandInput, client: Client): Promise<voi
   const found: string[] = []
   for await (const { id, name } of client.budgets.list({ limit: 100 })) if (name === given) found.push(id)
   const [id, ...others] = found
-  if (id === undefined) throw new Failure(EXIT.notFound, `There is no budget "${given}".`)
+  if (id === undefined) throw new Failure(EXIT.notFound, `Budget "${given}" not found.`)
   if (others.length > 0) throw usage(`Several budgets are named "${given}". Use an ID instead: ${found.join(', ')}`)
   params['budget_id'] = id
 }

@@ -27,7 +27,7 @@ const SPECS: CommandSpecs = {
     more: (command) => command.option('--name <name>', 'the name, instead of the argument'),
     read({ body, options }) {
       body['name'] ??= options['name']
-      if (!body['name']) throw usage('Give the key a name: moorage keys create <name> --role developer')
+      if (!body['name']) throw usage('Specify a name: moorage keys create <name> --role developer')
       if (!body['role'] && !body['permissions']) {
         throw usage("Specify the key's permissions with --role or --permissions.")
       }
@@ -111,5 +111,5 @@ function requireRole(role: string, roles: string[]): void {
   if (roles.includes(role)) return
   const meant = nearest(role, roles)
   const known = `The roles are ${roles.join(', ')}.`
-  throw usage(`There is no role ${role}. ${meant === undefined ? known : `Did you mean ${meant}? ${known}`}`)
+  throw usage(`Unknown role "${role}". ${meant === undefined ? known : `Did you mean ${meant}? ${known}`}`)
 }

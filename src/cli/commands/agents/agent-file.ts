@@ -22,7 +22,7 @@ export function readAgentFile({ cwd }: World, path: string): AgentFile {
     throw new Failure(
       EXIT.usage,
       `${path} not found in this folder.`,
-      '  `moorage init <name>` writes one; -f names another file',
+      '  Create one with `moorage init <name>`, or name another file with -f',
     )
   }
   const file = readConfigFile(path, cwd, true)

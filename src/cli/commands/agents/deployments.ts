@@ -62,15 +62,15 @@ const SPECS: CommandSpecs = {
   },
   rollbackDeployment: false,
   promoteDeployment: {
-    about: 'Serve a gradual deployment for all messages now',
+    about: 'Finish a gradual deployment: its version serves all messages now',
     done: (deployment) => toldDeployment(deployment),
   },
   pauseDeployment: {
-    about: 'Stop the clock of a gradual deployment. It keeps its share',
+    about: 'Pause a gradual deployment. Its version keeps its share of the messages',
     done: ({ id, progress }) => `${id} is paused at ${progress?.percent} %`,
   },
   resumeDeployment: {
-    about: 'Start the clock of a paused deployment again',
+    about: 'Resume a paused gradual deployment',
     done: (deployment) => toldDeployment(deployment),
   },
   abortDeployment: {

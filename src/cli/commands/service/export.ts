@@ -50,7 +50,7 @@ function exportProject(command: Command, world: World): void {
     .option('--with <parts...>', `also export: ${PARTS.join(', ')}, or all`, list)
     .option(
       '--seal-to <recipient>',
-      'include secrets, sealed for the service where `moorage import --recipient` printed this',
+      'include secrets, encrypted for the service that printed this recipient (`moorage import --recipient`)',
     )
     .option('--allow-missing', 'export the rest even if files are missing or altered')
     .addOption(configOption())

@@ -25,10 +25,7 @@ function importProject(command: Command, world: World): void {
   command
     .argument('[file]', 'a file from `moorage export`')
     .option('--as <name>', "the project's name here (default: the name that it had)")
-    .option(
-      '--recipient',
-      'print the recipient with which `moorage export --seal-to` includes secrets for this service',
-    )
+    .option('--recipient', "print this service's recipient, for `moorage export --seal-to`")
     .option('--skip-secrets', 'leave out the secrets in the file')
     .option('--discard <project>', 'delete the project of an incomplete import')
     .addOption(configOption())

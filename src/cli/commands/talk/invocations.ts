@@ -80,7 +80,7 @@ const SPECS: CommandSpecs = {
     },
     read({ params, query }) {
       if (params['agent_id'] === undefined && query['schedule_id'] !== undefined) {
-        throw usage("Name the schedule's agent: moorage invocations list <agent> --schedule <schedule_id>")
+        throw usage("Specify the schedule's agent: moorage invocations list <agent> --schedule <schedule_id>")
       }
     },
     load: (client, { params: { agent_id }, query }, page) =>

@@ -31,7 +31,7 @@ export function invoke(command: Command, world: World): void {
     .argument('[message...]', 'the message; read from stdin if not given')
     .option('--stream', 'print the answer as it arrives, even to a file or pipe')
     .option('--no-stream', 'wait for the whole answer')
-    .option('--background', 'print the request ID and do not wait')
+    .option('--background', 'print the request ID, without waiting for the answer')
     .addOption(onBudgetOption('with --background, if the budget is used up'))
     .addOption(priorityOption())
     .addOption(attachOption())

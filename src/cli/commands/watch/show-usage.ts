@@ -66,7 +66,7 @@ const SPECS: CommandSpecs = {
     json: ({ next: _none, ...sums }) => sums,
     done({ changed, looked_at, priced, change_usd }) {
       const change = `USD ${usd(Math.abs(change_usd))} ${change_usd < 0 ? 'less' : 'more'}`
-      return `${changed} of ${looked_at} calls have a new cost, ${priced} had no price before: ${change}`
+      return `Repriced ${changed} of ${looked_at} calls, of which ${priced} had no price before. In total, they cost ${change}`
     },
   },
 }
