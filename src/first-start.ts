@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { CreateAgentBody } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
-import { hintOf } from './keys/key.ts'
+import { hintOf, NEW_KEY } from './keys/key.ts'
 import * as keys from './keys/store.ts'
 import { eventOfHost } from './operation/audit-trail.ts'
 import type { Parts } from './operation/parts.ts'
@@ -50,26 +50,17 @@ async function insertAdminKey(db: Database, { config, newId, now }: FirstParts, 
     ([, a], [, b]) => b.requestsPerMinute - a.requestsPerMinute,
   )
   await keys.insert(db, {
+    ...NEW_KEY,
     id,
     name: 'first admin key',
     project_id: null,
-    agent_id: null,
     permissions: [...defaultRoles.admin],
     role: 'admin',
     tier: config.limits.tiers.enterprise ? 'enterprise' : (fastest[0]?.[0] ?? config.limits.defaultTier),
     hint: hintOf(secret),
     hash: sha256(secret),
-    previous_secret_expires_at: null,
     created_at: time,
     created_by: 'local',
-    rotated_by: null,
-    expires_at: null,
-    last_used_at: null,
-    revoked_at: null,
-    person_id: null,
-    role_source: null,
-    role_id: null,
-    vouched_at: null,
   })
   return id
 }

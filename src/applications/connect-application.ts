@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { forbidden } from '../errors.ts'
-import { APPLICATION_KEY, type Key } from '../keys/key.ts'
+import { APPLICATION_KEY, type Key, NEW_KEY } from '../keys/key.ts'
 import { requireRole, rolePermissions } from '../keys/make-key.ts'
 import * as keys from '../keys/store.ts'
 import { type Actor, requireLasting } from '../operation/actor.ts'
@@ -76,6 +76,7 @@ function keyOf(
 ): Key {
   const { scope, tier, expires_at } = actor
   return {
+    ...NEW_KEY,
     id,
     name,
     project_id: scope.project_id,
@@ -83,21 +84,15 @@ function keyOf(
     permissions,
     role: 'caller',
     tier,
-    hint: '',
     // No secret has this hash.
     hash: id,
-    previous_secret_expires_at: null,
     created_at: time,
     created_by: actor.id,
-    rotated_by: null,
     expires_at,
-    last_used_at: null,
-    revoked_at: null,
     // It isn't a role of the person, nor a key that they manage.
     person_id: null,
     role_source: APPLICATION_KEY,
     role_id: actor.id,
-    vouched_at: null,
   }
 }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Tables } from '../storage/tables.ts'
@@ -64,12 +65,7 @@ export async function countAndHold(db: Database, project_id: string | null): Pro
   if (engineOf(db) === 'postgres') {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`budgets of ${project_id}`}, 0))`.execute(db)
   }
-  const { count } = await db
-    .selectFrom('budgets')
-    .select((budget) => budget.fn.countAll<number>().as('count'))
-    .where('project_id', project_id === null ? 'is' : '=', project_id)
-    .executeTakeFirstOrThrow()
-  return count
+  return countAll(db.selectFrom('budgets').where('project_id', project_id === null ? 'is' : '=', project_id))
 }
 
 export async function insert(db: Database, budget: Budget): Promise<void> {

@@ -33,6 +33,11 @@ export function dataOption(): Option {
   return new Option('--data <folder>', 'data directory (./data)')
 }
 
+/** Adds the options of commands that always work on this machine's data. */
+export function takesData(command: Command): Command {
+  return command.addOption(configOption()).addOption(dataOption()).option('--json', 'print JSON')
+}
+
 export function yesOption(): Option {
   return new Option('-y, --yes', 'skip the confirmation prompt')
 }
@@ -67,3 +72,6 @@ export function number(text: string): number {
 export function list(text: string, before: string[] = []): string[] {
   return [...before, ...text.split(',').filter((item) => item !== '')]
 }
+
+/** The default file name of an agent. */
+export const AGENT_FILE = 'agent.yaml'

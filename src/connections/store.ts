@@ -1,6 +1,7 @@
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { Connection } from './connection.ts'
@@ -46,11 +47,7 @@ export async function put(db: Database, connection: Connection): Promise<void> {
     .values(toRow(connection))
     .onConflict((known) => known.column('id').doUpdateSet(changes))
     .execute()
-  const { total } = await db
-    .selectFrom('connections')
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .where('project_id', '=', project_id)
-    .executeTakeFirstOrThrow()
+  const total = await countAll(db.selectFrom('connections').where('project_id', '=', project_id))
   if (total > MAX_CONNECTIONS)
     throw conflict(`There are already ${MAX_CONNECTIONS} connections, the maximum. Delete one first.`)
   await announce(db, 'connections', project_id)

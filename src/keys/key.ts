@@ -85,6 +85,22 @@ export const APPLICATION_KEY = 'application'
 /** A key as the service stores it: with hashes, never with the secret. A person's role is a key without a secret. */
 export type Key = RowWith<Tables['keys'], { permissions: Permission[] }>
 
+/** What a key has unless it is given something else: no secret, no owner, no expiry, and access to all agents. */
+export const NEW_KEY = {
+  agent_id: null,
+  role: null,
+  hint: '',
+  previous_secret_expires_at: null,
+  rotated_by: null,
+  expires_at: null,
+  last_used_at: null,
+  revoked_at: null,
+  person_id: null,
+  role_source: null,
+  role_id: null,
+  vouched_at: null,
+} satisfies Partial<Key>
+
 export function statusOf(key: Pick<Key, 'revoked_at' | 'expires_at'>, now: number): z.output<typeof KeyStatus> {
   if (key.revoked_at !== null) return 'revoked'
   return key.expires_at !== null && key.expires_at <= now ? 'expired' : 'active'

@@ -11,7 +11,7 @@ import { newKey } from '../security/key-format.ts'
 import { coversAll, type Permission, permissionsOf } from '../security/permissions.ts'
 import type { Database } from '../storage/database.ts'
 import { requireNoEscalation } from './escalation.ts'
-import { type CreateKeyBody, hintOf, type Key, type KeyWithSecret, presentKey } from './key.ts'
+import { type CreateKeyBody, hintOf, type Key, type KeyWithSecret, NEW_KEY, presentKey } from './key.ts'
 import { withOwner } from './key-names.ts'
 import { defaultTierFor } from './key-tiers.ts'
 import * as keys from './store.ts'
@@ -60,6 +60,7 @@ export async function makeKey(
   if (owner.role_id !== null) await requireRole(db, owner.role_id, permissions)
   const secret = newKey(randomBytes)
   const key = {
+    ...NEW_KEY,
     ...owner,
     id: newId('key', time),
     name: wanted.name,
@@ -69,15 +70,9 @@ export async function makeKey(
     tier,
     hint: hintOf(secret),
     hash: sha256(secret),
-    previous_secret_expires_at: null,
     created_at: time,
     created_by: actor.id,
-    rotated_by: null,
     expires_at: wanted.expires_at,
-    last_used_at: null,
-    revoked_at: null,
-    role_source: null,
-    vouched_at: null,
   }
   await keys.insert(db, key)
   return { ...(await withOwner(db, actor, presentKey(key, time))), secret }

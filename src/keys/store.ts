@@ -3,6 +3,7 @@ import { notFound } from '../errors.ts'
 import { coversAll, defaultRoles } from '../security/permissions.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isKeyOf, isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import { DEFAULT_PROJECT } from '../storage/tables/project-tables.ts'
@@ -167,11 +168,7 @@ export async function findAdmin(db: Database, now: number): Promise<Key | undefi
 }
 
 export async function count(db: Database): Promise<number> {
-  const { total } = await db
-    .selectFrom('keys')
-    .select((keys) => keys.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return total
+  return countAll(db.selectFrom('keys'))
 }
 
 export async function insert(db: Database, key: Key): Promise<void> {

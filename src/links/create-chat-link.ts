@@ -6,6 +6,7 @@ import { warningsOf } from '../budgets/budget-warnings.ts'
 import { insertBudget } from '../budgets/insert-budget.ts'
 import { conflict, invalid } from '../errors.ts'
 import { requireNoEscalation } from '../keys/escalation.ts'
+import { NEW_KEY } from '../keys/key.ts'
 import { defaultTierFor } from '../keys/key-tiers.ts'
 import * as keys from '../keys/store.ts'
 import { type Actor, requireLasting } from '../operation/actor.ts'
@@ -72,25 +73,17 @@ export const createLink = operation({
 function keyOf({ id, name, created_at, expires_at }: ChatLink, agent: Agent, actor: Actor, tier: string) {
   const permissions: Permission[] = covers(actor.permissions, 'approve') ? ['invoke', 'approve'] : ['invoke']
   return {
+    ...NEW_KEY,
     id,
     name: name ?? agent.name,
     project_id: agent.project_id,
     agent_id: agent.id,
     permissions,
-    role: null,
     tier,
-    hint: '',
-    previous_secret_expires_at: null,
     created_at,
     created_by: actor.id,
-    rotated_by: null,
     expires_at,
-    last_used_at: null,
-    revoked_at: null,
-    person_id: null,
     role_source: LINK_KEY,
-    role_id: null,
-    vouched_at: null,
   }
 }
 

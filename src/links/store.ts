@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import type { Database } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { ChatLink, LinkUse } from './chat-link.ts'
@@ -34,12 +35,7 @@ export async function list(db: Database, query: PageQuery, agent_id: string): Pr
 }
 
 export async function count(db: Database, agent_id: string): Promise<number> {
-  const { total } = await db
-    .selectFrom('links')
-    .select((links) => links.fn.countAll<number>().as('total'))
-    .where('agent_id', '=', agent_id)
-    .executeTakeFirstOrThrow()
-  return total
+  return countAll(db.selectFrom('links').where('agent_id', '=', agent_id))
 }
 
 export async function insert(db: Database, { origins, starters, ...link }: ChatLink): Promise<void> {

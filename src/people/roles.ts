@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { forbidden } from '../errors.ts'
-import type { Key } from '../keys/key.ts'
+import { type Key, NEW_KEY } from '../keys/key.ts'
 import { rolePermissions } from '../keys/make-key.ts'
 import { requireOtherAdmin } from '../keys/personal/last-admin.ts'
 import * as roleKeys from '../keys/personal/role-store.ts'
@@ -63,27 +63,19 @@ export async function giveRole(
   }
   const id = newId('rol', now)
   await keys.insert(db, {
+    ...NEW_KEY,
     id,
     name,
     project_id,
-    agent_id: null,
     permissions: [...permissions],
     role,
     tier,
-    hint: '',
     // No secret has this hash.
     hash: id,
-    previous_secret_expires_at: null,
     created_at: now,
     created_by: by,
-    rotated_by: null,
-    expires_at: null,
-    last_used_at: null,
-    revoked_at: null,
     person_id,
     role_source: source,
-    role_id: null,
-    vouched_at: null,
   })
   return { narrowed_keys: [], revoked_keys: [] }
 }

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { StoredProvider } from './provider.ts'
 
@@ -66,12 +67,8 @@ export async function putKeepingKey(
 
 async function added(db: Database, provider: StoredProvider): Promise<StoredProvider> {
   const { project_id } = provider
-  const { total } = await db
-    .selectFrom('providers')
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .where('project_id', '=', project_id)
-    .executeTakeFirstOrThrow()
-  if (Number(total) > MAX_PROVIDERS)
+  const total = await countAll(db.selectFrom('providers').where('project_id', '=', project_id))
+  if (total > MAX_PROVIDERS)
     throw conflict(`There are already ${MAX_PROVIDERS} providers, the maximum. Delete one first.`)
   await announce(db, 'providers', project_id)
   return provider

@@ -5,6 +5,7 @@ import { STORED, type StoredCase, storedCase } from '../invocations/cases/case-s
 import { jsonOf } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { anyOf, findAged } from '../storage/queries/aged-rows.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { firstFitting } from '../storage/queries/first-fitting.ts'
 import { removeRowsOfMissingAgents } from '../storage/queries/missing-agents.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
@@ -73,13 +74,7 @@ export async function list(
 }
 
 export async function countRunning(db: Database, agent_seq: number): Promise<number> {
-  const { total } = await db
-    .selectFrom('replays')
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .where('agent_seq', '=', agent_seq)
-    .where('status', '=', 'running')
-    .executeTakeFirstOrThrow()
-  return total
+  return countAll(db.selectFrom('replays').where('agent_seq', '=', agent_seq).where('status', '=', 'running'))
 }
 
 /** A running replay, with what it tests. */

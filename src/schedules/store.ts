@@ -3,6 +3,7 @@ import { notFound } from '../errors.ts'
 import * as files from '../files/store.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { firstFitting } from '../storage/queries/first-fitting.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isGoingOn } from '../storage/queries/paused-projects.ts'
@@ -41,12 +42,7 @@ export async function list(
 }
 
 export async function count(db: Database, agent_id: string): Promise<number> {
-  const { total } = await db
-    .selectFrom('schedules')
-    .select((schedules) => schedules.fn.countAll<number>().as('total'))
-    .where('agent_id', '=', agent_id)
-    .executeTakeFirstOrThrow()
-  return total
+  return countAll(db.selectFrom('schedules').where('agent_id', '=', agent_id))
 }
 
 /** The schedules with the next ticks, in order. Those that a pause delays are left out. */

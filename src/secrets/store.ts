@@ -1,6 +1,7 @@
 import { conflict, notFound } from '../errors.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { StoredSecret } from './secret.ts'
 
@@ -45,12 +46,7 @@ export async function remove(db: Database, project_id: string, name: string): Pr
 }
 
 async function count(db: Database, project_id: string): Promise<number> {
-  const { total } = await db
-    .selectFrom('secrets')
-    .select((secrets) => secrets.fn.countAll<number>().as('total'))
-    .where('project_id', '=', project_id)
-    .executeTakeFirstOrThrow()
-  return total
+  return countAll(db.selectFrom('secrets').where('project_id', '=', project_id))
 }
 
 function fromRow(row: Omit<StoredSecret, 'hosts'> & { hosts: string }): StoredSecret {

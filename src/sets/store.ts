@@ -1,5 +1,6 @@
 import { notFound } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { CaseSet } from './set.ts'
 
@@ -23,12 +24,7 @@ export async function list(db: Database, agent_seq: number, query: PageQuery): P
 }
 
 export async function count(db: Database, agent_seq: number): Promise<number> {
-  const { total } = await db
-    .selectFrom('sets')
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .where('agent_seq', '=', agent_seq)
-    .executeTakeFirstOrThrow()
-  return total
+  return countAll(db.selectFrom('sets').where('agent_seq', '=', agent_seq))
 }
 
 /** Writes the set in place of an earlier one, which keeps its ID. */

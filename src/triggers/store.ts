@@ -3,6 +3,7 @@ import { notFound } from '../errors.ts'
 import { parseStored } from '../shapes.ts'
 import { jsonOf, readable } from '../storage/damaged-rows.ts'
 import { type Database, engineOf } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
 import { type Trigger, TriggerDefinition } from './trigger.ts'
@@ -64,12 +65,7 @@ export async function list(
 }
 
 export async function count(db: Database, agent_id: string): Promise<number> {
-  const { total } = await db
-    .selectFrom('triggers')
-    .select((triggers) => triggers.fn.countAll<number>().as('total'))
-    .where('agent_id', '=', agent_id)
-    .executeTakeFirstOrThrow()
-  return total
+  return countAll(db.selectFrom('triggers').where('agent_id', '=', agent_id))
 }
 
 export async function insert(db: Database, trigger: Trigger): Promise<void> {

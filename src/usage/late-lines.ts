@@ -11,7 +11,10 @@ const AGAIN_MS = 500
 
 type LateParts = Pick<Parts, 'journal' | 'log' | 'storage'>
 
-/** Writes lines of the ledger outside of any run. While the database is unavailable, they wait in memory. */
+/**
+ * Writes lines of the ledger outside of any run. While the database is unavailable, they wait in memory. They don't use
+ * `commitPatiently`, which waits only as long as a run's lease.
+ */
 export class LateLines {
   readonly #parts: LateParts
   readonly #writing = new Set<Promise<unknown>>()

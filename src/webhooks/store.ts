@@ -4,6 +4,7 @@ import type { EventType } from '../events.ts'
 import type { Subscriber } from '../operation/project-snapshot.ts'
 import { intactJson, jsonOf, readable } from '../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Webhook } from './webhook.ts'
@@ -89,14 +90,13 @@ export async function countAndHold(db: Database, project_id: string, agent_id: s
     const owner = agent_id ?? project_id
     await sql`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${owner}`}, 0))`.execute(db)
   }
-  const { count } = await db
-    .selectFrom('webhooks')
-    .select((webhook) => webhook.fn.countAll<number>().as('count'))
-    .where('project_id', '=', project_id)
-    .where('agent_id', agent_id === null ? 'is' : '=', agent_id)
-    .where('request_id', 'is', null)
-    .executeTakeFirstOrThrow()
-  return count
+  return countAll(
+    db
+      .selectFrom('webhooks')
+      .where('project_id', '=', project_id)
+      .where('agent_id', agent_id === null ? 'is' : '=', agent_id)
+      .where('request_id', 'is', null),
+  )
 }
 
 export async function insert(db: Database, webhook: Webhook): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Refusal, refusalTally, type Tally } from '../../src/audit/refusals.ts'
+import { type Refusal, refusalTally, type Tally } from '../../src/audit/trail.ts'
 
 const MINUTE = 60_000
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listedAt } from '../../src/usage/prices/listed-at.ts'
+import { listedAt } from '../../src/usage/prices/vendor-prices.ts'
 import { newAgent } from '../support/service/agents.ts'
 import { onAnyEngine } from '../support/service/service.ts'
 

@@ -1,7 +1,8 @@
 import { type Client, createClient } from '../../../sdk/client.ts'
 import { note } from '../terminal/output.ts'
 import type { World } from '../world.ts'
-import { withSuggestion } from './did-you-mean.ts'
+import { withSuggestion } from './known-names.ts'
+import type { LocalStore } from './local-store.ts'
 import { addressOf, noKey } from './service-address.ts'
 import { clientOf } from './service-client.ts'
 
@@ -34,13 +35,24 @@ export async function withClientOrStore<T>(
 ): Promise<T> {
   if (!isLocal(world, options)) return withClient(world, options, work)
 
-  const { openLocalStore } = await import('../connect/local-store.ts')
+  return withLocalStore(world, options, ({ name, fetch }) => {
+    const who = options.local ? 'Using' : 'No key is configured. Using'
+    note(world, `${who} the local data directly (${name})`, 'dim')
+    const project = projectOf(world, options)
+    return suggesting(createClient({ url: 'http://local', project, fetch, retries: 0 }), work)
+  })
+}
+
+/** Opens this machine's store for `work`. */
+export async function withLocalStore<T>(
+  world: World,
+  options: Pick<Common, 'config' | 'data'>,
+  work: (store: LocalStore) => Promise<T>,
+): Promise<T> {
+  const { openLocalStore } = await import('./local-store.ts')
   const store = await openLocalStore(world, options)
   try {
-    const who = options.local ? 'Using' : 'No key is configured. Using'
-    note(world, `${who} the local data directly (${store.name})`, 'dim')
-    const project = projectOf(world, options)
-    return await suggesting(createClient({ url: 'http://local', project, fetch: store.fetch, retries: 0 }), work)
+    return await work(store)
   } finally {
     await store.close()
   }

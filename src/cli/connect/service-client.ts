@@ -1,11 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient } from '../../../sdk/client.ts'
-import { errorOf, type MoorageError } from '../../../sdk/errors.ts'
+import { errorOf, MoorageError } from '../../../sdk/errors.ts'
 import { notOurs } from '../../../sdk/reply.ts'
-import type { Fetch } from '../../../sdk/request.ts'
+import { type Fetch, isPassing } from '../../../sdk/request.ts'
+import { isLoopback } from '../../lib/loopback.ts'
 import { note } from '../terminal/output.ts'
 import { ask } from '../terminal/prompts.ts'
 import { isInteractive, type World } from '../world.ts'
-import { proxiedFetch } from './proxied-fetch.ts'
 
 type Target = { url: string; key: string; project?: string | undefined; otp?: string | undefined }
 
@@ -58,5 +59,52 @@ function sayWaits(world: World): (error: MoorageError, waitMs: number) => void {
     said = { message, at: Date.now() }
     const when = isLimited ? `retrying in ${Math.ceil(waitMs / 1000)} s` : 'retrying'
     note(world, `${message}: ${when}`, 'dim')
+  }
+}
+
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 15_000
+
+/**
+ * Does work that a command repeats until Ctrl-C. If the service is unavailable, says so, waits, and says when it is
+ * back.
+ */
+export async function patiently<T>(world: World, work: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      const result = await work()
+      if (tries > 0) note(world, 'The service is available again.', 'dim')
+      return result
+    } catch (error) {
+      if (!(error instanceof MoorageError && isPassing(error))) throw error
+      if (tries === 0) note(world, `${error.message}: retrying`, 'dim')
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS)
+      await sleep(Math.max(pauseMs, (error.retry_after ?? 0) * 1000), undefined, { signal: world.signal })
+    }
+  }
+}
+
+/** The proxies given by the environment. */
+export function proxiesOf({ env }: Pick<World, 'env'>) {
+  return {
+    http: env['http_proxy'] || env['HTTP_PROXY'],
+    https: env['https_proxy'] || env['HTTPS_PROXY'],
+    except: env['no_proxy'] || env['NO_PROXY'],
+  }
+}
+
+/**
+ * Sends requests through the proxy given by the environment, as other programs do. Requests to this machine and to the
+ * hosts in NO_PROXY are sent directly.
+ */
+export function proxiedFetch(world: Pick<World, 'env'>): Fetch {
+  const { http = '', https = '', except = '' } = proxiesOf(world)
+  if (!http && !https) return fetch
+  const proxies = { httpProxy: http, httpsProxy: https, noProxy: except }
+  const loaded = import('undici').then((undici) => ({ ...undici, dispatcher: new undici.EnvHttpProxyAgent(proxies) }))
+  return async (url, init) => {
+    if (isLoopback(new URL(url).hostname)) return fetch(url, init)
+    const { fetch: fetchThrough, dispatcher } = await loaded
+    return fetchThrough(url, { ...(init as object), dispatcher }) as unknown as Promise<Response>
   }
 }

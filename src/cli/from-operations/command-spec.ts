@@ -41,7 +41,7 @@ export type CommandSpec<Id extends OperationId = OperationId> = {
   args?: readonly string[]
   /** Whether the last of `args` is read from stdin if it isn't given. */
   stdin?: boolean
-  /** Changes to the options of fields. With `only`, other fields have no options. */
+  /** Changes to the options of fields, or their descriptions as arguments. With `only`, others have no options. */
   options?: Readonly<Record<string, OwnOption>>
   only?: boolean
   /** Adds options that don't belong to a field. */
@@ -73,5 +73,8 @@ export type CommandSpec<Id extends OperationId = OperationId> = {
   verify?: (data: Data<Id>, asked: CommandInput) => void
 }
 
-/** The specs by operation. `false`: the operation's command is written by hand or belongs to another group. */
-export type CommandSpecs = { readonly [Id in OperationId]?: CommandSpec<Id> | false }
+/**
+ * The specs by operation: several if it has several commands, `false` if its command is written by hand or belongs to
+ * another group.
+ */
+export type CommandSpecs = { readonly [Id in OperationId]?: CommandSpec<Id> | readonly CommandSpec<Id>[] | false }

@@ -35,7 +35,7 @@ export function fieldOption(field: CommandField, own: OwnOption = {}): Option {
   return parse ? option.argParser<unknown>((text, before) => parse(text, before as string[] | undefined)) : option
 }
 
-function ownFields(own: OwnOption): OwnFields {
+export function ownFields(own: OwnOption = {}): OwnFields {
   if (typeof own === 'object') return own
   if (own === false) return {}
   return own.startsWith('-') ? { flags: own } : { about: own }

@@ -1,13 +1,12 @@
 import type { Client } from '../../../sdk/client.ts'
-import { agentNames, type NameOf } from '../connect/agent-names.ts'
-import { type PlaceOf, projectNames } from '../connect/project-names.ts'
-import { printRows } from '../terminal/output.ts'
+import { agentNames, type NameOf, type PlaceOf, projectNames } from '../connect/known-names.ts'
+import { fieldColumn, printRows } from '../terminal/output.ts'
 import type { World } from '../world.ts'
 
 /** Finds the names of what a list contains by ID. */
 type Look = { agent: NameOf; project: PlaceOf }
 
-type Column<T> = (keyof T & string) | readonly [title: string, of: (row: T, look: Look) => unknown]
+type ItemColumn<T> = (keyof T & string) | readonly [title: string, of: (row: T, look: Look) => unknown]
 
 /** The fields to show, or values that are made from them. `agents` and `projects` say which names the values need. */
 export type Columns<T> = {
@@ -15,7 +14,7 @@ export type Columns<T> = {
   projects?: true
   /** Columns that are shown only if one of the items has a value. */
   if?: Readonly<Record<string, (row: T) => boolean>>
-  of: readonly Column<T>[]
+  of: readonly ItemColumn<T>[]
 }
 
 /** Without a definition of columns, an item shows its fields that aren't objects, up to this number. */
@@ -26,10 +25,10 @@ export async function printTable<T extends object>(
   client: Client,
   rows: T[],
   columns: Columns<T> | undefined,
-  options: { json?: boolean },
+  options: { json?: boolean } = {},
 ): Promise<void> {
   const { agents, projects, of, if: shownIf = {} } = columns ?? { of: plainFields(rows[0]) }
-  const shown = of.map((column) => (typeof column === 'string' ? fieldColumn<T>(column) : column))
+  const shown = of.map((column) => (typeof column === 'string' ? itemField<T>(column) : column))
   const agentOf = agents ?? (of.includes('agent_id' as never) ? agentIdOf : undefined)
   const look: Look = {
     agent: agentOf && !options.json ? await agentNames(client, rows.map(agentOf)) : (id) => id,
@@ -39,7 +38,7 @@ export async function printTable<T extends object>(
   printRows(
     world,
     rows,
-    wanted.map(([title, value]) => ({ title, of: (row: T) => value(row, look) })),
+    wanted.map(([title, value]) => [title, (row: T) => value(row, look)] as const),
     options,
   )
 }
@@ -49,13 +48,12 @@ function plainFields<T extends object>(row: T | undefined): (keyof T & string)[]
   return names.slice(0, MOST_COLUMNS).map(([name]) => name as keyof T & string)
 }
 
-function fieldColumn<T extends object>(name: keyof T & string): [string, (row: T, look: Look) => unknown] {
-  const title = name
-    .replace(/_(id|at)$/, '')
-    .replaceAll('_', ' ')
-    .toUpperCase()
-  if (name !== 'agent_id') return [title, (row) => row[name]]
-  return [title, (row, look) => (agentIdOf(row) === null ? 'all' : look.agent(agentIdOf(row) ?? ''))]
+function itemField<T extends object>(name: keyof T & string): [string, (row: T, look: Look) => unknown] {
+  const [title, of] = fieldColumn<T>(name)
+  return [
+    title,
+    name !== 'agent_id' ? of : (row, look) => (agentIdOf(row) === null ? 'all' : look.agent(agentIdOf(row) ?? '')),
+  ]
 }
 
 function agentIdOf(row: object): string | null {

@@ -14,33 +14,33 @@ import type { World } from '../world.ts'
 import type { CommandField, CommandRow } from './command-row.ts'
 import type { CommandInput, CommandOptions, CommandSpec, CommandSpecs, SentFields } from './command-spec.ts'
 import { COMMAND_TABLE } from './command-table.ts'
-import { aboutField, fieldOption, fieldValue, flagsOf, type OwnOption } from './field-option.ts'
+import { aboutField, fieldOption, fieldValue, flagsOf, type OwnOption, ownFields } from './field-option.ts'
 import { type Columns, printTable } from './item-table.ts'
 
+type Setup = (command: Command, world: World) => void
+
 /**
- * Adds a command for each operation of an SDK group: first those in `specs`, in their order, then all others, so a new
- * operation has a command as soon as it is declared.
+ * A command with a subcommand for each operation of an SDK group: first those in `specs`, in their order, then all
+ * others, so a new operation has a command as soon as it is declared. `also` adds those that aren't operations.
  */
-export function addOperations(
-  command: Command,
-  world: World,
-  group: string,
-  specs: CommandSpecs,
-  { local = false }: { local?: boolean } = {},
-): void {
+export function serviceCommands(group: string, specs: CommandSpecs, also?: Setup, local = false): Setup {
   const others = Object.keys(COMMAND_TABLE).filter((id) => COMMAND_TABLE[id]?.group === group && !(id in specs))
-  for (const id of [...Object.keys(specs), ...others] as OperationId[]) {
-    const spec = specs[id] ?? {}
-    if (spec !== false) addOperation(command, world, id, { local, ...spec } as CommandSpec)
+  return (command, world) => {
+    for (const id of [...Object.keys(specs), ...others] as OperationId[]) {
+      for (const spec of [specs[id] ?? {}].flat()) {
+        if (spec !== false) addOperation(command, world, id, { local, ...(spec as CommandSpec) })
+      }
+    }
+    also?.(command, world)
   }
 }
 
-export function addOperation<Id extends OperationId>(
-  parent: Command,
-  world: World,
-  id: Id,
-  spec: CommandSpec<Id>,
-): void {
+/** The same for commands that can work on this machine's data. */
+export function storeCommands(group: string, specs: CommandSpecs, also?: Setup): Setup {
+  return serviceCommands(group, specs, also, true)
+}
+
+function addOperation(parent: Command, world: World, id: OperationId, spec: CommandSpec): void {
   const row = rowOf(id)
   const name = spec.name ?? row.name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   const command = parent.command(name, { isDefault: spec.isDefault === true }).description(spec.about ?? aboutOf(row))
@@ -77,7 +77,8 @@ export function operationCommand<Id extends OperationId>(
   const args = argumentsOf(row, spec)
   for (const { field, isLong, isOptional } of args) {
     const word = `${field.path.split('.').at(-1)}${isLong ? '...' : ''}`
-    const about = [aboutField(field), spec.stdin && 'read from stdin if not given'].filter(Boolean).join('; ')
+    const { about: said = aboutField(field) } = ownFields(spec.options?.[field.path])
+    const about = [said, spec.stdin && 'read from stdin if not given'].filter(Boolean).join('; ')
     command.argument(isOptional ? `[${word}]` : `<${word}>`, about)
   }
   if (row.kind === 'list') {
@@ -186,9 +187,12 @@ function put(asked: CommandInput, field: CommandField, value: unknown): void {
   else target[name] = { ...(target[name] as SentFields), [inner]: value }
 }
 
-function requireFields(row: CommandRow, { body, query }: CommandInput, { fields }: CommandCall): void {
-  const missing = row.fields.find(({ in: place, path, required }) => {
-    return required && !path.includes('.') && (place === 'body' ? body : query)[path] === undefined
+function requireFields(row: CommandRow, { body, query }: CommandInput, { fields, args }: CommandCall): void {
+  const optional = new Set(args.filter(({ isOptional }) => isOptional).map(({ field }) => field))
+  const missing = row.fields.find((field) => {
+    const { in: place, path, required } = field
+    if (!required || path.includes('.') || optional.has(field)) return false
+    return (place === 'body' ? body : query)[path] === undefined
   })
   const option = fields.find(({ field }) => field === missing)?.option
   if (missing && option) throw usage(`Specify ${option.flags}${option.description && `: ${option.description}`}`)
@@ -253,7 +257,7 @@ async function printLines(world: World, lines: AsyncIterable<unknown>): Promise<
 
 function tell(world: World, row: CommandRow, spec: CommandSpec, data: never, asked: CommandInput): void {
   const sentence = sentenceOf(row, spec, data, asked)
-  if (sentence === undefined) return printRecord(world, data, {})
+  if (sentence === undefined) return printRecord(world, data)
   success(world, sentence)
   spec.after?.(world, data, asked)
   // Printed alone, so that `KEY=$(moorage keys create …)` works.

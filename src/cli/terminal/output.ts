@@ -69,27 +69,40 @@ function marked(world: World, style: Style, mark: string, text: string): void {
   else writeLine(world, `${paint(world, 'stderr', style, mark)} ${shown(world, 'stderr', text)}`)
 }
 
-export type Column<T> = { title: string; of(row: T): unknown }
+/** A field to show under its own name, or a title and a value. */
+export type Column<T> = (keyof T & string) | readonly [title: string, of: (row: T) => unknown]
 
 /** Columns from which people copy. */
 const COPIED = new Set(['ID', 'REQUEST', 'NAME', 'AGENT', 'SCOPE'])
 
 /** Prints a list: as JSON, or as a table that fits the terminal. */
-export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { json }: { json?: boolean }): void {
+export function printRows<T>(
+  world: World,
+  rows: readonly T[],
+  columns: readonly Column<T>[],
+  { json }: { json?: boolean } = {},
+): void {
   if (json) return printJson(world, rows)
   if (rows.length === 0) return note(world, 'none')
   const { isTTY, columns: width } = world.stdout
+  const named = columns.map((column) => (typeof column === 'string' ? fieldColumn<T>(column) : column))
   const table = renderTable(
-    columns.map(({ title }) => ({ title, isCopied: COPIED.has(title) })),
-    rows.map((row) => columns.map(({ of }) => cell(of(row)))),
+    named.map(([title]) => ({ title, isCopied: COPIED.has(title) })),
+    rows.map((row) => named.map(([, of]) => cell(of(row)))),
     isTTY ? width : undefined,
   )
   const [head = '', ...body] = table
   printPainted(world, [paint(world, 'stdout', 'bold', head), ...body].join('\n'))
 }
 
+/** `last_used_at` is shown as LAST USED. */
+export function fieldColumn<T>(name: keyof T & string): [title: string, of: (row: T) => unknown] {
+  const title = name.replace(/_(id|at)$/, '').replaceAll('_', ' ')
+  return [title.toUpperCase(), (row) => row[name]]
+}
+
 /** Prints one record: as JSON, or one line per field. */
-export function printRecord(world: World, record: object, { json }: { json?: boolean }): void {
+export function printRecord(world: World, record: object, { json }: { json?: boolean } = {}): void {
   if (json) return printJson(world, record)
   const fields = Object.entries(record)
   const width = Math.max(...fields.map(([name]) => name.length))

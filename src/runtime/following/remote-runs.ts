@@ -16,7 +16,8 @@ type Options = {
 
 /**
  * Lets clients follow runs on other nodes. The node that runs one sends its output in small batches to the nodes whose
- * clients follow it, and each of those nodes passes it on to its clients.
+ * clients follow it (`SpokenRuns`). Each of those nodes keeps one copy (`WatchedRuns`). A copy is a `LiveRun`, so
+ * clients follow all runs in the same way, wherever they are.
  */
 export class RemoteRuns {
   readonly #options: Options

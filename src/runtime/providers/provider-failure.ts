@@ -1,8 +1,6 @@
 import { parseIfJson } from '../../lib/json.ts'
 import { ModelFailure, PromptTooLong } from '../models/model.ts'
 import { AgentFailure } from '../outcome.ts'
-import { imageRefusal } from './image-refusal.ts'
-import { promptRefusal } from './prompt-refusal.ts'
 import { ReportedError } from './protocols/protocol.ts'
 import { fieldsOf, NotAnAnswer } from './protocols/read-events.ts'
 import { retryAfter } from './retry.ts'
@@ -133,4 +131,58 @@ function statusFailure(
   const failure = new ModelFailure(`Model provider ${provider} answered ${status}: ${advice}.`, detail, retry)
   failure.refused = refused
   return failure
+}
+
+/** How providers and servers refer to images in an error. */
+const ABOUT_IMAGES = /\bimages?\b|image_url|\bvision\b|multi-?modal|\bmedia\b|\bdocument\b|content type|content part/i
+
+/** Errors that mean that the model accepts no images at all: OpenAI, vLLM, Ollama, OpenRouter, llama.cpp, DeepSeek. */
+const TAKES_NONE =
+  /support|multi-?modal|\bvision\b|unknown variant|only text|missing data required for image|must be a string|mmproj/i
+
+const TOO_LARGE = 413
+const REFUSALS = new Set([400, 404, 415, 422, 500, 501])
+
+/** Whether a request with images was refused because of them. `status` is undefined inside a stream. */
+function imageRefusal(status: number | undefined, reason: string): 'these' | 'all' | undefined {
+  if (status === TOO_LARGE) return 'these'
+  if (status === undefined || !REFUSALS.has(status)) return undefined
+  if (!ABOUT_IMAGES.test(reason) && !/must be a string/i.test(reason)) return undefined
+  return TAKES_NONE.test(reason) && !/unsupported image|image (?:format|type)/i.test(reason) ? 'all' : 'these'
+}
+
+/** The error messages of providers and servers for a prompt that is too long. */
+const TOO_LONG = [
+  /context[_ ]length[_ ]exceeded|exceed_context_size_error/i, // the codes of OpenAI and llama.cpp
+  /prompt is too long|input length and `?max_tokens`? exceed|request_too_large/i, // Anthropic
+  /maximum (?:context|prompt|model) length|exceeds? the context window/i, // OpenAI, vLLM, OpenRouter, xAI
+  /(?:exceeds?|greater than) the (?:available |maximum )?context (?:size|length)/i, // llama.cpp, LM Studio, Ollama
+  /reduce the length of the messages/i, // Groq
+  /input token count .{0,40}exceeds the maximum/i, // Gemini
+  /inputs?`? tokens \+ `?max_new_tokens`? must be/i, // text-generation-inference
+  /is too long for requested model|exceeded model token limit|context window exceeds/i, // Bedrock, Kimi, MiniMax
+]
+
+/** This single request exceeds the limit of tokens per minute, so waiting doesn't help. */
+const TOO_LARGE_AT_ONCE = /request too large/i
+
+const LIMITS = [
+  /maximum (?:context|prompt|model) length (?:is|of) (\d+)/i,
+  /tokens > (\d+) maximum/i,
+  /exceed context limit: \d+ \+ \d+ > (\d+)/i,
+  /maximum number of tokens allowed \((\d+)\)/i,
+  /must be <= (\d+)/i,
+  /"n_ctx":\s*(\d+)/i,
+  /request too large .{0,200}limit:? (\d+)/is,
+]
+
+/** The prompt was too long. `max_tokens` is the model's limit, if the refusal contains it. */
+type PromptRefusal = { max_tokens: number | undefined }
+
+/** Recognizes a prompt that was too long. `status` is undefined if the refusal came inside a stream. */
+export function promptRefusal(status: number | undefined, text: string): PromptRefusal | undefined {
+  const isTooLong = status === 429 ? TOO_LARGE_AT_ONCE.test(text) : TOO_LONG.some((pattern) => pattern.test(text))
+  if (!isTooLong && status !== 413) return undefined
+  const limit = LIMITS.map((pattern) => Number(pattern.exec(text)?.[1])).find((tokens) => tokens > 0)
+  return { max_tokens: limit }
 }

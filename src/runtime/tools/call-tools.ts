@@ -1,8 +1,7 @@
-import type { Ask } from '../approvals/ask.ts'
-import { callIdOf, refusalOf } from '../approvals/decided-calls.ts'
+import type { Ask, Ruling } from '../approvals/ask.ts'
 import { MOST_REPEATS, type PendingCall } from '../next-step.ts'
 import { addSpent, type RunInProgress, RunStopped, taken, Waits } from '../run-in-progress.ts'
-import type { ToolCallStep } from '../steps.ts'
+import type { Step, ToolCallStep } from '../steps.ts'
 import { shownCall } from '../told-steps.ts'
 import { beginToolCall, endToolCall, failureType } from '../trace-steps.ts'
 import { argumentsOf, type ToolArguments } from './arguments.ts'
@@ -135,4 +134,27 @@ async function resultOf(run: RunInProgress, pending: PendingCall): Promise<CallR
     span?.end(error instanceof Waits ? undefined : failureType(error))
     throw error
   }
+}
+
+const PATH_SAFE = /^[A-Za-z0-9_-]{1,128}$/
+
+/**
+ * Returns a call's ID within its run: the ID that the model gave it if that is unique and can be part of a path,
+ * otherwise the call's number.
+ */
+function callIdOf({ call: { id }, number }: PendingCall, steps: readonly Step[]): string {
+  const calls = steps.flatMap((step) => (step.kind === 'model' ? step.answer.calls : []))
+  const isOnly = calls.filter((other) => other.id === id).length === 1
+  return isOnly && PATH_SAFE.test(id) ? id : `step-${number}`
+}
+
+/** The message to the model about a call that a person didn't allow. */
+function refusalOf({ kind, decision, note }: Ruling, unknown: string): { error: string } {
+  const why = note === undefined ? '' : `: ${note}`
+  if (kind === 'retry') return { error: `${unknown}${why}` }
+  if (kind === 'connection')
+    return { error: `The user did not sign in${decision === 'expired' ? ' in time' : ''}, so it was not called${why}` }
+  if (decision === 'expired')
+    return { error: 'No person decided in time' + (kind === 'tool' ? ', so it was not called' : '') }
+  return { error: kind === 'question' ? `The person did not answer${why}` : `A person rejected this call${why}` }
 }

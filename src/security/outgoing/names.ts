@@ -1,9 +1,9 @@
 import type { LookupAddress } from 'node:dns'
 import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import { type HostFiles, readHostFiles } from './host-files.ts'
-import { PerOwnerLimit } from './per-owner-limit.ts'
 
 export type ResolveOptions = {
   /** The owner on whose behalf a name is resolved. Slow names delay only other names of the same owner. */
@@ -133,4 +133,102 @@ export class Names {
   #keep(name: string, addresses: LookupAddress[], ttl: number): void {
     this.#known.set(name, { value: addresses, until: this.#now() + Math.min(ttl * 1000, KEEP_ADDRESSES_MS) })
   }
+}
+
+type HostFiles = {
+  hosts: ReadonlyMap<string, readonly LookupAddress[]>
+  /** The domains in which a short name is searched. A name with fewer dots than `ndots` is searched there first. */
+  search: readonly string[]
+  ndots: number
+}
+
+const HOSTS = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts'
+const RESOLVER = '/etc/resolv.conf'
+
+export async function readHostFiles(hosts = HOSTS, resolver = RESOLVER): Promise<HostFiles> {
+  const [hostLines, resolverLines] = await Promise.all([linesOf(hosts), linesOf(resolver)])
+  return { hosts: parseHosts(hostLines), ...parseResolver(resolverLines) }
+}
+
+/** A missing file counts as empty. */
+async function linesOf(path: string): Promise<string[][]> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  return text.split('\n').map((line) =>
+    line
+      .replace(/[#;].*/, '')
+      .trim()
+      .split(/\s+/),
+  )
+}
+
+function parseHosts(lines: string[][]): Map<string, LookupAddress[]> {
+  const hosts = new Map<string, LookupAddress[]>()
+  for (const [address = '', ...names] of lines) {
+    const family = isIP(address)
+    if (family === 0) continue
+    for (const name of names.map((written) => written.toLowerCase())) {
+      hosts.set(name, [...(hosts.get(name) ?? []), { address, family }])
+    }
+  }
+  return hosts
+}
+
+function parseResolver(lines: string[][]): Pick<HostFiles, 'search' | 'ndots'> {
+  // The last line is used, as in the C library.
+  const search = lines.findLast(([keyword]) => keyword === 'search' || keyword === 'domain')?.slice(1) ?? []
+  const options = lines.filter(([keyword]) => keyword === 'options').flat()
+  const ndots = Number(options.findLast((option) => /^ndots:\d+$/.test(option))?.slice('ndots:'.length) ?? 1)
+  return { search: search.filter((domain) => domain !== '.').map((domain) => domain.replace(/\.$/, '')), ndots }
+}
+
+type Owner = { held: number; waiting: Set<() => void> }
+
+/**
+ * Gives each owner a few places at a time. A call without a place waits only for other calls of the same owner. A
+ * `FairRoom` has a fixed number of places, which agents with slow names could use up together.
+ */
+class PerOwnerLimit {
+  readonly #perOwner: number
+  readonly #owners = new Map<string, Owner>()
+
+  constructor(perOwner: number) {
+    this.#perOwner = perOwner
+  }
+
+  /** Resolves with the function that releases the place. Rejects if the signal aborts during the wait. */
+  async take(name: string, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted()
+    const owner = this.#owners.get(name) ?? { held: 0, waiting: new Set() }
+    this.#owners.set(name, owner)
+    if (owner.held >= this.#perOwner) await waitForPlace(owner, signal)
+    else owner.held += 1
+    return () => this.#leave(name, owner)
+  }
+
+  /** The place goes directly to the call that has waited longest, so no other call can take it. */
+  #leave(name: string, owner: Owner): void {
+    const [next] = owner.waiting
+    if (next) next()
+    else owner.held -= 1
+    if (owner.held === 0) this.#owners.delete(name)
+  }
+}
+
+function waitForPlace({ waiting }: Owner, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const enter = () => {
+      leaveQueue()
+      resolve()
+    }
+    const giveUp = () => {
+      leaveQueue()
+      reject(signal.reason)
+    }
+    const leaveQueue = () => {
+      waiting.delete(enter)
+      signal.removeEventListener('abort', giveUp)
+    }
+    waiting.add(enter)
+    signal.addEventListener('abort', giveUp)
+  })
 }

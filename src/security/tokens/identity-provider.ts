@@ -2,7 +2,6 @@ import type { JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
 import { parseIfJson } from '../../lib/json.ts'
 import { jose, Unavailable } from './bearer-token.ts'
-import { remoteValue } from './remote-value.ts'
 
 export type ProviderRequest = {
   method: 'GET' | 'POST'
@@ -34,7 +33,11 @@ export type IdentityProvider = {
 const ANSWER_TIMEOUT_MS = 5_000
 const MAX_ANSWER_BYTES = 256 * 1024
 
-/** What an issuer publishes: its metadata (OpenID Connect Discovery or RFC 8414) and its keys. */
+/**
+ * What an issuer publishes: its metadata (OpenID Connect Discovery or RFC 8414) and its keys. Both tokens and sign-ins
+ * are checked with it. The discovery of jose and openid-client isn't used, because neither keeps the last keys while the
+ * issuer is down.
+ */
 export function identityProvider(options: {
   provider: string
   fetch: ProviderFetch
@@ -134,4 +137,68 @@ async function readBody(response: Response, url: string): Promise<string> {
 
 export function withoutSlash(url: string): string {
   return url.replace(/\/$/, '')
+}
+
+type RemoteValue<T> = {
+  /** Returns the value, after loading or renewing it if necessary. Undefined if there is no usable value. */
+  get(): Promise<T | undefined>
+  /** Asks again before the value is due, but not within 30 s of the last attempt. */
+  renew(): Promise<T | undefined>
+  /** Why the last attempt failed, or undefined. */
+  failure(): string | undefined
+}
+
+const FRESH_MS = 10 * 60_000
+const USABLE_MS = 24 * 3_600_000
+const PAUSE_MS = 30_000
+const EMPTY_HANDED_PAUSE_MS = 5_000
+
+/**
+ * A copy of something that another host publishes. While that host is down, the old value is used for up to a day and
+ * renewed in the background, so no caller waits for a dead host.
+ */
+function remoteValue<T>({ load, now }: { load: () => Promise<T>; now: () => number }): RemoteValue<T> {
+  let held: { value: T; loaded_at: number } | undefined
+  let tried_at = Number.NEGATIVE_INFINITY
+  let failure: string | undefined
+  let loading: Promise<void> | undefined
+
+  function attempt(): Promise<void> {
+    loading ??= run().finally(() => {
+      loading = undefined
+    })
+    return loading
+  }
+
+  async function run(): Promise<void> {
+    tried_at = now()
+    try {
+      held = { value: await load(), loaded_at: now() }
+      failure = undefined
+    } catch (error) {
+      failure = error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  // If the clock was set back, renewals must not stop until it has caught up.
+  const since = (time: number) => Math.abs(now() - time)
+  const usable = () => (held && since(held.loaded_at) < USABLE_MS ? held.value : undefined)
+
+  return {
+    async get() {
+      if (held && since(held.loaded_at) < FRESH_MS) return held.value
+      const pause = usable() === undefined ? EMPTY_HANDED_PAUSE_MS : PAUSE_MS
+      if (!loading && failure !== undefined && since(tried_at) < pause) return usable()
+      const attempted = attempt()
+      if (usable() === undefined || failure === undefined) await attempted
+      return usable()
+    },
+
+    async renew() {
+      if (loading || since(tried_at) >= PAUSE_MS) await attempt()
+      return usable()
+    },
+
+    failure: () => failure,
+  }
 }

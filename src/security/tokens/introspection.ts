@@ -14,7 +14,7 @@ const REMEMBERED_MS = 15_000
 const MAX_REMEMBERED = 2_000
 
 /**
- * Implements RFC 7662. Answers are cached for at most 15 s and never beyond the token's expiry, so a revocation may be
+ * Implements RFC 7662. It is one request, so a service that signs no people in needn't load openid-client. Answers are cached for at most 15 s and never beyond the token's expiry, so a revocation may be
  * noticed that late. Inactive tokens are cached separately, so a flood of them can't displace the valid ones.
  */
 export function introspector(options: {

@@ -3,6 +3,7 @@ import { conflict, notFound } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import { jsonOf, readable } from '../../storage/damaged-rows.ts'
 import { announce, type Database } from '../../storage/database.ts'
+import { countAll } from '../../storage/queries/count-rows.ts'
 
 /** A price as the configuration and the API express it. */
 export type GivenPrice = Config['prices'][number]
@@ -41,13 +42,8 @@ export async function put(
     .values({ project_id, model, rates, set_by, created_at: updated_at, updated_at })
     .onConflict((known) => known.columns(['project_id', 'model']).doUpdateSet({ rates, set_by, updated_at }))
     .execute()
-  const { total } = await db
-    .selectFrom('prices')
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .where('project_id', '=', project_id)
-    .executeTakeFirstOrThrow()
-  if (Number(total) > MAX_PRICES)
-    throw conflict(`There are already ${MAX_PRICES} prices, the maximum. Delete one first.`)
+  const total = await countAll(db.selectFrom('prices').where('project_id', '=', project_id))
+  if (total > MAX_PRICES) throw conflict(`There are already ${MAX_PRICES} prices, the maximum. Delete one first.`)
   await announce(db, 'prices', project_id)
 }
 

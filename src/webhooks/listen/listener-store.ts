@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { jsonOf } from '../../storage/damaged-rows.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
+import { countAll } from '../../storage/queries/count-rows.ts'
 import { isShown } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Listener } from './listener.ts'
@@ -15,13 +16,7 @@ export async function countAndHold(db: Database, project_id: string, now: number
   if (engineOf(db) === 'postgres') {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`listeners of ${project_id}`}, 0))`.execute(db)
   }
-  const { total } = await db
-    .selectFrom('listeners')
-    .select((row) => row.fn.countAll<number>().as('total'))
-    .where('project_id', '=', project_id)
-    .where('expires_at', '>', now)
-    .executeTakeFirstOrThrow()
-  return total
+  return countAll(db.selectFrom('listeners').where('project_id', '=', project_id).where('expires_at', '>', now))
 }
 
 export async function insert(db: Database, listener: Listener): Promise<void> {

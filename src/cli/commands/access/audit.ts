@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { counted } from '../../../lib/text/counted.ts'
-import { configOption, dataOption } from '../../command.ts'
-import type { Common } from '../../connect/connect.ts'
+import { takesData } from '../../command.ts'
+import { type Common, withLocalStore } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
 import { print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
@@ -48,24 +48,22 @@ const SPECS: CommandSpecs = {
 
 type ChainPosition = { seq: number; hash: string }
 
-export function audit(command: Command, world: World): void {
-  addOperations(command, world, 'audit', SPECS, { local: true })
-  command
-    .command('verify')
-    .description("Verify the audit log's hash chain, on the server (exit code 1 if it's broken)")
-    .option('--pinned <seq:hash>', 'SEQ:HASH, as `moorage audit head` printed it earlier', chainPosition)
-    .addOption(configOption())
-    .addOption(dataOption())
-    .option('--json', 'print JSON')
-    .action((options: Common & { pinned?: ChainPosition }) => verifyAudit(world, options))
+export const audit = storeCommands('audit', SPECS, addVerify)
+
+function addVerify(command: Command, world: World): void {
+  takesData(
+    command
+      .command('verify')
+      .description("Verify the audit log's hash chain, on the server (exit code 1 if it's broken)")
+      .option('--pinned <seq:hash>', 'SEQ:HASH, as `moorage audit head` printed it earlier', chainPosition),
+  ).action((options: Common & { pinned?: ChainPosition }) => verifyAudit(world, options))
 }
 
 async function verifyAudit(world: World, options: Common & { pinned?: ChainPosition }): Promise<void> {
-  const { openLocalStore } = await import('../../connect/local-store.ts')
   const { verifyChain } = await import('../../../audit/chain.ts')
-  const store = await openLocalStore(world, options)
-  const { keyring, storage } = store.parts
-  const verdict = await verifyChain({ db: storage.db, keyring }, options.pinned).finally(store.close)
+  const verdict = await withLocalStore(world, options, ({ parts: { keyring, storage } }) =>
+    verifyChain({ db: storage.db, keyring }, options.pinned),
+  )
   if (options.json) printJson(world, verdict)
   if (!verdict.ok) throw new Failure(EXIT.failed, `Verification failed at entry ${verdict.seq}: ${verdict.problem}`)
   if (options.json) return

@@ -1,8 +1,7 @@
-import type { Command } from 'commander'
 import type { Budget, Client } from '../../../../sdk/client.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import type { CommandInput } from '../../from-operations/command-spec.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
 import { printRecord, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
@@ -20,7 +19,7 @@ const FIELDS = {
 
 const BUDGET = { budget_id: 'budget ID or name' }
 
-const SPECS: CommandSpecs = {
+export const budgets = storeCommands('budgets', {
   createBudget: {
     about: 'Limit spending',
     args: ['name'],
@@ -65,7 +64,7 @@ const SPECS: CommandSpecs = {
     find: findBudget,
     show(world, budget) {
       const { warnings: _shown, ...record } = budget
-      printRecord(world, record, {})
+      printRecord(world, record)
       warnOf(world, budget)
     },
   },
@@ -79,11 +78,7 @@ const SPECS: CommandSpecs = {
     after: warnOf,
   },
   deleteBudget: { params: BUDGET, confirm: 'Delete the budget {}?', find: findBudget },
-}
-
-export function budgets(command: Command, world: World): void {
-  addOperations(command, world, 'budgets', SPECS, { local: true })
-}
+})
 
 /** Prints the warnings. With --json, they are part of the record. */
 function warnOf(world: World, { warnings = [] }: Budget): void {

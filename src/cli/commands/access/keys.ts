@@ -5,7 +5,7 @@ import { nearest } from '../../../lib/text/nearest.ts'
 import { newKey } from '../../../security/key-format.ts'
 import { usage } from '../../failure.ts'
 import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
 import { note, print, printJson } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
@@ -84,8 +84,9 @@ const SPECS: CommandSpecs = {
   },
 }
 
-export function keys(command: Command, world: World): void {
-  addOperations(command, world, 'keys', SPECS, { local: true })
+export const keys = storeCommands('keys', SPECS, addGenerate)
+
+function addGenerate(command: Command, world: World): void {
   command
     .command('generate')
     .description('Print a new secret for MOORAGE_INIT_KEY, the first admin key. Needs no service')

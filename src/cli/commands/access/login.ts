@@ -1,10 +1,14 @@
+import { hostname, userInfo } from 'node:os'
 import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { Self } from '../../../../sdk/client.ts'
+import { readData } from '../../../../sdk/reply.ts'
+import { sender } from '../../../../sdk/request.ts'
 import { isLoopback } from '../../../lib/loopback.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { signInDevice } from '../../connect/device-sign-in.ts'
+import { projectNames, withProjectName } from '../../connect/known-names.ts'
 import {
   chosenProfile,
   DEFAULT_PROFILE,
@@ -14,9 +18,8 @@ import {
   readProfiles,
   writeProfiles,
 } from '../../connect/profiles.ts'
-import { projectNames, withProjectName } from '../../connect/project-names.ts'
 import { addressOf } from '../../connect/service-address.ts'
-import { clientOf } from '../../connect/service-client.ts'
+import { clientOf, patiently, proxiedFetch } from '../../connect/service-client.ts'
 import { EXIT, usage } from '../../failure.ts'
 import { note, printDone, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
@@ -110,16 +113,7 @@ export function profile(command: Command, world: World): void {
       const stored = readProfiles(world)
       const current = chosenProfile(world, {}, stored)
       const rows = Object.entries(stored.profiles).map(([name, { url }]) => ({ name, url, current: name === current }))
-      printRows(
-        world,
-        rows,
-        [
-          { title: '', of: (row) => (row.current ? '*' : ' ') },
-          { title: 'NAME', of: (row) => row.name },
-          { title: 'URL', of: (row) => row.url },
-        ],
-        options,
-      )
+      printRows(world, rows, [['', (row) => (row.current ? '*' : ' ')], 'name', 'url'], options)
     })
 
   command
@@ -133,4 +127,47 @@ export function profile(command: Command, world: World): void {
       writeProfiles(world, { ...stored, current: name })
       printDone(world, { current: name }, options, `Using ${name} (${stored.profiles[name].url})`)
     })
+}
+
+type DeviceStart = {
+  device: string
+  user_code: string
+  verification_uri: string
+  verification_uri_complete?: string
+  interval: number
+}
+
+type DeviceKey = { secret: string; project: string | null; projects: string[] }
+
+/** Each `slow_down` of the provider increases the time between two requests by this much, as RFC 8628 requires. */
+const SLOWER_SECONDS = 5
+
+/**
+ * Signs a person in with an identity provider: the person opens a page in any browser, and this command gets a key for
+ * them. Returns the key, the project that it is for, and the projects that could be chosen instead.
+ */
+async function signInDevice(
+  world: World,
+  url: URL,
+  { sso, project }: { sso?: string | true; project?: string },
+): Promise<DeviceKey> {
+  const begun = await post<DeviceStart>(world, url, 'console/devices', sso === true ? {} : { issuer: sso })
+  note(world, `Open ${begun.verification_uri} in a browser and enter the code ${begun.user_code}`)
+  if (begun.verification_uri_complete) note(world, `  or open ${begun.verification_uri_complete}`, 'dim')
+  const asked = { device: begun.device, name: `CLI of ${userInfo().username} on ${hostname()}`, project }
+  let seconds = begun.interval
+  for (;;) {
+    await delay(seconds * 1000, undefined, { signal: world.signal })
+    // The service can ask devices on the same network to wait, and a provider can be unavailable for a moment.
+    const answer = await patiently(world, () =>
+      post<DeviceKey | { status: string }>(world, url, 'console/devices/key', asked),
+    )
+    if ('secret' in answer) return answer
+    if (answer.status === 'slow_down') seconds += SLOWER_SECONDS
+  }
+}
+
+function post<T>(world: World, url: URL, path: string, body: object): Promise<T> {
+  const { send } = sender({ url: url.href, fetch: proxiedFetch(world), signal: world.signal, retries: 0 })
+  return send({ method: 'POST', path: `/${path}`, body }).then(readData<T>)
 }

@@ -1,13 +1,11 @@
-import type { Command } from 'commander'
 import { MoorageError } from '../../../../sdk/client.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
 import { note, print, success } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
-import { isInteractive, type World } from '../../world.ts'
+import { isInteractive } from '../../world.ts'
 
-const SPECS: CommandSpecs = {
+export const mfa = storeCommands('mfa', {
   enrolFactor: {
     about: 'Set up a second factor for a key. Prints only the otpauth:// URL to stdout',
     call: (client, { params, options }) =>
@@ -40,11 +38,7 @@ const SPECS: CommandSpecs = {
     confirm: 'Remove the second factor of {}? It can no longer do anything that requires a code.',
     done: '{} has no second factor',
   },
-}
-
-export function mfa(command: Command, world: World): void {
-  addOperations(command, world, 'mfa', SPECS, { local: true })
-}
+})
 
 function isCodeMissing(error: unknown): error is MoorageError {
   return error instanceof MoorageError && error.code === 'mfa_required'

@@ -1,16 +1,15 @@
-import type { Command } from 'commander'
 import type { Client, Person } from '../../../../sdk/client.ts'
-import { type PlaceOf, projectNames } from '../../connect/project-names.ts'
+import { type PlaceOf, projectNames } from '../../connect/known-names.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import type { CommandInput } from '../../from-operations/command-spec.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
 import { note, print, printRecord, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 const PERSON = { person_id: 'person ID or email address' }
 
-const SPECS: CommandSpecs = {
+export const people = storeCommands('people', {
   listPeople: {
     about: 'List the people with a role in --project, or everyone',
     query: { sort: 'name' },
@@ -31,7 +30,7 @@ const SPECS: CommandSpecs = {
     find: findPerson,
     async show(world, person, _asked, client) {
       const roles = rolesPhrase(person.roles, await projectNames(client)) || 'none'
-      printRecord(world, { ...person, email: addressPhrase(person), roles }, {})
+      printRecord(world, { ...person, email: addressPhrase(person), roles })
     },
   },
   setPersonRole: {
@@ -99,11 +98,7 @@ const SPECS: CommandSpecs = {
   },
   getInvitation: { name: 'invitation', about: 'Show an invitation' },
   revokeInvitation: { name: 'uninvite', about: 'Revoke an invitation', confirm: false, done: 'Revoked {}' },
-}
-
-export function people(command: Command, world: World): void {
-  addOperations(command, world, 'people', SPECS, { local: true })
-}
+})
 
 function linkOf(world: World, { options }: CommandInput, { token }: { token: string }): string {
   return `${addressOf(world, options).url.replace(/\/$/, '')}/#invitation=${token}`

@@ -1,11 +1,8 @@
-import type { Command } from 'commander'
-import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
 import { note } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
-import type { World } from '../../world.ts'
 
-const SPECS: CommandSpecs = {
+export const projects = storeCommands('projects', {
   createProject: {
     about: 'Create a project. Other commands select it with --project',
     args: ['name'],
@@ -50,8 +47,4 @@ const SPECS: CommandSpecs = {
       if (revoked_keys.length > 0) note(world, `  Personal keys that stopped working: ${revoked_keys.join(', ')}`)
     },
   },
-}
-
-export function projects(command: Command, world: World): void {
-  addOperations(command, world, 'projects', SPECS, { local: true })
-}
+})

@@ -1,12 +1,9 @@
-import type { Command } from 'commander'
-import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { serviceCommands, storeCommands } from '../../from-operations/operation-command.ts'
 import { readSecret } from '../../terminal/prompts.ts'
-import type { World } from '../../world.ts'
 
 const PROMPT = 'Client secret (empty: keep the stored secret)'
 
-const SPECS: CommandSpecs = {
+export const connections = serviceCommands('connections', {
   setConnection: {
     about:
       "Create or change a connection. With --client-id, asks for the client's secret, or reads it from stdin. If you enter nothing, the stored secret is kept",
@@ -49,8 +46,25 @@ const SPECS: CommandSpecs = {
     confirm: 'End the sign-in of {}?',
     done: ({ connection }) => `Ended the sign-in to ${connection}`,
   },
-}
+})
 
-export function connections(command: Command, world: World): void {
-  addOperations(command, world, 'connections', SPECS)
-}
+export const applications = storeCommands('applications', {
+  listConnectedApplications: {
+    about: 'List MCP clients that people have connected by signing in',
+    columns: {
+      of: [
+        'id',
+        'name',
+        ['CLIENT', ({ client_id }) => new URL(client_id).host],
+        ['CONNECTED BY', ({ created_by, created_by_name }) => created_by_name ?? created_by],
+        'last_used_at',
+        'expires_at',
+      ],
+    },
+  },
+  revokeConnectedApplication: {
+    about: "Revoke an application's access",
+    confirm: 'Revoke the access of {}?',
+    done: 'Revoked {}',
+  },
+})

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { z } from 'zod'
 import { CreateAgentBody } from '../../../agents/agent.ts'
 import { readConfigFile } from '../../../config/config-file.ts'
 import { inOrder, misfitsOf, type Problem, plainMessage, tellFirst, unknownKey } from '../../../config/problems.ts'
 import { keysAt, pathText } from '../../../config/settings.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import type { World } from '../../world.ts'
-import { agentFields } from './print-agent-schema.ts'
 
 /** An agent as its file describes it. Fields that are missing in the file have their defaults. */
 export type AgentFile = {
@@ -40,4 +40,16 @@ export function readAgentFile({ cwd }: World, path: string): AgentFile {
 
 function mistakes(problems: Problem[]): Failure {
   return new Failure(EXIT.usage, inOrder(problems).join('\n'))
+}
+
+/** The JSON Schema of `agent.yaml`, for editors. */
+export function agentSchema(): object {
+  const { id: _, ...schema } = z.toJSONSchema(CreateAgentBody, { io: 'input' })
+  return { title: 'Moorage agent', ...schema }
+}
+
+/** The part of that schema with the fields of an agent. */
+function agentFields(): z.core.JSONSchema.BaseSchema {
+  const schema = z.toJSONSchema(CreateAgentBody, { io: 'input' })
+  return schema.$defs?.['CreateAgent'] ?? schema
 }

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
+import type { CheckedPoint } from '../../../../sdk/client.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import type { CommandInput } from '../../from-operations/command-spec.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
+import { paint, printPainted, shown } from '../../terminal/output.ts'
 import { sparkline } from '../../terminal/sparkline.ts'
 import type { World } from '../../world.ts'
-import { failIfAny, tell } from './told-points.ts'
 
 const FIELDS = {
   model: {
@@ -20,7 +21,7 @@ const FIELDS = {
 const withFile = (command: Command) =>
   command.option('-f, --file <file>', 'read all fields from this file, such as agent.yaml')
 
-const SPECS: CommandSpecs = {
+export const agents = serviceCommands('agents', {
   listAgents: { columns: { of: ['id', 'name', 'status', 'created_at'] } },
   listOverview: {
     name: 'overview',
@@ -92,11 +93,7 @@ const SPECS: CommandSpecs = {
   },
   moveAgent: false,
   invokeAgent: false,
-}
-
-export function agents(command: Command, world: World): void {
-  addOperations(command, world, 'agents', SPECS)
-}
+})
 
 /** Adds the fields from the file. Options override them. */
 async function readFile({ body, options }: CommandInput, world: World): Promise<void> {
@@ -104,4 +101,17 @@ async function readFile({ body, options }: CommandInput, world: World): Promise<
   if (typeof file !== 'string') return
   const { readAgentFile } = await import('./agent-file.ts')
   Object.assign(body, { ...readAgentFile(world, file).given, ...body })
+}
+
+const SHOWN = { ok: ['green', 'ok'], failed: ['red', 'failed'], not_tried: ['yellow', 'not tried'] } as const
+
+export function failIfAny(points: readonly CheckedPoint[]): void {
+  const failed = points.filter(({ status }) => status === 'failed')
+  if (failed.length > 0) throw new Failure(EXIT.failed, `${failed.length} of ${points.length} checks failed`)
+}
+
+export function tell(world: World, { point, status, detail }: CheckedPoint): void {
+  const [color, word] = SHOWN[status]
+  const text = detail === null ? point : `${point}: ${detail}`
+  printPainted(world, `${paint(world, 'stdout', color, word.padEnd(9))} ${shown(world, 'stdout', text)}`)
 }

@@ -6,13 +6,13 @@ import { type CheckedPoint, checkPoints } from '../../../runtime/remote-agent/ch
 import { SIGNING_SECRET } from '../../../runtime/remote-agent/remote-exchange.ts'
 import { newWebhookSecret, signDelivery } from '../../../webhooks/signature.ts'
 import { seconds } from '../../command.ts'
-import { proxiesOf } from '../../connect/proxied-fetch.ts'
+import { proxiesOf } from '../../connect/service-client.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { playHost } from '../../remote/play-host.ts'
 import { printJson } from '../../terminal/output.ts'
 import { readSecret } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
-import { failIfAny, tell } from './told-points.ts'
+import { failIfAny, tell } from './agents.ts'
 
 type CheckOptions = {
   secretEnv?: string
@@ -27,6 +27,10 @@ const USUAL_SECRET = 'AGENT_SECRET'
 /** The path at which A2A agents publish their cards. */
 const CARD = /\/\.well-known\/agent(-card)?\.json$/
 
+/**
+ * Checks the same points as the service does for `moorage agents check`. Here this machine plays the service, so an
+ * agent can be checked while it is written, before a service knows it or can reach it.
+ */
 export function remote(command: Command, world: World): void {
   command
     .command('check')

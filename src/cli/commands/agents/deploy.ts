@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import type { Agent, Client, Deployment } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
+import { findAgent } from '../../connect/known-names.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { note, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import type { AgentFile } from './agent-file.ts'
 import type { DiffOptions } from './diff.ts'
-import { findAgent } from './find-agent.ts'
 import { type RolloutSteps, stepsOption, toldDeployment } from './gradual-deployments.ts'
 
 type GradualOptions = { steps?: RolloutSteps; requireReplay?: string }

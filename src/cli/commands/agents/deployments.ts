@@ -5,7 +5,7 @@ import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
 import { note, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import { type RolloutSteps, stepsOption, toldDeployment, watch } from './gradual-deployments.ts'
@@ -79,10 +79,9 @@ const SPECS: CommandSpecs = {
   },
 }
 
-export function deployments(command: Command, world: World): void {
-  addOperations(command, world, 'deployments', SPECS)
-  watch(command.command('watch').description('Follow a gradual deployment until it has ended, for CI'), world)
-}
+export const deployments = serviceCommands('deployments', SPECS, (command, world) =>
+  watch(command.command('watch').description('Follow a gradual deployment until it has ended, for CI'), world),
+)
 
 type RollbackOptions = Common & { environment: string; message?: string; forget?: boolean; dryRun?: boolean }
 

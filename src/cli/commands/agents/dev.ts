@@ -2,12 +2,11 @@ import { watch } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Client } from '../../../../sdk/client.ts'
-import { takesService } from '../../command.ts'
+import { AGENT_FILE, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { complain, note } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import { findEnd, followLogs } from '../watch/logs.ts'
-import { AGENT_FILE } from './agent-file-name.ts'
 import { deployFile } from './deploy.ts'
 
 type DevOptions = Common & { file: string; environment: string }

@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
 import type { Agent, Client } from '../../../../sdk/client.ts'
 import type { FieldChange } from '../../../agents/definition.ts'
-import { takesService } from '../../command.ts'
+import { AGENT_FILE, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
+import { findAgent } from '../../connect/known-names.ts'
 import { note, printJson } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import type { AgentFile } from './agent-file.ts'
-import { AGENT_FILE } from './agent-file-name.ts'
-import { findAgent } from './find-agent.ts'
 
 export type DiffOptions = Common & { file: string; environment: string }
 

@@ -4,10 +4,10 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { agentsOf, type GalleryExample, secretNameOf } from '../../../../gallery/example.ts'
 import { newWebhookSecret } from '../../../webhooks/signature.ts'
+import { AGENT_FILE } from '../../command.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
-import { AGENT_FILE } from './agent-file-name.ts'
 
 const SCHEMA_FILE = '.moorage/agent.schema.json'
 const NAME = /^(?!agt_)[a-z0-9][a-z0-9-]{0,62}$/
@@ -120,7 +120,7 @@ async function writeFiles(world: World, { file, force }: InitOptions, texts: Rec
       '  Use another folder for this agent, or replace the file with --force.',
     )
   }
-  const { agentSchema } = await import('./print-agent-schema.ts')
+  const { agentSchema } = await import('./agent-file.ts')
   const schema = join(dirname(resolve(world.cwd, file)), SCHEMA_FILE)
   mkdirSync(dirname(schema), { recursive: true })
   writeFileSync(schema, `${JSON.stringify(agentSchema(), null, 2)}\n`)

@@ -1,10 +1,9 @@
-import type { Command } from 'commander'
-import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import type { CommandInput } from '../../from-operations/command-spec.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
 import type { World } from '../../world.ts'
 import { readSetFile } from './set-file.ts'
 
-const OF_SETS: CommandSpecs = {
+export const sets = serviceCommands('sets', {
   putSet: {
     about: 'Save a set from a file with cases, or from past invocations',
     options: {
@@ -30,9 +29,9 @@ const OF_SETS: CommandSpecs = {
     confirm: 'Delete the set {}?',
     done: ({ name }) => `Deleted the set "${name}"`,
   },
-}
+})
 
-const OF_REPLAYS: CommandSpecs = {
+export const replays = serviceCommands('replays', {
   createReplay: {
     about: 'Start a replay and return immediately',
     options: { set: { flags: '-s, --set <name>' } },
@@ -53,15 +52,7 @@ const OF_REPLAYS: CommandSpecs = {
     about: 'Cancel a replay',
     done: ({ id, status }) => `${id} is ${status}`,
   },
-}
-
-export function sets(command: Command, world: World): void {
-  addOperations(command, world, 'sets', OF_SETS)
-}
-
-export function replays(command: Command, world: World): void {
-  addOperations(command, world, 'replays', OF_REPLAYS)
-}
+})
 
 async function readSet({ body, options }: CommandInput, world: World): Promise<void> {
   const { file, runs, last } = options

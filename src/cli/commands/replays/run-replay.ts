@@ -3,12 +3,11 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, Replay, ReplayCase } from '../../../../sdk/client.ts'
-import { count, number, takesService } from '../../command.ts'
+import { AGENT_FILE, count, number, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { note, print, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
-import { AGENT_FILE } from '../agents/agent-file-name.ts'
 import { toldInJunit, toldInMarkdown } from './told-replay.ts'
 
 type FailOn = 'regression' | 'inconclusive' | 'never'
@@ -110,7 +109,7 @@ type SavedFolder = { agent: string; digest: string | undefined; set_digest: stri
 /** Makes the draft of the folder's agent, and the set, equal to the folder's files. */
 async function saveFolder(world: World, client: Client, { file, set, version }: ReplayOptions): Promise<SavedFolder> {
   const { readAgentFile } = await import('../agents/agent-file.ts')
-  const { findAgent } = await import('../agents/find-agent.ts')
+  const { findAgent } = await import('../../connect/known-names.ts')
   const described = readAgentFile(world, file)
   const existing = await findAgent(client, described.body.name)
   // A version is tested as it is, so the draft stays as it is.

@@ -26,18 +26,13 @@ type ExportOptions = {
   json?: boolean
 }
 
-const DIGESTS: Column<TableDigest>[] = [
-  { title: 'TABLE', of: ({ table }) => table },
-  { title: 'ROWS', of: ({ rows }) => rows },
-  { title: 'SHA-256', of: ({ sha256 }) => sha256.slice(0, 16) },
-]
+const DIGESTS: Column<TableDigest>[] = ['table', 'rows', ['SHA-256', ({ sha256 }) => sha256.slice(0, 16)]]
 
 export function printDigests(world: World, tables: readonly TableDigest[]): void {
   printRows(
     world,
     tables.filter(({ rows }) => rows > 0),
     DIGESTS,
-    {},
   )
 }
 

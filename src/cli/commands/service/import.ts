@@ -3,6 +3,8 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { recipientOf } from '../../../security/sealed-box.ts'
 import { configOption, dataOption } from '../../command.ts'
+import { withLocalStore } from '../../connect/connect.ts'
+import type { LocalStore } from '../../connect/local-store.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { note, print, printJson, success, warn } from '../../terminal/output.ts'
 import { counting } from '../../terminal/progress.ts'
@@ -35,32 +37,31 @@ function importProject(command: Command, world: World): void {
       const { discard, recipient = false } = options
       if ([given !== undefined, recipient, discard !== undefined].filter(Boolean).length !== 1)
         throw usage('Specify either a file, --recipient or --discard.')
-      const { openLocalStore } = await import('../../connect/local-store.ts')
       const path = given === undefined ? undefined : resolve(world.cwd, given)
       if (path !== undefined && !existsSync(path)) throw new Failure(EXIT.notFound, `There is no file ${path}.`)
-      const store = await openLocalStore(world, options)
-      try {
+      await withLocalStore(world, options, async ({ parts }) => {
         if (discard !== undefined) {
           const { discardImport } = await import('../../../transfer/discard-import.ts')
-          const project = await discardImport(store.parts, discard)
+          const project = await discardImport(parts, discard)
           success(world, `Removed what was imported into ${project.name}`)
           if (options.json) printJson(world, { project })
         } else if (path === undefined) {
-          const shown = recipientOf(store.parts.keyring)
+          const shown = recipientOf(parts.keyring)
           if (options.json) printJson(world, { recipient: shown })
           else print(world, shown)
-        } else await importFile(world, store.parts, path, options)
-      } finally {
-        await store.close()
-      }
+        } else await importFile(world, parts, path, options)
+      })
     })
 }
 
-type StoreParts = Awaited<ReturnType<typeof import('../../connect/local-store.ts').openLocalStore>>['parts']
-
 const DOING = { checking: 'Checking', importing: 'Importing', comparing: 'Comparing' }
 
-async function importFile(world: World, parts: StoreParts, path: string, options: ImportOptions): Promise<void> {
+async function importFile(
+  world: World,
+  parts: LocalStore['parts'],
+  path: string,
+  options: ImportOptions,
+): Promise<void> {
   const { importProject: read } = await import('../../../transfer/import-project.ts')
   const progress = counting(world)
   const { as, skipSecrets, json } = options

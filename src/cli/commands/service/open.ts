@@ -3,6 +3,8 @@ import type { Command } from 'commander'
 import { takesStore } from '../../command.ts'
 import { type Common, isLocal, withClientOrStore } from '../../connect/connect.ts'
 import { addressOf } from '../../connect/service-address.ts'
+import type { CommandSpecs } from '../../from-operations/command-spec.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
 import { note, print, printJson } from '../../terminal/output.ts'
 import { isInteractive, type World } from '../../world.ts'
 
@@ -55,3 +57,31 @@ async function consoleLink(world: World, options: OpenOptions, base: string): Pr
   note(world, 'The link is valid once, for 10 minutes.', 'dim')
   return `${base.replace(/\/$/, '')}/#link=${token}`
 }
+
+const SPECS: CommandSpecs = {
+  createConsoleLink: false,
+  listConsoleSessions: {
+    name: 'sessions',
+    about: 'List who is signed in to the console',
+    columns: {
+      of: [
+        'id',
+        ['WHO', ({ person_name, key_name }) => person_name ?? key_name],
+        ['FROM', ({ address }) => address],
+        ['SIGNED IN', ({ created_at }) => created_at],
+        'last_used_at',
+        ['ENDS', ({ expires_at }) => expires_at],
+      ],
+    },
+  },
+  endConsoleSession: {
+    name: 'sign-out',
+    about: 'End a console session. The browser must sign in again',
+    confirm: 'End the session {}?',
+    done: 'Ended {}',
+  },
+}
+
+const consoleSessions = storeCommands('console', SPECS)
+
+export { consoleSessions as console }

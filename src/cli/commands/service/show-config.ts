@@ -8,9 +8,9 @@ type ConfigOptions = { config?: string; data?: string; json?: boolean }
 type SettingRow = { path: string; value: unknown; origin: string | null }
 
 const COLUMNS: Column<SettingRow>[] = [
-  { title: 'SETTING', of: (setting) => setting.path },
-  { title: 'VALUE', of: (setting) => setting.value },
-  { title: 'FROM', of: (setting) => setting.origin },
+  ['SETTING', (setting) => setting.path],
+  'value',
+  ['FROM', (setting) => setting.origin],
 ]
 
 export function config(command: Command, world: World): void {
@@ -48,6 +48,6 @@ async function load({ env, serviceFolder }: World, { config: file, data }: Confi
 
 async function schemaOf(what: string): Promise<unknown> {
   if (what === 'config') return (await import('../../../config/rules.ts')).configSchema()
-  if (what === 'agent') return (await import('../agents/print-agent-schema.ts')).agentSchema()
+  if (what === 'agent') return (await import('../agents/agent-file.ts')).agentSchema()
   throw new Failure(EXIT.usage, `Unknown schema "${what}". Choose config or agent.`)
 }

@@ -1,34 +1,27 @@
 import type { Command } from 'commander'
 import type { System } from '../../../../sdk/client.ts'
 import { versionText } from '../../../lib/version.ts'
+import type { CommandSpec } from '../../from-operations/command-spec.ts'
 import { operationCommand } from '../../from-operations/operation-command.ts'
 import { type Column, printRecord, printRows } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 const NODES: Column<System['nodes'][number]>[] = [
-  { title: 'NODE', of: ({ node }) => node },
-  { title: 'STATUS', of: ({ status }) => status },
-  { title: 'VERSION', of: versionText },
-  { title: 'STARTED', of: ({ started_at }) => started_at },
-  { title: 'SEEN', of: ({ seen_at }) => seen_at },
-  { title: 'RUNS', of: ({ runs_live }) => runs_live },
-  { title: 'BUSY %', of: ({ busy_percent }) => busy_percent },
-  { title: 'MB', of: ({ memory_bytes }) => Math.round(memory_bytes / 2 ** 20) },
+  'node',
+  'status',
+  ['VERSION', versionText],
+  'started_at',
+  'seen_at',
+  ['RUNS', ({ runs_live }) => runs_live],
+  ['BUSY %', ({ busy_percent }) => busy_percent],
+  ['MB', ({ memory_bytes }) => Math.round(memory_bytes / 2 ** 20)],
 ]
 
-const SETTINGS: Column<System['settings'][number]>[] = [
-  { title: 'SETTING', of: ({ setting }) => setting },
-  { title: 'VALUE', of: ({ value }) => value },
-  { title: 'FROM', of: ({ origin }) => origin },
-]
+const SETTINGS: Column<System['settings'][number]>[] = ['setting', 'value', ['FROM', ({ origin }) => origin]]
 
 type Row = { name: string; labels: string; value: number }
 
-const READINGS: Column<Row>[] = [
-  { title: 'NAME', of: ({ name }) => name },
-  { title: 'LABELS', of: ({ labels }) => labels },
-  { title: 'VALUE', of: ({ value }) => value },
-]
+const READINGS: Column<Row>[] = ['name', 'labels', 'value']
 
 export function system(command: Command, world: World): void {
   operationCommand(command, world, 'getSystem', {
@@ -38,15 +31,18 @@ export function system(command: Command, world: World): void {
         .option('--settings', 'show the current configuration instead')
         .option('--nodes', "show the service's processes instead"),
     show(_world, { settings, storage, queues, nodes, schema, ...rest }, { options }) {
-      if (options['nodes']) return printRows(world, nodes, NODES, {})
-      if (options['settings']) return printRows(world, settings, SETTINGS, {})
+      if (options['nodes']) return printRows(world, nodes, NODES)
+      if (options['settings']) return printRows(world, settings, SETTINGS)
       const waiting = Object.fromEntries(queues.map((one) => [`waiting ${one.queue}`, one.waiting]))
       const rows = Object.fromEntries(Object.entries(storage.rows).map(([name, count]) => [`rows ${name}`, count]))
-      printRecord(
-        world,
-        { ...rest, schema: schema.current, nodes: nodes.length, ...waiting, bytes: storage.bytes, ...rows },
-        {},
-      )
+      printRecord(world, {
+        ...rest,
+        schema: schema.current,
+        nodes: nodes.length,
+        ...waiting,
+        bytes: storage.bytes,
+        ...rows,
+      })
     },
   })
 }
@@ -60,7 +56,7 @@ export function telemetry(command: Command, world: World): void {
       // A person needs only the sum and the count of a histogram. Its buckets are for programs.
       const samples = wanted.flatMap((reading) => reading.samples).filter(({ labels }) => labels['le'] === undefined)
       const rows = samples.map(({ name, labels, value }) => ({ name, value, labels: labelText(labels) }))
-      printRows(world, rows, READINGS, {})
+      printRows(world, rows, READINGS)
     },
   })
 }
@@ -69,4 +65,33 @@ function labelText(labels: Record<string, string>): string {
   return Object.entries(labels)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
+}
+
+const LOCAL: Pick<CommandSpec, 'local' | 'options'> = {
+  local: true,
+  options: {
+    scope: {
+      flags: '--all-projects',
+      about: 'the whole service, not only this project',
+      value: (isWhole: boolean) => (isWhole ? 'service' : 'project'),
+    },
+  },
+}
+
+export function pause(command: Command, world: World): void {
+  operationCommand(command, world, 'beginPause', {
+    ...LOCAL,
+    args: ['reason'],
+    done: (_state, { body: { scope = 'project' } }) =>
+      `Paused the ${scope}: nothing runs until \`moorage resume${scope === 'service' ? ' --all-projects' : ''}\``,
+  })
+}
+
+export function resume(command: Command, world: World): void {
+  operationCommand(command, world, 'endPause', {
+    ...LOCAL,
+    done({ paused, project }, { body: { scope = 'project' } }) {
+      return `Resumed the ${scope}${paused ? `, but ${project ? 'the project' : 'the service'} is still paused` : ''}`
+    },
+  })
 }

@@ -3,40 +3,9 @@ import type { Client } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import type { CommandInput, CommandSpec } from '../../from-operations/command-spec.ts'
-import { addOperation } from '../../from-operations/operation-command.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
 import { readMessage } from '../../terminal/input.ts'
 import { success } from '../../terminal/output.ts'
-import type { World } from '../../world.ts'
-
-const LIST: CommandSpec<'listApprovals'> = {
-  about: 'List approvals and questions, most recent first',
-  limit: 20,
-  options: {
-    agent_id: 'only of this agent',
-    status: {
-      about: '(default: pending)',
-      choices: ['pending', 'approved', 'rejected', 'expired', 'cancelled', 'all'],
-    },
-    user_id: 'only of runs for this user',
-    session_id: 'only of runs in this session',
-    start_time: 'created at this time or later: a duration such as 2h, or a time',
-  },
-  read({ query }) {
-    if (query['status'] === 'all') delete query['status']
-    else query['status'] ??= 'pending'
-  },
-  columns: {
-    of: [
-      'request_id',
-      ['CALL', ({ call_id }) => call_id],
-      'agent_id',
-      'status',
-      'tool',
-      'expires_at',
-      ['ARGUMENTS', (approval) => JSON.stringify(approval.arguments)],
-    ],
-  },
-}
 
 /** A run may ask about several calls. */
 const WHICH = {
@@ -58,33 +27,63 @@ const DECIDE: CommandSpec<'decideApproval'> = {
   },
 }
 
-export function approvals(command: Command, world: World): void {
-  addOperation(command, world, 'listApprovals', LIST)
-  addOperation(command, world, 'getApproval', { ...WHICH, alias: 'show', about: 'Show the approval a run waits for' })
-  addOperation(command, world, 'decideApproval', {
-    ...DECIDE,
-    name: 'approve',
-    about: 'Approve a tool call',
-    options: { arguments: 'call the tool with these arguments instead; @file reads a file, - reads stdin' },
-    read: ({ body }) => void (body['decision'] = 'approve'),
-  })
-  addOperation(command, world, 'decideApproval', {
-    ...DECIDE,
-    name: 'reject',
-    about: 'Reject a tool call, or decline a question',
-    options: { note: { flags: '--note <text>', about: 'the reason, which the agent sees' } },
-    read: ({ body }) => void (body['decision'] = 'reject'),
-  })
-  addOperation(command, world, 'decideApproval', {
-    ...DECIDE,
-    name: 'answer',
-    about: 'Answer a question',
-    more: (own) => WHICH.more(own).argument('[answer...]', 'read from stdin if not given'),
-    async read({ body, words }) {
-      Object.assign(body, { decision: 'approve', answer: await readMessage(world, words) })
+export const approvals = serviceCommands('approvals', {
+  listApprovals: {
+    about: 'List approvals and questions, most recent first',
+    limit: 20,
+    options: {
+      agent_id: 'only of this agent',
+      status: {
+        about: '(default: pending)',
+        choices: ['pending', 'approved', 'rejected', 'expired', 'cancelled', 'all'],
+      },
+      user_id: 'only of runs for this user',
+      session_id: 'only of runs in this session',
+      start_time: 'created at this time or later: a duration such as 2h, or a time',
     },
-  })
-}
+    read({ query }) {
+      if (query['status'] === 'all') delete query['status']
+      else query['status'] ??= 'pending'
+    },
+    columns: {
+      of: [
+        'request_id',
+        ['CALL', ({ call_id }) => call_id],
+        'agent_id',
+        'status',
+        'tool',
+        'expires_at',
+        ['ARGUMENTS', (approval) => JSON.stringify(approval.arguments)],
+      ],
+    },
+  },
+  getApproval: { ...WHICH, alias: 'show', about: 'Show the approval a run waits for' },
+  decideApproval: [
+    {
+      ...DECIDE,
+      name: 'approve',
+      about: 'Approve a tool call',
+      options: { arguments: 'call the tool with these arguments instead; @file reads a file, - reads stdin' },
+      read: ({ body }) => void (body['decision'] = 'approve'),
+    },
+    {
+      ...DECIDE,
+      name: 'reject',
+      about: 'Reject a tool call, or decline a question',
+      options: { note: { flags: '--note <text>', about: 'the reason, which the agent sees' } },
+      read: ({ body }) => void (body['decision'] = 'reject'),
+    },
+    {
+      ...DECIDE,
+      name: 'answer',
+      about: 'Answer a question',
+      more: (own) => WHICH.more(own).argument('[answer...]', 'read from stdin if not given'),
+      async read({ body, words }, world) {
+        Object.assign(body, { decision: 'approve', answer: await readMessage(world, words) })
+      },
+    },
+  ],
+})
 
 /** Says what happens next. The decision is already stored, so the command doesn't fail if this can't be looked up. */
 async function whatFollows(client: Client, request_id: string): Promise<string> {

@@ -12,7 +12,7 @@ import { seconds, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
 import { print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
@@ -80,7 +80,7 @@ export function files(command: Command, world: World): void {
       success(world, `Downloaded ${id} to ${output}`)
     })
 
-  addOperations(command, world, 'files', SPECS)
+  serviceCommands('files', SPECS)(command, world)
 }
 
 function exists(path: string): Failure {

@@ -7,7 +7,7 @@ import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
 import { type Columns, printTable } from '../../from-operations/item-table.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
 import { type Column, print, printRecord, printRows, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import { speak } from './invoke.ts'
@@ -24,11 +24,11 @@ function hasCalled({ steps, finished_at }: Invocation): boolean {
 type Step = Invocation['steps'][number]
 
 const STEP_COLUMNS: Column<Step>[] = [
-  { title: 'STEP', of: (step) => step.kind },
-  { title: 'WHAT', of: whatOf },
-  { title: 'ATTEMPT', of: (step) => step.attempt },
-  { title: 'MS', of: (step) => step.duration_ms },
-  { title: 'TOKENS', of: (step) => (step.kind === 'model' ? step.usage.total_tokens : '') },
+  ['STEP', (step) => step.kind],
+  ['WHAT', whatOf],
+  'attempt',
+  ['MS', (step) => step.duration_ms],
+  ['TOKENS', (step) => (step.kind === 'model' ? step.usage.total_tokens : '')],
 ]
 
 function whatOf(step: Step): string {
@@ -61,11 +61,7 @@ function fileText(file: PromptFile & { shown_as?: string | null; note?: string |
   return `+ ${name} (${media_type}, ${size} bytes, ${file_id})${how}${note ? `: ${note}` : ''}`
 }
 
-const EFFECT_COLUMNS: Column<{ kind: string; id: string; what: string }>[] = [
-  { title: 'KIND', of: ({ kind }) => kind },
-  { title: 'ID', of: ({ id }) => id },
-  { title: 'WHAT', of: ({ what }) => what },
-]
+const EFFECT_COLUMNS: Column<{ kind: string; id: string; what: string }>[] = ['kind', 'id', 'what']
 
 const SPECS: CommandSpecs = {
   listInvocations: {
@@ -122,7 +118,7 @@ const SPECS: CommandSpecs = {
           what: `${status} to ${webhook_id}`,
         })),
       ]
-      printRows(world, rows, EFFECT_COLUMNS, {})
+      printRows(world, rows, EFFECT_COLUMNS)
     },
   },
   cancelInvocation: {
@@ -137,8 +133,9 @@ const SPECS: CommandSpecs = {
   },
 }
 
-export function invocations(command: Command, world: World): void {
-  addOperations(command, world, 'invocations', SPECS)
+export const invocations = serviceCommands('invocations', SPECS, addFollow)
+
+function addFollow(command: Command, world: World): void {
   takesService(command.command('follow'))
     .description("Stream an invocation's answer until it ends")
     .argument('<agent>', 'ID or name')
@@ -155,14 +152,44 @@ async function showReceipt(world: World, receipt: Invocation, _asked: CommandInp
   const query = { parent_request_id: receipt.request_id, limit: 100, sort: 'created_at' as const }
   const called = hasCalled(receipt) ? (await client.invocations.listAll(query)).data : []
   const { steps, attempts, queue, ...record } = receipt
-  printRecord(world, { ...record, ...(queue && { queue: queue.message }) }, {})
+  printRecord(world, { ...record, ...(queue && { queue: queue.message }) })
   if (steps.length > 0) {
     print(world, '')
-    printRows(world, steps, STEP_COLUMNS, {})
+    printRows(world, steps, STEP_COLUMNS)
   }
   const reasons = attempts.flatMap((attempt) => attemptText(receipt, attempt) ?? [])
   if (reasons.length > 0) print(world, `\n${reasons.join('\n')}`)
   if (called.length === 0) return
   print(world, '\nRuns it started:')
-  await printTable(world, client, called, CALLED, {})
+  await printTable(world, client, called, CALLED)
 }
+
+export const feedback = serviceCommands('feedback', {
+  giveFeedback: {
+    about: "Rate an invocation's answer, replacing an earlier rating",
+    options: {
+      score: 'from -1 (bad) to 1 (good)',
+      comment: 'why the answer is good or bad',
+    },
+    more: (command) => command.option('--good', 'short for --score 1').option('--bad', 'short for --score -1'),
+    read({ body, options }) {
+      if (options['good']) body['score'] = 1
+      if (options['bad']) body['score'] = -1
+    },
+    done: ({ request_id, key, score }) => `Rated ${request_id}: ${key} is ${score}`,
+  },
+  getFeedback: {
+    about: 'Show the feedback of an invocation',
+    columns: { of: ['key', 'score', 'comment', 'created_by', 'updated_at'] },
+  },
+  listFeedback: {
+    about: 'List feedback, most recent first',
+    limit: 20,
+    columns: { of: ['score', 'comment', 'key', 'agent_id', 'version', 'request_id', 'created_at'] },
+  },
+  deleteFeedback: {
+    about: 'Delete feedback, with its score',
+    confirm: 'Delete the feedback of {}?',
+    done: ({ request_id, key }) => `Deleted the feedback "${key}" of ${request_id}`,
+  },
+})

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import type { Client, Schedule } from '../../../../sdk/client.ts'
 import { sameWay } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
-import type { CommandInput, CommandSpec, CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperation, addOperations } from '../../from-operations/operation-command.ts'
+import type { CommandInput, CommandSpec } from '../../from-operations/command-spec.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
 import { note, print } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import { attachables, attachOption } from './files.ts'
@@ -21,7 +21,13 @@ const FIELDS = {
 
 const takesFields = (command: Command) => takesTalk(command).addOption(attachOption())
 
-const SPECS: CommandSpecs = {
+const enabling = (enabled: boolean): CommandSpec<'updateSchedule'> => ({
+  only: true,
+  read: ({ body }) => void (body['enabled'] = enabled),
+  after: tellNext,
+})
+
+export const schedules = serviceCommands('schedules', {
   createSchedule: {
     about: 'Run an agent on a schedule, or once at a later time',
     args: ['message...'],
@@ -57,18 +63,22 @@ const SPECS: CommandSpecs = {
     },
   },
   getSchedule: { alias: 'show', about: 'Show a schedule and its next runs' },
-  updateSchedule: {
-    about: 'Change when a schedule runs, or its message',
-    options: { ...FIELDS, message: { flags: '-m, --message <text>' } },
-    more: takesFields,
-    async read(asked, world) {
-      await readTalk(asked, world)
-      if (Object.keys(asked.body).length === 0) throw usage('Specify what to change, such as --every 2h')
+  updateSchedule: [
+    {
+      about: 'Change when a schedule runs, or its message',
+      options: { ...FIELDS, message: { flags: '-m, --message <text>' } },
+      more: takesFields,
+      async read(asked, world) {
+        await readTalk(asked, world)
+        if (Object.keys(asked.body).length === 0) throw usage('Specify what to change, such as --every 2h')
+      },
+      find: keepContext,
+      done: 'Updated {}',
+      after: tellNext,
     },
-    find: keepContext,
-    done: 'Updated {}',
-    after: tellNext,
-  },
+    { ...enabling(false), name: 'pause', about: 'Pause a schedule' },
+    { ...enabling(true), name: 'resume', about: 'Resume a schedule' },
+  ],
   deleteSchedule: { about: 'Delete a schedule. Runs that it started continue' },
   runSchedule: {
     about: 'Start a run now, as the schedule would, and print its request ID',
@@ -77,20 +87,6 @@ const SPECS: CommandSpecs = {
       note(world, `  Follow the run: ${sameWay(options, `invocations follow ${params['agent_id']} ${request_id}`)}`)
     },
   },
-}
-
-export function schedules(command: Command, world: World): void {
-  addOperations(command, world, 'schedules', SPECS)
-  addOperation(command, world, 'updateSchedule', { ...enabling(false), name: 'pause', about: 'Pause a schedule' })
-  addOperation(command, world, 'updateSchedule', { ...enabling(true), name: 'resume', about: 'Resume a schedule' })
-}
-
-const enabling = (enabled: boolean): CommandSpec<'updateSchedule'> => ({
-  only: true,
-  read({ body }) {
-    body['enabled'] = enabled
-  },
-  after: tellNext,
 })
 
 function whenOf({ cron, timezone, every, at }: Schedule): string {

@@ -1,14 +1,11 @@
-import type { Command } from 'commander'
 import type { AgentUser, Client } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
-import type { World } from '../../world.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
 
 const COLUMNS: readonly (keyof AgentUser)[] = ['user_id', 'turns', 'notes', 'last_used_at']
 
-const SPECS: CommandSpecs = {
+export const users = serviceCommands('users', {
   listUsers: {
     about: 'List the users an agent has memories of, most recent first',
     columns: { of: COLUMNS },
@@ -35,11 +32,7 @@ const SPECS: CommandSpecs = {
     done: ({ memories, files, invocations }, { ref }) =>
       `Erased ${ref}: ${counted(memories, 'memory', 'memories')}, ${counted(files, 'file')}, the texts of ${counted(invocations, 'receipt')}, and their logs and events`,
   },
-}
-
-export function users(command: Command, world: World): void {
-  addOperations(command, world, 'users', SPECS)
-}
+})
 
 /**
  * Erases a user. With `cancel`, active runs are cancelled and the user is erased again, as long as that reduces the

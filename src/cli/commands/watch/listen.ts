@@ -4,7 +4,7 @@ import { type Client, type Listener, MoorageError } from '../../../../sdk/client
 import { newWebhookSecret, signDelivery } from '../../../webhooks/signature.ts'
 import { list, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { patiently } from '../../connect/patiently.ts'
+import { patiently } from '../../connect/service-client.ts'
 import { usage } from '../../failure.ts'
 import { note, paint, print, printPainted, shown, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'

@@ -4,11 +4,13 @@ import type { Attachment } from '../../attachments/attachment.ts'
 import type { ToolAnswer } from '../../outcome.ts'
 import { schemaProblem } from '../../schemas/schema-size.ts'
 import type { McpTool, Retry } from '../../spec.ts'
-import { connectionsOf } from '../connections/connected.ts'
+import { connectionsOf, type MissingGrant } from '../connections/connected.ts'
+import { sendSigned } from '../connections/send-signed.ts'
 import { tokensFor } from '../connections/tokens-for.ts'
-import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
+import { fillHeaders, requireHost, type Secret, SecretRefused } from '../fill-secrets.ts'
 import {
   type CallHeaders,
+  type Fetch,
   MAX_RESULT_BYTES,
   NeedsGrant,
   type RunTool,
@@ -19,7 +21,6 @@ import {
 import { decoded, fileNameOf, keepToolFile, nameInAddress } from '../tool-files.ts'
 import type { McpCall } from './mcp-connection.ts'
 import type { McpServers, McpVisit } from './mcp-servers.ts'
-import { signedFetch, signInTool } from './signed-in.ts'
 
 export type McpToolset = { tools: RunTool[]; close(): Promise<void> }
 
@@ -151,4 +152,48 @@ function mcpError(error: unknown, url: URL): ToolError {
   if (typeof status === 'number') return new ToolError(`The MCP server ${url.host} answered HTTP ${status}`)
   if (code === 'REQUEST_TIMEOUT') return new ToolError(`The MCP server ${url.host} did not answer in time`)
   return cause instanceof Error ? mcpError(cause, url) : requestError(error, url)
+}
+
+/**
+ * A server says which tools it has only to users who are signed in. Until then the model is offered this tool: its call
+ * waits for the sign-in. Afterwards it is hidden, and answers the call that was waiting. With `missing`, the user is
+ * signed in, and the server asks for more scopes.
+ */
+function signInTool(
+  { connection: name = '', url }: McpTool,
+  { isSignedIn, missing }: { isSignedIn: boolean; missing?: MissingGrant | undefined },
+  world: ToolWorld,
+): RunTool {
+  const { host } = new URL(url)
+  return {
+    definition: {
+      name: `connect_${name}`,
+      description: `Signs the user in to ${name} (${host}). Its tools can be used afterwards. Call it when the user asks for something that needs ${name}.`,
+      input_schema: { type: 'object', properties: {}, additionalProperties: false },
+    },
+    retry: 'safe',
+    approval: 'never',
+    connections: [name],
+    isHidden: isSignedIn,
+    async call() {
+      if (missing) throw new NeedsGrant(missing)
+      await tokensFor([name], world)
+      const when = isSignedIn ? 'Use its tools now' : 'Its tools can be used with the next message'
+      return { result: `The user is signed in to ${name}. ${when}.` }
+    },
+  }
+}
+
+/** Sends the token with each request. */
+function signedFetch(name: string, world: ToolWorld): Fetch {
+  return (input, init = {}) => {
+    const url = new URL(input instanceof Request ? input.url : input)
+    return sendSigned([name], world, (tokens) => {
+      const { value, hosts } = tokens[name] as Secret
+      requireHost(`connection ${name}`, { hosts }, url)
+      const headers = new Headers(init.headers)
+      headers.set('authorization', `Bearer ${value}`)
+      return world.fetch(input, { ...init, headers })
+    })
+  }
 }

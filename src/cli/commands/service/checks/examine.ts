@@ -4,9 +4,8 @@ import { type Config, ConfigError, loadConfig } from '../../../../config.ts'
 import { loadMasterKey, masterKeyFingerprint } from '../../../../security/keyring.ts'
 import { inspectPostgres, inspectSqlite, type StoreFacts } from '../../../../storage/inspect.ts'
 import type { Common } from '../../../connect/connect.ts'
-import { proxiedFetch } from '../../../connect/proxied-fetch.ts'
 import { addressOf } from '../../../connect/service-address.ts'
-import { clientOf } from '../../../connect/service-client.ts'
+import { clientOf, proxiedFetch } from '../../../connect/service-client.ts'
 import type { World } from '../../../world.ts'
 
 export type Finding = { check: string; status: 'ok' | 'warning' | 'failed'; detail: string }

@@ -98,18 +98,18 @@ function compared(node: ServingNode, own: ProgramVersion): Compared {
 }
 
 const MIGRATIONS: Column<PlannedMigration>[] = [
-  { title: 'MIGRATION', of: ({ name }) => name },
-  { title: 'STOPS OLDER NODES', of: ({ breaks }) => (breaks ? 'yes' : 'no') },
-  { title: 'TABLES', of: ({ tables }) => tables },
-  { title: 'ROWS', of: ({ rows }) => rows },
-  { title: 'DISK', of: ({ bytes }) => megabytes(bytes) },
-  { title: 'TIME', of: ({ seconds }) => duration(seconds) },
+  ['MIGRATION', ({ name }) => name],
+  ['STOPS OLDER NODES', ({ breaks }) => (breaks ? 'yes' : 'no')],
+  'tables',
+  'rows',
+  ['DISK', ({ bytes }) => megabytes(bytes)],
+  ['TIME', ({ seconds }) => duration(seconds)],
 ]
 
 const NODES: Column<Compared>[] = [
-  { title: 'SERVING NOW', of: ({ node }) => node },
-  { title: 'VERSION', of: ({ version, commit }) => version && versionText({ version, commit }) },
-  { title: 'COMPARED', of: (node) => node.compared },
+  ['SERVING NOW', ({ node }) => node],
+  ['VERSION', ({ version, commit }) => version && versionText({ version, commit })],
+  'compared',
 ]
 
 function printCheck(world: World, check: UpgradeCheck, own: ProgramVersion): void {
@@ -122,15 +122,15 @@ function printCheck(world: World, check: UpgradeCheck, own: ProgramVersion): voi
     ...(needed_bytes > 0 && { 'disk space needed': `about ${megabytes(needed_bytes)}` }),
     ...(needed_bytes > 0 && free_bytes !== null && { 'disk space free': megabytes(free_bytes) }),
   }
-  printRecord(world, record, {})
+  printRecord(world, record)
   if (migrations.length > 0) {
     print(world, '')
-    printRows(world, migrations, MIGRATIONS, {})
+    printRows(world, migrations, MIGRATIONS)
   }
   if (serving.length > 0) {
     print(world, '')
     const nodes = serving.map((node) => compared(node, own))
-    printRows(world, nodes, NODES, {})
+    printRows(world, nodes, NODES)
   }
 }
 

@@ -1,13 +1,12 @@
-import type { Command } from 'commander'
 import type { Client, Usage, UsageRow } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
 import { csvOf } from '../../../lib/text/csv.ts'
-import { agentNames, type NameOf } from '../../connect/agent-names.ts'
-import { type PlaceOf, projectNames, withProjectName } from '../../connect/project-names.ts'
-import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
+import { agentNames, type NameOf, type PlaceOf, projectNames, withProjectName } from '../../connect/known-names.ts'
+import { usage as misuse } from '../../failure.ts'
+import type { CommandInput } from '../../from-operations/command-spec.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
 import { pointInTime } from '../../terminal/input.ts'
-import { type Column, note, print, printRows } from '../../terminal/output.ts'
+import { type Column, fieldColumn, note, print, printRows } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 const SCOPE = {
@@ -16,7 +15,7 @@ const SCOPE = {
   value: (isWhole: boolean) => (isWhole ? 'service' : 'project'),
 }
 
-const SPECS: CommandSpecs = {
+export const usage = storeCommands('usage', {
   getUsage: {
     name: 'show',
     about: 'Show token usage and costs',
@@ -69,48 +68,44 @@ const SPECS: CommandSpecs = {
       return `Repriced ${changed} of ${looked_at} calls, of which ${priced} had no price before. In total, they cost ${change}`
     },
   },
-}
-
-export function usage(command: Command, world: World): void {
-  addOperations(command, world, 'usage', SPECS, { local: true })
-}
+})
 
 /** Costs are exact to a billionth of a dollar. Zeros at the end are removed from the sixth digit on. */
 const usd = (cost: number | null) => (cost === null ? 'unknown' : cost.toFixed(9).replace(/0{1,3}$/, ''))
 
 const SUMS: Column<UsageRow>[] = [
-  { title: 'CALLS', of: (row) => row.calls },
-  { title: 'INPUT', of: (row) => row.input_tokens },
-  { title: 'CACHED', of: (row) => row.cached_tokens },
-  { title: 'CACHE WRITE', of: (row) => row.cache_write_tokens },
-  { title: 'OUTPUT', of: (row) => row.output_tokens },
-  { title: 'REASONING', of: (row) => row.reasoning_tokens },
-  { title: 'USD', of: (row) => usd(row.cost_usd) },
+  'calls',
+  ['INPUT', (row) => row.input_tokens],
+  ['CACHED', (row) => row.cached_tokens],
+  ['CACHE WRITE', (row) => row.cache_write_tokens],
+  ['OUTPUT', (row) => row.output_tokens],
+  ['REASONING', (row) => row.reasoning_tokens],
+  ['USD', (row) => usd(row.cost_usd)],
 ]
 
-const NAMES = {
-  time: 'TIME',
-  project_id: 'PROJECT',
-  agent_id: 'AGENT',
-  version: 'VERSION',
-  environment: 'ENVIRONMENT',
-  key_id: 'KEY',
-  person_id: 'PERSON',
-  user_id: 'USER',
-  door: 'DOOR',
-  model: 'MODEL',
-  purpose: 'PURPOSE',
-} as const
+const GROUPS = [
+  'time',
+  'project_id',
+  'agent_id',
+  'version',
+  'environment',
+  'key_id',
+  'person_id',
+  'user_id',
+  'door',
+  'model',
+  'purpose',
+] as const
 
 function show(world: World, { rows, totals }: Usage, nameOf: NameOf, placeOf: PlaceOf): void {
-  const names = Object.keys(NAMES) as (keyof typeof NAMES)[]
-  const grouped = names.filter((name) => rows[0] && name in rows[0])
-  const valueOf = (row: UsageRow, name: keyof typeof NAMES) => {
+  const valueOf = (row: UsageRow, name: (typeof GROUPS)[number]) => {
     if (name === 'agent_id' && row.agent_id) return nameOf(row.agent_id)
     return name === 'project_id' && row.project_id ? withProjectName(row.project_id, placeOf) : row[name]
   }
-  const columns = grouped.map((name) => ({ title: NAMES[name], of: (row: UsageRow) => valueOf(row, name) }))
-  printRows(world, rows, [...columns, ...SUMS], {})
+  const columns = GROUPS.filter((name) => rows[0] && name in rows[0]).map((name) => {
+    return [fieldColumn(name)[0], (row: UsageRow) => valueOf(row, name)] as const
+  })
+  printRows(world, rows, [...columns, ...SUMS])
   if (rows.length > 1)
     note(
       world,
@@ -126,4 +121,47 @@ function show(world: World, { rows, totals }: Usage, nameOf: NameOf, placeOf: Pl
   const others = totals.unpriced_calls === totals.calls ? '' : `; the others cost USD ${usd(totals.priced_cost_usd)}`
   const known = `${counted(totals.unpriced_calls, 'call has', 'calls have')} no known price${others}`
   note(world, `${known}. \`moorage prices list\` shows which models have no price, and \`moorage prices set\` sets one`)
+}
+
+export const prices = storeCommands('prices', {
+  setPrice: {
+    about: 'Set what a model costs, in USD per million tokens',
+    params: {
+      provider: false,
+      model: 'model such as local/llama-3.3-70b, or local/* for all other models of a provider',
+    },
+    read: splitModel,
+    done: ({ model }) =>
+      `Set the price of ${model}. To apply it to the past 30 days: \`moorage usage reprice --from 30d\``,
+  },
+  listPrices: {
+    about: 'Show model prices and where they come from',
+    columns: {
+      of: [
+        'model',
+        'input',
+        ['CACHED', ({ cached_input }) => cached_input],
+        ['CACHE WRITE', ({ cache_write }) => cache_write],
+        'output',
+        'reasoning',
+        'request',
+        ['FROM', ({ source, version }) => (version === null ? source : `${source} ${version}`)],
+      ],
+    },
+  },
+  deletePrice: {
+    about: 'Delete a price that was set here. Prices in moorage.yaml stay',
+    params: { provider: false, model: 'model' },
+    read: splitModel,
+    confirm: 'Delete the price of {}?',
+    done: 'Deleted the price of {}',
+  },
+})
+
+/** Splits a model into the provider and the provider's own name of the model, which may contain slashes too. */
+function splitModel(asked: CommandInput): void {
+  const model = asked.params['model'] ?? ''
+  const slash = model.indexOf('/')
+  if (slash < 1 || slash === model.length - 1) throw misuse(`Name the model as provider/model: ${model}`)
+  asked.params = { provider: model.slice(0, slash), model: model.slice(slash + 1) }
 }

@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
 import type { Trigger } from '../../../../sdk/client.ts'
 import { usage } from '../../failure.ts'
-import type { CommandInput, CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperation, addOperations } from '../../from-operations/operation-command.ts'
+import type { CommandInput, CommandSpec } from '../../from-operations/command-spec.ts'
+import { serviceCommands } from '../../from-operations/operation-command.ts'
 import { readMessage } from '../../terminal/input.ts'
 import { note, print } from '../../terminal/output.ts'
-import type { World } from '../../world.ts'
 
 /** Options that stand for the most common `verify`. */
 const verifiable = (command: Command) =>
@@ -31,7 +30,13 @@ const FIELDS = {
   enabled: false,
 } as const
 
-const SPECS: CommandSpecs = {
+const enabling = (enabled: boolean): CommandSpec<'updateTrigger'> => ({
+  only: true,
+  read: ({ body }) => void (body['enabled'] = enabled),
+  done: enabled ? 'Enabled {}' : 'Disabled {}',
+})
+
+export const triggers = serviceCommands('triggers', {
   createTrigger: {
     about: "Create a URL to which another service's events are sent",
     args: ['[message...]'],
@@ -72,16 +77,20 @@ const SPECS: CommandSpecs = {
     },
   },
   getTrigger: { alias: 'show', about: 'Show a trigger' },
-  updateTrigger: {
-    about: 'Change what a trigger does with events',
-    options: { ...FIELDS, message: { flags: '-m, --message <text>' } },
-    more: verifiable,
-    read(asked) {
-      readVerify(asked)
-      if (Object.keys(asked.body).length === 0) throw usage('Specify what to change, such as --message "{{/text}}"')
+  updateTrigger: [
+    {
+      about: 'Change what a trigger does with events',
+      options: { ...FIELDS, message: { flags: '-m, --message <text>' } },
+      more: verifiable,
+      read(asked) {
+        readVerify(asked)
+        if (Object.keys(asked.body).length === 0) throw usage('Specify what to change, such as --message "{{/text}}"')
+      },
+      done: 'Updated {}',
     },
-    done: 'Updated {}',
-  },
+    { ...enabling(false), name: 'disable', about: 'Disable a trigger' },
+    { ...enabling(true), name: 'enable', about: 'Enable a trigger' },
+  ],
   deleteTrigger: { about: 'Delete a trigger. Runs that it started continue' },
   testTrigger: {
     about: 'Show what an event would become, and start a run with --run',
@@ -109,20 +118,6 @@ const SPECS: CommandSpecs = {
     about: 'Start another run with the same payload, and print its request ID',
     show: (world, { request_id }) => print(world, request_id),
   },
-}
-
-export function triggers(command: Command, world: World): void {
-  addOperations(command, world, 'triggers', SPECS)
-  addOperation(command, world, 'updateTrigger', { ...enabling(false), name: 'disable', about: 'Disable a trigger' })
-  addOperation(command, world, 'updateTrigger', { ...enabling(true), name: 'enable', about: 'Enable a trigger' })
-}
-
-const enabling = (enabled: boolean) => ({
-  only: true,
-  read({ body }: CommandInput) {
-    body['enabled'] = enabled
-  },
-  done: enabled ? 'Enabled {}' : 'Disabled {}',
 })
 
 function readVerify({ body, options }: CommandInput): void {
@@ -155,3 +150,34 @@ function statusOf({ enabled, disabled_reason }: Pick<Trigger, 'enabled' | 'disab
   if (enabled) return 'enabled'
   return disabled_reason === 'requested' ? 'disabled' : `disabled (${disabled_reason})`
 }
+
+export const links = serviceCommands('links', {
+  createLink: {
+    about: 'Create a URL at which visitors can chat with an agent without a key',
+    show(world, link) {
+      print(world, link.url ?? link.id)
+      note(world, `  ID: ${link.id}`)
+      for (const warning of link.warnings ?? []) note(world, `  ${warning}`)
+    },
+  },
+  listLinks: {
+    about: "List an agent's links and how much they were used",
+    columns: {
+      of: [
+        'id',
+        'name',
+        'status',
+        'url',
+        ['VISITORS', ({ used }) => used.visitors],
+        ['MESSAGES', ({ used }) => used.messages],
+        'expires_at',
+      ],
+    },
+  },
+  getLink: { alias: 'show', about: 'Show a link' },
+  deleteLink: {
+    about: 'Delete a link. Chats that are in progress end',
+    confirm: 'Delete the link {}?',
+    done: 'Deleted {}',
+  },
+})

@@ -1,17 +1,14 @@
-import type { Command } from 'commander'
 import type { Client, Provider } from '../../../../sdk/client.ts'
 import { counted } from '../../../lib/text/counted.ts'
-import { EXIT, Failure } from '../../failure.ts'
-import type { CommandSpecs } from '../../from-operations/command-spec.ts'
-import { addOperations } from '../../from-operations/operation-command.ts'
-import { printRows } from '../../terminal/output.ts'
+import { EXIT, Failure, usage } from '../../failure.ts'
+import { storeCommands } from '../../from-operations/operation-command.ts'
+import { printRows, warn } from '../../terminal/output.ts'
 import { readSecret } from '../../terminal/prompts.ts'
-import type { World } from '../../world.ts'
 
 const UNTESTED =
   '. The list is public, so the key was not tested. To test the key, send a message to a model with --model'
 
-const SPECS: CommandSpecs = {
+export const providers = storeCommands('providers', {
   setProvider: {
     about:
       'Set a model provider that agents use as name/model. Asks for its key, or reads it from stdin. If you enter nothing, the stored key is kept',
@@ -55,7 +52,7 @@ const SPECS: CommandSpecs = {
       return found
     },
     json: ({ models }) => models,
-    show: (world, { models }) => printRows(world, models, [{ title: 'MODEL', of: ({ model }) => model }], {}),
+    show: (world, { models }) => printRows(world, models, ['model']),
   },
   testProvider: {
     about: 'Test a provider: list its models, or let one of them answer, which also tests the key',
@@ -76,11 +73,7 @@ const SPECS: CommandSpecs = {
     about: 'Delete a model provider. Agents that use it fail from then on',
     confirm: 'Delete {}? Agents that use it fail from then on.',
   },
-}
-
-export function providers(command: Command, world: World): void {
-  addOperations(command, world, 'providers', SPECS, { local: true })
-}
+})
 
 /** Setting a provider replaces it completely, so the settings that were not given are sent again. */
 async function storedSettings(client: Pick<Client, 'providers'>, name: string): Promise<Partial<Provider>> {
@@ -92,3 +85,34 @@ async function storedSettings(client: Pick<Client, 'providers'>, name: string): 
   }
   return {}
 }
+
+export const secrets = storeCommands('secrets', {
+  setSecret: {
+    about: 'Set a secret that tools use as {{secret.NAME}}. Asks for the value, or reads it from stdin',
+    options: { value: false },
+    async read({ body }, world) {
+      if (body['hosts'] === undefined) {
+        throw usage('Specify the hosts the secret can be sent to: --hosts api.example.com')
+      }
+      body['value'] = await readSecret(world, 'Value')
+      if (body['value'] !== '') return
+      throw usage('Specify the value on stdin: moorage secrets set <name> --hosts <host> < value.txt')
+    },
+    done: ({ name, hosts }) => `Set ${name} for ${hosts.join(', ')}`,
+    after(world, { overridden }) {
+      if (overridden) warn(world, 'moorage.yaml defines a secret with the same name, and that one is used.')
+    },
+  },
+  listSecrets: {
+    about: 'List secrets: names and hosts, never values',
+    query: { sort: 'name' },
+    columns: {
+      of: ['name', 'hosts', 'updated_at', ['OVERRIDDEN', ({ overridden }) => (overridden ? 'by moorage.yaml' : 'no')]],
+    },
+  },
+  deleteSecret: {
+    name: 'remove',
+    about: 'Delete a secret. Tools that use it fail from then on',
+    confirm: 'Delete {}? Tools that use it fail from then on.',
+  },
+})
