@@ -309,7 +309,9 @@ onBothEngines(
       })
 
       test('many visitors at once do not spend more than the link allows', async () => {
-        const { link, path } = await opened(DEAR, { limits: { cost_usd: 3 } })
+        const { agent, link, path } = await opened(DEAR, { limits: { cost_usd: 3 } })
+        const hook = { agent_id: agent, url: 'https://hook.invalid/', events: ['budget.exceeded'] }
+        assert.equal((await service().call('POST', '/v1/webhooks', { body: hook })).status, 201)
         const visitors = Array.from({ length: 12 }, () => new VisitorBrowser(service(), link))
         const replies = await Promise.all(visitors.map((each) => each.say('How much?')))
         const answered = replies.filter(({ status }) => status === 200)
@@ -320,6 +322,11 @@ onBothEngines(
           assert.match(message, /^This chat has reached its limit/)
         }
         assert.equal((await service().call('GET', path)).body.data.used.cost_usd, 3)
+        const { scope } = (await service().call('GET', `/v1/budgets/${link.budget_id}`)).body.data
+        assert.deepEqual(scope, { type: 'key', id: link.id })
+        const told = (await rowsOf(service(), 'events')).map(({ body }) => JSON.parse(body).data)
+        const [exceeded] = told.filter(({ budget_id }) => budget_id === link.budget_id)
+        assert.deepEqual(exceeded?.scope, scope)
       })
 
       test('a visitor who sends too fast waits', async () => {
