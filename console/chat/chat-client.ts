@@ -84,13 +84,9 @@ export async function* send({ key, attachments, ...sent }: Sent, signal: AbortSi
 }
 
 /** The events of an answer that has begun, after the one with this ID. */
-export async function* follow(
-  { request_id, session_id }: { request_id: string; session_id: string },
-  after: string,
-  signal: AbortSignal,
-): AsyncGenerator<ReadEvent> {
+export async function* follow(request_id: string, after: string, signal: AbortSignal): AsyncGenerator<ReadEvent> {
   const headers: Record<string, string> = after === '' ? {} : { 'Last-Event-ID': after }
-  yield* read(await ask(`/${request_id}/stream?session_id=${session_id}`, { headers, signal }))
+  yield* read(await ask(`/${request_id}/stream`, { headers, signal }))
 }
 
 export async function cancel(request_id: string): Promise<void> {

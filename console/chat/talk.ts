@@ -73,7 +73,7 @@ export async function load(): Promise<void> {
     }))
     const open = exchanges.value.findLast(({ state }) => state === 'answering')
     if (open?.request_id)
-      void receive(open.key, () => follow({ session_id, request_id: open.request_id as string }, '', stop.signal))
+      void receive(open.key, () => follow(open.request_id as string, '', stop.signal))
   } catch (error) {
     loadProblem.value = (error as Error).message
   } finally {
@@ -141,7 +141,7 @@ async function receive(key: string, begin: () => AsyncGenerator<ReadEvent>): Pro
     }
     if (stopped.aborted) return
     const { request_id } = find(key) ?? {}
-    if (request_id) events = () => follow({ session_id, request_id }, after, stopped)
+    if (request_id) events = () => follow(request_id, after, stopped)
     await new Promise((done) => setTimeout(done, tries === 0 ? 0 : RETRY_MS * tries))
   }
   if (current.value === key) current.value = undefined
@@ -192,7 +192,7 @@ export async function answerAsk(key: string, ask: Ask, body: object): Promise<vo
   await decide(request_id, ask.call_id, body)
   const asks = find(key)?.asks.filter(({ call_id }) => call_id !== ask.call_id) ?? []
   change(key, { asks, ...(asks.length === 0 && { state: 'answering' as const, answer: '' }) })
-  if (asks.length === 0) void receive(key, () => follow({ session_id, request_id }, '', stop.signal))
+  if (asks.length === 0) void receive(key, () => follow(request_id, '', stop.signal))
 }
 
 export async function stopAnswer(key: string): Promise<void> {

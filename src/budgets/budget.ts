@@ -134,15 +134,21 @@ export function saidAmount({ limit_kind }: Pick<Budget, 'limit_kind'>, amount: n
   return `${amount} ${amount === 1 ? limit_kind.slice(0, -1) : limit_kind}`
 }
 
+/** Whose spending it limits. A link's budget has its agent too. */
+export function presentScope({ agent_id, scope_type: type, scope_id }: Budget): z.input<typeof BudgetReply>['scope'] {
+  return { type, id: scope_id ?? agent_id }
+}
+
 export function presentBudget(
-  { agent_id, scope_type, scope_id, limit_kind, amount, ...budget }: Budget,
+  stored: Budget,
   { subject, used, reserved }: SpentSums,
   { end }: BudgetPeriod,
 ): z.input<typeof BudgetReply> {
+  const { agent_id: _agent, scope_type: _type, scope_id: _id, limit_kind, amount, ...budget } = stored
   const kind = { limit_kind }
   return {
     ...budget,
-    scope: { type: scope_type, id: scope_id ?? agent_id },
+    scope: presentScope(stored),
     limit: { [limit_kind]: shownAmount(kind, amount) },
     subject: subject || null,
     used: shownAmount(kind, used),

@@ -48,8 +48,9 @@ export function openLinks(keys: LinkKeys, parts: LinkParts) {
       if (!snapshot) return undefined
       const served = await allServed(snapshot, environment, parts)
       const canApprove = covers(verified.actor.permissions, 'approve')
-      const mayDecide = (user_id: string, session_id: string | undefined) =>
-        canApprove && hasSelf(served, user_id, session_id)
+      // Visitors decide if the version that answers the session lets them.
+      const mayDecide = (user_id: string, session_id: string) =>
+        canApprove && chooseVersion(served, { user_id, session_id, request_id: '' }).definition.approvals.self
       return { id, key: { hash, verified }, origins: chat.origins, agent_id, environment, mayDecide }
     },
 
@@ -78,16 +79,6 @@ export function openLinks(keys: LinkKeys, parts: LinkParts) {
         }
       },
   }
-}
-
-/** Whether visitors decide in the version that answers the session. Without a session, whether they do in any version. */
-function hasSelf(served: ServedVersions, user_id: string, session_id: string | undefined): boolean {
-  const { stable, candidate } = served
-  const versions =
-    session_id === undefined
-      ? [stable, candidate?.served]
-      : [chooseVersion(served, { user_id, session_id, request_id: '' })]
-  return versions.some((one) => one?.definition.approvals.self)
 }
 
 async function checkMessage(visitor: ChatVisitor, address: string, parts: LinkParts): Promise<void> {

@@ -67,6 +67,35 @@ export async function listLeftOut(db: Database, exported: Exported, missing: Mis
         order by links.id`,
     ),
     await named(
+      'triggers',
+      'Create new ones where the project is imported, and give their URLs to the senders.',
+      sql`select coalesce(triggers.name, triggers.id) as name from triggers join agents on agents.id = agent_id
+        where project_id = ${project_id} order by triggers.id`,
+    ),
+    await named(
+      'connections',
+      'Set them up where the project is imported. Users sign in again.',
+      sql`select name from connections where project_id = ${project_id} order by name`,
+    ),
+    await named(
+      'connected applications',
+      'People connect them again where the project is imported.',
+      sql`select keys.name from applications join keys on keys.id = applications.id
+        where project_id = ${project_id} and revoked_at is null order by keys.id`,
+    ),
+    await named(
+      'sets of cases',
+      'Save them again where the project is imported.',
+      sql`select sets.name from sets where ${ofAgents} order by sets.id`,
+    ),
+    await named('replays', 'They stay in this service.', sql`select id as name from replays where ${ofAgents} order by id`),
+    await named(
+      'gradual deployments in progress',
+      'They continue in this service. Deploy the version again where the project is imported.',
+      sql`select deployment_id as name from rollouts join agents on agents.id = agent_id
+        where project_id = ${project_id} and ended_at is null order by deployment_id`,
+    ),
+    await named(
       'personal keys',
       'They belong to people, who create new ones.',
       sql`select name from keys where project_id = ${project_id} and person_id is not null and role_source is null

@@ -277,6 +277,8 @@ for (const engine of STORY_ENGINES) {
       assert.equal(replay.verdict, 'inconclusive')
       assert.equal(model.requests.length, Math.round(replay.spent.cost_usd / 0.00006))
       assert.ok(model.requests.length > 0 && model.requests.length < 12)
+      const { passed, failed, unknown } = replay.report.columns.candidate
+      assert.deepEqual([passed, failed, unknown], [model.requests.length, 0, 12 - model.requests.length])
       // Calls that are in progress at the same time share what is left.
       const slow = await startPatientModel(() => delay(400))
       await ask('PUT', '/v1/providers/slow', { type: 'openai', base_url: slow.url }, 200)

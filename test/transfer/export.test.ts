@@ -127,6 +127,44 @@ for (const engine of ENGINES) {
           .execute()
     })
 
+    test('lists what stays', async () => {
+      const made = async (method: string, path: string, body: object) => {
+        const reply = await shop.call(method, path, { body })
+        assert.ok(reply.status < 300, `${path}: ${reply.text}`)
+        return reply.body.data
+      }
+      const { id: agent } = await made('POST', '/v1/agents', { name: 'leaver' })
+      const of = `/v1/agents/${agent}`
+      await made('POST', `${of}/triggers`, { name: 'tide', verify: { scheme: 'none' }, message: '{{/text}}' })
+      const link = await made('POST', `${of}/links`, {})
+      await made('PUT', `${of}/sets/basics`, { cases: [{ message: 'Hi' }] })
+      const replay = await made('POST', `${of}/replays`, { working_copy: true, set: 'basics' })
+      await made('POST', `${of}/deployments`, { environment: 'production', version: 'v1' })
+      await made('PATCH', of, { instructions: 'Be brief.' })
+      const strategy = { steps: [{ percent: 10, minutes: 600 }] }
+      const gradual = await made('POST', `${of}/deployments`, { environment: 'production', version: 'v2', strategy })
+      await made('PUT', '/v1/connections/calendar', {
+        kind: 'oauth2',
+        client_id: 'shop',
+        hosts: ['api.example.com'],
+        authorize_url: 'https://id.example.com/authorize',
+        token_url: 'https://id.example.com/token',
+      })
+      const { left_out } = await exported(shell, service, '--project', 'shop')
+      const listed = Object.fromEntries(left_out.map(({ what, count, names }) => [what, [count, names]]))
+      assert.deepEqual(listed, {
+        links: [1, [link.id]],
+        triggers: [1, ['tide']],
+        connections: [1, ['calendar']],
+        'sets of cases': [1, ['basics']],
+        replays: [1, [replay.id]],
+        'gradual deployments in progress': [1, [gradual.id]],
+      })
+      await made('POST', `${of}/deployments/${gradual.id}/abort`, {})
+      await made('DELETE', '/v1/connections/calendar', {})
+      assert.equal((await shop.call('DELETE', of)).status, 200)
+    })
+
     test("without --seal-to, does not decrypt secrets, and succeeds even if they can't be decrypted", async () => {
       await shop.call('PUT', '/v1/secrets/TOKEN', { body: { value: 'hush-hush', hosts: ['a.example.com'] } })
       const events = ['agent.failed']

@@ -344,6 +344,18 @@ onBothEngines(
       assert.equal(name, 'triage', 'the trigger itself stays')
     })
 
+    test('a payload with which no run can start is erased with its user too', async () => {
+      const { address } = await made({ message: '{{/text}}', session_from: '/room', dedupe_from: '/n' })
+      const bob = { action: 'opened', sender: { login: 'bob' }, room: 'r', text: 'Hi', n: '1', note: 'My secret berth' }
+      const unusable = [{ text: '' }, { text: 'x'.repeat(100_001) }, { room: undefined }, { n: undefined }]
+      for (const fields of unusable) assert.equal((await send(address, { ...bob, ...fields })).status, 400)
+      const long = await send(address, { ...bob, room: 'r'.repeat(257) })
+      assert.equal(long.body.error.message, 'The session_id must have at most 256 characters.')
+      await ok('DELETE', '/v1/users/github:bob')
+      const rows = await rowsOf(service(), 'incoming_deliveries')
+      assert.ok(!JSON.stringify(rows).includes('My secret berth'))
+    })
+
     test('old deliveries are removed, and the URL is nowhere in the store in plain text', async () => {
       const { address, path, id } = await made()
       await accepted(address, issue(1))

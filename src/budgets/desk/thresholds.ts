@@ -3,7 +3,7 @@ import { formatTime } from '../../lib/time.ts'
 import type { Database } from '../../storage/database.ts'
 import { writeRows } from '../../storage/journal/write-rows.ts'
 import { DEFAULT_PROJECT } from '../../storage/tables/project-tables.ts'
-import { type Budget, periodOf, shownAmount } from '../budget.ts'
+import { type Budget, periodOf, presentScope, shownAmount } from '../budget.ts'
 import { type BudgetCounter, counterWrite } from './counter-store.ts'
 
 type TellParts = { events: Events; now(): number }
@@ -53,12 +53,12 @@ export async function tellNews(
 }
 
 function toldOf(budget: Budget, { subject, period_start, used }: BudgetCounter) {
-  const { id, name, scope_type, scope_id, agent_id, limit_kind, amount, per, action } = budget
+  const { id, name, limit_kind, amount, per, action } = budget
   const { end } = periodOf(budget, period_start)
   return {
     budget_id: id,
     name,
-    scope: { type: scope_type, id: agent_id ?? scope_id },
+    scope: presentScope(budget),
     subject: subject || null,
     limit: { [limit_kind]: shownAmount(budget, amount) },
     used: shownAmount(budget, used),

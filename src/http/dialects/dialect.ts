@@ -62,11 +62,8 @@ export type Visitor = {
   user_id: string
   agent_id: string
   environment: string
-  /**
-   * Whether they decide what their own runs of a session ask. Otherwise they aren't told what it is. If the session isn't
-   * known, it is true if they do in any session.
-   */
-  mayDecide(session_id?: string): boolean
+  /** Whether they decide what their own runs of a session ask. Otherwise they aren't told what it is. */
+  mayDecide(session_id: string): boolean
 }
 
 /** A request whose body was read. */

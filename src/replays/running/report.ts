@@ -40,7 +40,11 @@ export function reportOf(
   const pairs = present.map((one) => ({ one, outcome: outcomeOf(one, baseline), before: referenceOf(one, baseline) }))
   const comparison = pairs.some(({ before }) => before) ? compare(pairs) : null
   const { verdict, reason } = judged(pairs, comparison)
-  const sumOf = (name: ColumnName) => sumColumn(cases.flatMap((one) => one[name] ?? []))
+  const sumOf = (name: ColumnName) => {
+    const columns = cases.flatMap((one) => one[name] ?? [])
+    // If a limit ends the replay early, the cases that weren't sent have no columns. Not every case was recorded.
+    return sumColumn(columns, name === 'recorded' ? columns.length : present.length)
+  }
   const candidate = sumOf('candidate') ?? emptySum()
   return {
     verdict,
@@ -118,7 +122,7 @@ function countOf(pairs: readonly Pair[], wanted: CaseOutcome): number {
   return pairs.filter(({ outcome }) => outcome === wanted).length
 }
 
-function sumColumn(columns: readonly AnswerColumn[]): ReplayReport['columns']['candidate'] | null {
+function sumColumn(columns: readonly AnswerColumn[], total: number): ReplayReport['columns']['candidate'] | null {
   if (columns.length === 0) return null
   const passed = columns.filter((column) => column.passed === true).length
   const failed = columns.filter((column) => column.passed === false).length
@@ -127,7 +131,7 @@ function sumColumn(columns: readonly AnswerColumn[]): ReplayReport['columns']['c
   return {
     passed,
     failed,
-    unknown: columns.length - passed - failed,
+    unknown: total - passed - failed,
     pass_rate: shown(wilson(passed, passed + failed)),
     tokens: columns.reduce((sum, column) => sum + tokensOf(column), 0),
     cost_usd: usdOf(cost),

@@ -18,7 +18,7 @@ import { MailReader } from '../mail/mail-reader.ts'
 import * as triggers from '../store.ts'
 import type { Trigger } from '../trigger.ts'
 import { type Payload, plainHeaders } from './payload.ts'
-import { challengeIn, type ReadEvent, readEvent } from './read-event.ts'
+import { challengeIn, type ReadEvent, readEvent, UnusableEvent } from './read-event.ts'
 import { startRun } from './start-run.ts'
 import { challengeOf, type SignedRequest, type VerifyRefusal, verify } from './verify.ts'
 
@@ -201,7 +201,8 @@ async function acceptRequest(open: OpenTrigger, request: VerifiedRequest, parts:
     return await commitRun(open, { ...request, read: event, delivery }, parts)
   } catch (error) {
     // It contains what the user wrote, and must be found when the user is erased.
-    throw await noteFailure({ ...delivery, ...user }, error, parts)
+    const written = error instanceof UnusableEvent ? { user_id: error.user_id } : user
+    throw await noteFailure({ ...delivery, ...written }, error, parts)
   }
 }
 

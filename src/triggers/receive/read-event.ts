@@ -2,6 +2,7 @@ import type { ChatThread } from '../../answers/conversation-answer.ts'
 import { ApiError } from '../../errors.ts'
 import { InvocationContext } from '../../invocations/invocation.ts'
 import { isObject } from '../../lib/json.ts'
+import { plainIssue } from '../../lib/text/plain-issue.ts'
 import { sha256 } from '../../security/digest.ts'
 import { CHANNELS } from '../channels/call-platform.ts'
 import type { ChannelKind, IgnoredMessage } from '../channels/channel.ts'
@@ -60,12 +61,33 @@ export function readEvent(trigger: EventReader, payload: Payload, proven: string
     const read = readMessage(kind, trigger, payload)
     return read && !('ignored' in read) ? read : { ...unread, ...read, isWanted: false }
   }
-  const event_key = eventKey(trigger, payload, proven)
   const user = readId(trigger, 'user_from', payload)
-  const session_id = readId(trigger, 'session_from', payload)
   const user_id = user === null ? null : prefixOf(trigger) + user
-  requireContext({ ...(user_id !== null && { user_id }), ...(session_id !== null && { session_id }) })
-  return { ...unread, event_key, message: messageOf(trigger, payload), user_id, session_id }
+  return writtenBy(user_id, () => {
+    const event_key = eventKey(trigger, payload, proven)
+    const session_id = readId(trigger, 'session_from', payload)
+    requireContext({ ...(user_id !== null && { user_id }), ...(session_id !== null && { session_id }) })
+    return { ...unread, event_key, message: messageOf(trigger, payload), user_id, session_id }
+  })
+}
+
+/** No run can start with the payload of this user. */
+export class UnusableEvent extends ApiError {
+  readonly user_id: string | null
+
+  constructor(message: string, user_id: string | null) {
+    super('invalid_request', message)
+    this.user_id = user_id
+  }
+}
+
+/** Adds the user to what is wrong with their payload, so that its delivery is found when the user is erased. */
+function writtenBy(user_id: string | null, read: () => ReadEvent): ReadEvent {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof ApiError ? new UnusableEvent(error.message, user_id) : error
+  }
 }
 
 /** What a person wrote in a conversation. Undefined for all other events, which the trigger ignores. */
@@ -80,21 +102,23 @@ function readMessage(
   const { text, user, conversation, event, sender } = written
   const user_id = prefixOf(trigger) + user
   const session_id = conversation.key
-  requireContext({ user_id, session_id })
-  return {
-    isWanted: true,
-    event_key: sha256(`message ${event}`),
-    message: messageOf(trigger, { ...payload, text }),
-    user_id,
-    session_id,
-    conversation: trigger.reply === false ? null : conversation,
-    text,
-    sender,
-  }
+  return writtenBy(user_id, () => {
+    requireContext({ user_id, session_id })
+    return {
+      isWanted: true,
+      event_key: sha256(`message ${event}`),
+      message: messageOf(trigger, { ...payload, text }),
+      user_id,
+      session_id,
+      conversation: trigger.reply === false ? null : conversation,
+      text,
+      sender,
+    }
+  })
 }
 
 function requireContext(context: { user_id?: string; session_id?: string }): void {
-  const problem = InvocationContext.safeParse(context).error?.issues[0]
+  const problem = InvocationContext.safeParse(context, { error: (issue) => plainIssue(issue) }).error?.issues[0]
   if (problem) throw unusable(`The ${String(problem.path[0])} ${problem.message}.`)
 }
 

@@ -22,7 +22,7 @@ type OwnAsk = { call_id: string; kind: string; tool: string; arguments: Record<s
 
 /** What a visitor reads of what the service says. `event` writes nothing for an event that isn't for them. */
 export function visitorWriter(visitor: Pick<Visitor, 'mayDecide'>, session_id?: string): Writer {
-  const mayDecide: MayDecide = (ofReceipt = session_id) => visitor.mayDecide(ofReceipt)
+  const mayDecide: MayDecide = (ofReceipt = session_id) => ofReceipt !== undefined && visitor.mayDecide(ofReceipt)
   return {
     reply(operation, result, asked) {
       const reply = enveloped.reply(operation, result, asked)

@@ -4,8 +4,8 @@ import type { Operation } from '../../../operation.ts'
 import { readBody } from '../../input/body.ts'
 import { prefers, readIdempotencyKey } from '../../input/request-headers.ts'
 import { queryReader, validate } from '../../input/validate.ts'
-import type { Dialect, NamedCall, ReceivedRequest, Route, Visitor } from '../dialect.ts'
-import { moorage } from '../moorage.ts'
+import type { Dialect, NamedCall, ReceivedRequest, RenderedReply, Route, Visitor } from '../dialect.ts'
+import { enveloped, moorage } from '../moorage.ts'
 import { visitorError } from './visitor-error.ts'
 import { visitorWriter } from './visitor-writer.ts'
 
@@ -31,8 +31,8 @@ const Decision = z.strictObject({ decision: z.enum(['approve', 'reject']), answe
 const Rating = z.strictObject({ score: z.number(), comment: z.string().nullable().optional() })
 
 const readHistory = queryReader(z.strictObject({ session_id: SessionId.default('main') }))
-const SESSION = z.strictObject({ session_id: SessionId.optional() })
-const readSession = queryReader(SESSION)
+/** Pages that were opened before an update still name a session. */
+const readStream = queryReader(z.strictObject({ session_id: SessionId.optional() }))
 const readNothing = queryReader(z.strictObject({}))
 
 /**
@@ -52,11 +52,13 @@ type Received = ReceivedRequest & { visitor: Visitor }
 
 function routes(operations: readonly Operation[]): Route[] {
   const messages = '/chat/{token}/messages'
+  const read = operations.find(({ id }) => id === 'getInvocation')
   const at = (
     method: string,
     path: string,
     id: string,
     call: (received: Received) => Pick<NamedCall, 'body' | 'query'> & Partial<NamedCall> & { session_id?: string },
+    complete = (named: NamedCall, _visitor: Visitor): NamedCall => named,
   ): Route[] => {
     const operation = operations.find((each) => each.id === id)
     if (!operation) return []
@@ -65,7 +67,7 @@ function routes(operations: readonly Operation[]): Route[] {
       if (!visitor) throw notFound('Chat', '')
       const { token: _token, ...params } = received.params
       const { session_id, ...named } = call({ ...received, visitor })
-      return {
+      const asked = {
         operation,
         params: { ...params, agent_id: visitor.agent_id },
         sent: named.body,
@@ -75,13 +77,22 @@ function routes(operations: readonly Operation[]): Route[] {
         writer: visitorWriter(visitor, session_id),
         ...named,
       }
+      return complete(asked, visitor)
     }
     return [{ dialect: visitors, method, path, operation, isForVisitors: true, name }]
   }
   const bare = ({ query }: Received) => ({ body: undefined, query: readNothing(query) })
   const stream = ({ query }: Received) => {
-    const { session_id } = SESSION.parse(readSession(query))
-    return { body: undefined, query: {}, mode: 'stream' as const, ...(session_id !== undefined && { session_id }) }
+    readStream(query)
+    return { body: undefined, query: {}, mode: 'stream' as const }
+  }
+  /** First reads the run: its session says which version answers, and so whether the visitor decides what it asks. */
+  const afterReading = (call: NamedCall, visitor: Visitor): NamedCall => {
+    const next = ({ body }: RenderedReply) => {
+      const { context } = (JSON.parse(body) as { data: { context: { session_id?: string } } }).data
+      return { ...call, writer: visitorWriter(visitor, context.session_id) }
+    }
+    return { ...call, operation: read ?? call.operation, mode: 'reply', writer: enveloped, next }
   }
   const one = `${messages}/{request_id}`
   return [
@@ -91,7 +102,7 @@ function routes(operations: readonly Operation[]): Route[] {
     })),
     ...at('GET', messages, 'listInvocations', readList),
     ...at('GET', one, 'getInvocation', bare),
-    ...at('GET', `${one}/stream`, 'streamInvocation', stream),
+    ...at('GET', `${one}/stream`, 'streamInvocation', stream, afterReading),
     ...at('POST', `${one}/cancel`, 'cancelInvocation', bare),
     ...at('POST', `${one}/approvals/{call_id}`, 'decideApproval', readDecision),
     ...at('PUT', `${one}/feedback`, 'giveFeedback', readRating),

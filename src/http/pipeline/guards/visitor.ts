@@ -15,7 +15,7 @@ export type OpenLink = {
   origins: ReadonlySet<string>
   agent_id: string
   environment: string
-  mayDecide(user_id: string, session_id: string | undefined): boolean
+  mayDecide(user_id: string, session_id: string): boolean
 }
 
 /** What the page of a link shows before the first message. */
@@ -51,7 +51,7 @@ export async function identifyVisitor(arrived: ArrivedRequest, needs: VisitorNee
   const { id: link_id, agent_id, environment } = link
   const user_id = userOf(link_id, readVisitor(arrived) ?? setVisitor(arrived))
   const { actor: ofLink } = link.key.verified
-  const mayDecide = (session_id?: string) => link.mayDecide(user_id, session_id)
+  const mayDecide = (session_id: string) => link.mayDecide(user_id, session_id)
   const actor = { ...ofLink, scope: { ...ofLink.scope, user_id } }
   arrived.key = link.key
   arrived.visitor = { link_id, user_id, agent_id, environment, mayDecide }
