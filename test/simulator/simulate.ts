@@ -4,6 +4,7 @@ import { type Step, scriptOf } from './generate.ts'
 import { openHostileStage } from './hostile/ask-provider.ts'
 import { openReceiverStage } from './hostile/ask-receiver.ts'
 import { openRemoteStage } from './hostile/ask-remote.ts'
+import { openS3Stage } from './hostile/ask-s3.ts'
 import { openToolStage } from './hostile/ask-tools.ts'
 import { AGENTS, type HostileStage, type StartSubject } from './hostile/hostile-stage.ts'
 import { startOlder } from './older-service.ts'
@@ -56,6 +57,7 @@ export const HOSTILE = {
   tools: openToolStage,
   receiver: openReceiverStage,
   remote: openRemoteStage,
+  s3: openS3Stage,
 } satisfies Record<string, (engine: Engine, start: StartSubject) => Promise<HostileStage>>
 
 type Asking = Omit<Wish, 'steps'> & { world: keyof typeof HOSTILE }

@@ -219,7 +219,7 @@ async function answer(
 const MIDDLE = '<steps>'
 
 function streamOf(performance: Performance): string {
-  const { said, value, usage } = performance
+  const { said, usage } = performance
   const isLike = (manner: Manner) => performance.manners.includes(manner)
   const extra = isLike('unknown fields') ? { extra: { deep: [null] } } : {}
   const newline = isLike('CRLF') ? '\r\n' : '\n'
@@ -282,8 +282,8 @@ async function takeSteps(act: Act, call: RemoteCall): Promise<void> {
   const odd = has(performance, 'odd steps') ? oddSteps(randomOf(performance.seed)) : []
   if (odd.length > 0) await takeOdd(act, call, odd)
   for (const step of performance.steps) {
-    const reply = await request(call, [step])
-    const again = has(performance, 'steps requested twice') ? await request(call, [step]) : reply
+    const reply = await askFor(call, [step])
+    const again = has(performance, 'steps requested twice') ? await askFor(call, [step]) : reply
     if (reply.status !== 200) {
       if (reply.status !== 409) act.wrong.push(`a step was answered with ${reply.status}: ${reply.text}`)
       continue
@@ -304,7 +304,7 @@ function wrongResult({ type, value }: Step, { result, error }: Done): string[] {
 }
 
 async function takeOdd(act: Act, call: RemoteCall, odd: Step[]): Promise<void> {
-  const { status, steps, text } = await request(call, odd)
+  const { status, steps, text } = await askFor(call, odd)
   const isRefused =
     (status >= 400 && status < 500) || (status === 200 && steps.every(({ error }) => error !== undefined))
   if (!isRefused) act.wrong.push(`the step ${JSON.stringify(odd[0])} was answered with ${status}: ${text}`)
@@ -312,14 +312,14 @@ async function takeOdd(act: Act, call: RemoteCall, odd: Step[]): Promise<void> {
 
 async function askAfterwards(act: Act, call: RemoteCall): Promise<void> {
   const made = act.tool.length
-  const { status, text } = await request(call, [
+  const { status, text } = await askFor(call, [
     { id: 'late', type: 'tool', tool: 'look', arguments: { filter: 'late' } },
   ])
   if (status !== 409 && status !== 401) act.wrong.push(`a step after the end was answered with ${status}: ${text}`)
   if (act.tool.length > made) act.wrong.push('a tool was called after the end')
 }
 
-async function request(call: RemoteCall, steps: Step[]): Promise<{ status: number; steps: Done[]; text: string }> {
+async function askFor(call: RemoteCall, steps: Step[]): Promise<{ status: number; steps: Done[]; text: string }> {
   try {
     const response = await fetch(call.steps_url, {
       method: 'POST',
