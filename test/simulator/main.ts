@@ -1,5 +1,6 @@
 // npm run simulate -- [--seconds 60] [--seed N] [--scripts 1] [--engine sqlite|postgres] [--steps 40]
-// npm run simulate -- --world provider|tools|receiver [--seconds 60] [--seed N] [--scripts 1]
+// npm run simulate -- --world provider|tools|… [--seconds 60] [--seed N] [--scripts 1]
+// npm run simulate -- --service ../older-checkout …
 // Plays one script after the other, each made by a seed. Stops at the first that finds something, shortens it, and prints
 // how to play it again. With --world it asks one agent after the other whose world misbehaves; with --all it goes on.
 import { parseArgs } from 'node:util'
@@ -8,7 +9,7 @@ import type { Engine } from '../support/service/service.ts'
 import { play } from './play.ts'
 import { shorten } from './shorten.ts'
 import { askHostile, type HOSTILE, shown, simulate } from './simulate.ts'
-import { openStage } from './stage.ts'
+import { openStageOf } from './stage.ts'
 
 process.env[ALL_RULES] = '1'
 
@@ -23,15 +24,18 @@ async function main(): Promise<void> {
       whole: { type: 'boolean', default: false },
       world: { type: 'string', default: 'scripts' },
       all: { type: 'boolean', default: false },
+      /** A built checkout, whose service is asked instead of this one. */
+      service: { type: 'string' },
     },
   })
   const engine = values.engine as Engine
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1e9) : Number(values.seed)
   const steps = Number(values.steps)
+  const checkout = values.service
   console.log(`${engine}, from seed ${seed}`)
   if (values.world !== 'scripts') {
     const world = values.world as keyof typeof HOSTILE
-    const wish = { world, engine, seed, seconds: Number(values.seconds), scripts: Number(values.scripts) }
+    const wish = { world, engine, seed, seconds: Number(values.seconds), scripts: Number(values.scripts), checkout }
     const { asked, wrong } = await askHostile(wish, values.all)
     console.log([`${asked} answers`, ...wrong].join('\n'))
     if (wrong.length > 0) process.exitCode = 1
@@ -43,12 +47,13 @@ async function main(): Promise<void> {
     steps,
     seconds: Number(values.seconds),
     scripts: Number(values.scripts),
+    checkout,
   })
   console.log(`${played} scripts`)
   if (!failure) return
   const shortest = values.whole
     ? failure
-    : await shorten(failure, (script) => play(script, (outside, all) => openStage(engine, outside, all)))
+    : await shorten(failure, (script) => play(script, openStageOf(engine, checkout)))
   console.log(shown(shortest, engine, steps))
   process.exitCode = 1
 }

@@ -1,15 +1,26 @@
 // Plays one script after the other, each made by a seed, and stops at the first that finds something.
-import type { Engine } from '../support/service/service.ts'
+import { type Engine, startService } from '../support/service/service.ts'
 import { type Step, scriptOf } from './generate.ts'
 import { openHostileStage } from './hostile/ask-provider.ts'
 import { openReceiverStage } from './hostile/ask-receiver.ts'
+import { openRemoteStage } from './hostile/ask-remote.ts'
+import { openS3Stage } from './hostile/ask-s3.ts'
 import { openToolStage } from './hostile/ask-tools.ts'
-import { AGENTS, type HostileStage } from './hostile/hostile-stage.ts'
+import { AGENTS, type HostileStage, type StartSubject } from './hostile/hostile-stage.ts'
+import { startOlder } from './older-service.ts'
 import { play } from './play.ts'
 import { KEPT_SEEDS } from './seeds.ts'
-import { abilitiesOf, openStage } from './stage.ts'
+import { abilitiesOf, openStageOf } from './stage.ts'
 
-export type Wish = { engine: Engine; seconds: number; seed: number; scripts: number; steps: number }
+export type Wish = {
+  engine: Engine
+  seconds: number
+  seed: number
+  scripts: number
+  steps: number
+  /** The checkout whose service is asked, if it isn't this one. */
+  checkout?: string | undefined
+}
 
 export type Failure = { seed: number; wrong: string; steps: Step[] }
 
@@ -20,8 +31,10 @@ export async function simulate({
   seed,
   scripts,
   steps,
+  checkout,
 }: Wish): Promise<{ played: number; failure?: Failure }> {
-  const abilities = abilitiesOf(engine)
+  const abilities = abilitiesOf(engine, checkout)
+  const open = openStageOf(engine, checkout)
   const end = performance.now() + seconds * 1_000
   let played = 0
   const seeds = function* () {
@@ -31,7 +44,7 @@ export async function simulate({
   for (const next of seeds()) {
     if (performance.now() > end) break
     const script = scriptOf(next, steps, abilities)
-    const wrong = await play(script, (outside, all) => openStage(engine, outside, all))
+    const wrong = await play(script, open)
     played += 1
     if (wrong !== undefined) return { played, failure: { seed: next, wrong, steps: script } }
   }
@@ -43,15 +56,18 @@ export const HOSTILE = {
   provider: openHostileStage,
   tools: openToolStage,
   receiver: openReceiverStage,
-} satisfies Record<string, (engine: Engine) => Promise<HostileStage>>
+  remote: openRemoteStage,
+  s3: openS3Stage,
+} satisfies Record<string, (engine: Engine, start: StartSubject) => Promise<HostileStage>>
 
 type Asking = Omit<Wish, 'steps'> & { world: keyof typeof HOSTILE }
 
 const LATE = /timeout|it took|did not answer|No answer within|still being read|have arrived/
 
 /** Stops at the first answer that is wrong, or goes on. */
-export async function askHostile({ world, engine, seconds, seed, scripts }: Asking, goesOn = false) {
-  const stage = await HOSTILE[world](engine)
+export async function askHostile({ world, engine, seconds, seed, scripts, checkout }: Asking, goesOn = false) {
+  const start: StartSubject = checkout === undefined ? startService : startOlder.bind(undefined, checkout)
+  const stage = await HOSTILE[world](engine, start)
   const end = performance.now() + seconds * 1_000
   const wrong: string[] = []
   let asked = 0

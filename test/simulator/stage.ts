@@ -13,9 +13,10 @@ import { storeFolder } from '../support/stores/store-folder.ts'
 import { breakConnectionOnce, refuse } from '../support/stores/unwilling-store.ts'
 import type { Abilities, Fault, Moment, Step } from './generate.ts'
 import { type MortalNode, mortalNode } from './mortal-node.ts'
+import { type OlderService, startOlder } from './older-service.ts'
 import type { Outside } from './outside.ts'
 import { passOn } from './pass-on.ts'
-import type { Stage } from './play.ts'
+import type { OpenStage, Stage } from './play.ts'
 
 const settingsFor = ({ url }: Outside): Settings => ({
   ...LOCAL_TOOLS,
@@ -30,8 +31,19 @@ const FAULTS: Record<Engine, readonly Fault[]> = {
   postgres: ['hang up', 'refuse runs', 'break off runs', 'break off ends', 'lose a commit', 'lose a commit'],
 }
 
-/** One node on SQLite, whose clock the script moves; two on PostgreSQL, whose clock is the database's. */
-export const abilitiesOf = (engine: Engine): Abilities => ({ passesTime: engine === 'sqlite', faults: FAULTS[engine] })
+/**
+ * One node on SQLite, whose clock the script moves; two on PostgreSQL, whose clock is the database's. Of an older service
+ * there is nothing to be reached from inside.
+ */
+export const abilitiesOf = (engine: Engine, checkout?: string): Abilities =>
+  checkout === undefined
+    ? { passesTime: engine === 'sqlite', faults: FAULTS[engine] }
+    : { passesTime: false, faults: ['hang up'] }
+
+export function openStageOf(engine: Engine, checkout?: string): OpenStage {
+  if (checkout === undefined) return (outside, steps) => openStage(engine, outside, steps)
+  return (outside) => openOlder(checkout, engine, outside)
+}
 
 /** A process of its own takes a second to start, so only scripts that kill it have one. */
 export function openStage(engine: Engine, outside: Outside, steps: readonly Step[]): Promise<Stage> {
@@ -139,6 +151,44 @@ async function openBeside(outside: Outside): Promise<Stage> {
       await killDuring(node, outside, work, at)
       urls = both
       await node.start(undefined)
+    },
+    close: () => owned.disposeAsync(),
+  }
+}
+
+/** Nodes of another checkout. The last one is killed, at a call or when everything was answered. */
+async function openOlder(checkout: string, engine: Engine, outside: Outside): Promise<Stage> {
+  await using opened = new AsyncDisposableStack()
+  const first = await startOlder(checkout, engine, settingsFor(outside))
+  opened.defer(() => first.stop())
+  const nodes = [first]
+  if (engine === 'postgres') {
+    const beside = await first.beside()
+    opened.defer(() => beside.stop())
+    nodes.push(beside)
+  }
+  const last = nodes.at(-1) as OlderService
+  let urls = () => nodes.map(({ url }) => url)
+  const all = urls
+  const owned = opened.move()
+  return {
+    urls: () => urls(),
+    admin: first.admin,
+    pass: () => Promise.reject(new Error('the clock of an older service cannot be moved')),
+    async restart() {
+      for (const node of nodes) {
+        await node.terminate()
+        await node.start()
+      }
+    },
+    async during(_fault, work, at) {
+      urls = () => [last.url]
+      if (at && 'call' in at) outside.atCall(at.call, last.kill)
+      await work()
+      await last.kill()
+      outside.atCall(0, () => {})
+      urls = all
+      await last.start()
     },
     close: () => owned.disposeAsync(),
   }

@@ -58,7 +58,11 @@ function reachedBy(
   }
   // No answer came: it was done, or it was not.
   if (act.do !== 'invoke') return [world, after]
-  if (fault !== 'hang up') return [notStored(world, act), after, ...brokenOff(world, act)]
+  if (fault !== 'hang up') {
+    // docs/runs.md: a run with a key "resumes after its last step". If its end was not stored, its model is asked again.
+    const resumed = fault?.endsWith('ends') ? notStored(after, act) : after
+    return [notStored(world, act), resumed, ...brokenOff(world, act)]
+  }
   if (act.once !== undefined) return [after]
   return due.status === 200 ? [cancelled(world, act)] : [after]
 }

@@ -2,8 +2,8 @@
 import { LOCAL_TOOLS } from '../../support/outside/local-server.ts'
 import { PATIENCE } from '../../support/running/patience.ts'
 import { until } from '../../support/running/until.ts'
-import { type Engine, type Reply, type Service, startService } from '../../support/service/service.ts'
-import { AGENTS, type HostileStage } from './hostile-stage.ts'
+import type { Engine, Reply } from '../../support/service/service.ts'
+import { AGENTS, FAST, type HostileStage, type StartSubject, type Subject } from './hostile-stage.ts'
 import { type Act, isFair, openHostileTools, performanceOf, resultOf } from './hostile-tools.ts'
 
 /** The time limits of a call and of the agent, and what an answer may take in addition. */
@@ -14,11 +14,9 @@ const SECRET = 'tok-"quoted"/seven+more&less=7'
 const ARGS = { berth: 7 }
 
 /** One service for many seeds: one tool must not spoil another. */
-export async function openToolStage(engine: Engine): Promise<HostileStage> {
+export async function openToolStage(engine: Engine, start: StartSubject): Promise<HostileStage> {
   const world = await openHostileTools(SECRET)
-  const settings = { ...LOCAL_TOOLS, LOG_LEVEL: 'debug' }
-  const tiers = { MOORAGE_LIMITS__TIERS: '{"enterprise":{"requestsPerMinute":10000000,"burst":10000000}}' }
-  const service = await startService(engine, { ...settings, ...tiers })
+  const service = await start(engine, { ...LOCAL_TOOLS, ...FAST, LOG_LEVEL: 'debug' })
   const body = { value: SECRET, hosts: [world.host] }
   const kept = await service.call('PUT', '/v1/secrets/TOKEN', { body })
   if (kept.status >= 300) throw new Error(kept.text)
@@ -54,7 +52,7 @@ export async function openToolStage(engine: Engine): Promise<HostileStage> {
   }
 }
 
-async function askOnce(service: Service, agent: string, act: Act): Promise<string[]> {
+async function askOnce(service: Subject, agent: string, act: Act): Promise<string[]> {
   const wrong: string[] = []
   const before = globalThis.performance.now()
   const body = { message: 'go', context: { user_id: 'ada' } }

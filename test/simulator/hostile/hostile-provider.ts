@@ -46,8 +46,10 @@ const MANNERS = {
   'no [DONE]': 'fair',
   'overload inside 200, once': 'fair',
   'overload 529, once': 'fair',
-  'Retry-After 0.5': 'fair',
+  'Retry-After 1.5': 'fair',
   'empty body, once': 'foul',
+  'overload after the call': 'foul',
+  'TLS that never answers': 'foul',
   'cut off at the limit': 'foul',
   'error inside 200': 'foul',
   garbage: 'foul',
@@ -87,33 +89,39 @@ export function performanceOf(seed: number): Performance {
 /** What a model of the provider is to do, and what came of it. */
 export type Act = {
   performance: Performance
-  /** How often it was asked. */
+  /** How often it was asked, and when. */
   asked: number
+  times: number[]
   /** The calls of the tool, as its arguments were. */
   calls: unknown[]
   /** Answers that are still being read. */
   busy: Set<ServerResponse>
+  /** What was found to be wrong while it was asked. */
+  wrong: string[]
 }
 
 export type HostileProvider = {
   url: string
   elsewhere: Elsewhere
-  /** What a model does from now on. Models are asked at the same time. */
-  begin(model: string, performance: Performance): Act
+  /** What a model does from now on. Models are asked at the same time. The tool answers after `duringCall`. */
+  begin(model: string, performance: Performance, duringCall: () => Promise<void>): Act
   close(): Promise<void>
 }
 
 export async function openHostileProvider(): Promise<HostileProvider> {
   const acts = new Map<string, Act>()
+  const during = new Map<string, () => Promise<void>>()
   const answer = async (request: IncomingMessage, response: ServerResponse, elsewhere: Elsewhere) => {
     const body = JSON.parse((await readBody(request)) || 'null')
     const ofTool = /^\/tool\/(.*)$/.exec(request.url ?? '')?.[1]
     const act = acts.get(ofTool ?? body.model) as Act
     if (ofTool) {
       act.calls.push(body)
+      await during.get(ofTool)?.()
       return void response.end('found')
     }
     act.asked += 1
+    act.times.push(globalThis.performance.now())
     watchBusy(act.busy, response)
     const isSecond = (body.messages as { role: string }[]).at(-1)?.role === 'tool'
     await perform(response, act, isSecond, elsewhere)
@@ -122,8 +130,9 @@ export async function openHostileProvider(): Promise<HostileProvider> {
   return {
     url: server.url,
     elsewhere: server.elsewhere,
-    begin(model, performance) {
-      const act: Act = { performance, asked: 0, calls: [], busy: new Set() }
+    begin(model, performance, duringCall) {
+      const act: Act = { performance, asked: 0, times: [], calls: [], busy: new Set(), wrong: [] }
+      during.set(model, duringCall)
       acts.set(model, act)
       return act
     },
@@ -144,9 +153,13 @@ async function perform(
   if (has('overload 529, once') && isFirst) {
     response.writeHead(529, {
       'content-type': 'application/json',
-      ...(has('Retry-After 0.5') && { 'retry-after': '0.5' }),
+      ...(has('Retry-After 1.5') && { 'retry-after': '1.5' }),
     })
     return void response.end('{"error":{"type":"overloaded_error","message":"busy"}}')
+  }
+  if (has('overload after the call') && isSecond) {
+    const headers = { 'content-type': 'application/json', 'retry-after': '1' }
+    return void response.writeHead(429, headers).end('{"error":{"type":"rate_limit_error","message":"busy"}}')
   }
   if (has('HTML')) return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>')
   const call = isSecond ? null : said.call

@@ -56,6 +56,8 @@ type Sent = {
   tail?: string
   /** The answer stays open when all of it was sent. */
   staysOpen?: boolean
+  /** Something that is done after this share of the body was sent. */
+  between?: { share: number; act: () => Promise<void> }
 }
 
 /** Where redirects lead to. Nothing should ever arrive there. */
@@ -63,7 +65,7 @@ type Spoiling = { has: (manner: WireManner) => boolean; cuts: readonly number[];
 
 export async function sendBadly(
   response: ServerResponse,
-  { status = 200, headers, body, filler, tail, staysOpen = false }: Sent,
+  { status = 200, headers, body, filler, tail, staysOpen = false, between }: Sent,
   { has, cuts, elsewhere }: Spoiling,
 ): Promise<void> {
   if (has('no answer')) return
@@ -79,11 +81,17 @@ export async function sendBadly(
   if (has('broken chunks')) return void response.socket?.end('zz\r\nnot a length')
   const isCut = has('reset') || has('early end') || has('silence') || tail !== undefined
   const sent = isCut ? bytes.subarray(0, Math.floor(bytes.length * (cuts[0] ?? 0.5))) : bytes
-  const pieces = has('bytes in pieces') ? split(sent, cuts) : [sent]
-  for (const piece of pieces) {
+  const places = has('bytes in pieces') ? cuts : []
+  const stop = between ? [isPacked ? 0 : between.share] : []
+  let isLeft = between !== undefined
+  for (const [i, piece] of split(sent, [...places, ...stop]).entries()) {
+    if (isLeft && i > [...places].filter((place) => place < (stop[0] ?? 0)).length) {
+      isLeft = false
+      await between?.act()
+    }
     response.write(piece)
     if (has('slow')) await delay(30)
-    else if (pieces.length > 1) await delay(1)
+    else if (places.length > 0) await delay(1)
   }
   if (has('reset')) return void response.socket?.resetAndDestroy()
   if (has('silence')) return void response.flushHeaders()
