@@ -123,7 +123,7 @@ for (const engine of ENGINES) {
       const agent = await newAgent(service, { model: 'builtin/echo' })
       assert.equal((await invoke(agent).reply).status, 200, 'what runs need is in memory now')
       const takeBack = await refuse(service, 'a new run')
-      const ways = [{}, { 'Idempotency-Key': 'at-once' }, { Accept: 'text/event-stream' }]
+      const ways: Record<string, string>[] = [{}, { 'Idempotency-Key': 'at-once' }, { Accept: 'text/event-stream' }]
       const replies = await Promise.all(ways.map((headers) => invoke(agent, headers).reply))
       const texts = await Promise.all(replies.map((reply) => reply.text()))
       await takeBack()

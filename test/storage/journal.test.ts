@@ -168,8 +168,8 @@ onBothStores('the journal', (opened, engine) => {
         const [a, b] = [first('brief-a'), first('brief-b')]
         const { inserts, endings } = batchOf([a, b, last('brief-a', a)])
         assert.deepEqual(endings, [])
-        const rows = inserts.flatMap(({ into, rows }) => rows.map(([key]) => [into.table, key]))
-        assert.deepEqual(rows, [
+        const inserted = inserts.flatMap(({ into, rows }) => rows.map(([key]) => [into.table, key]))
+        assert.deepEqual(inserted, [
           ['jobs', 'brief-b'],
           ['settings', 'brief-a'],
         ])
